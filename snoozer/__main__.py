@@ -1,0 +1,3 @@
+from snoozer.cli import main
+
+main()

@@ -1,0 +1,228 @@
+"""Settings: read once from the environment, frozen, and refused with one sentence when they make no sense.
+
+Two sources, the first that names a setting wins: the environment, then `up.json` in `SNOOZER_HOME`, which
+`snoozer up` writes so that every other command on the machine finds its database.
+"""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypedDict
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    JsonConfigSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from snoozer import housekeeping
+
+UP_FILE = "up.json"
+SAMPLE_SECRETS = frozenset({"change-me", "changeme", "secret", "dev", "development", "sample", "test"})
+SHORTEST_SECRET = 16
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+class SettingsRefused(Exception):
+    """The settings do not make sense."""
+
+
+class TelemetryTerms(TypedDict):
+    exports: bool
+    metrics_port: int | None
+
+
+class Settings(BaseSettings):
+    """Everything a process may be told from outside. Seconds are decimals; secrets never show in a repr."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+    database_url: SecretStr = Field(default=SecretStr(""), alias="DATABASE_URL")
+    secret_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(default=(), alias="SECRET_KEY")
+    base_url: str = Field(default="http://127.0.0.1:8000", alias="BASE_URL")
+    smtp_url: SecretStr = Field(default=SecretStr(""), alias="SMTP_URL")
+    mail_from: str = Field(default="", alias="MAIL_FROM")
+    port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
+
+    home: Path = Field(default=Path(".snoozer"), alias="SNOOZER_HOME")
+    pg_bin: Path | None = Field(default=None, alias="SNOOZER_PG_BIN")
+    pgbouncer: bool = Field(default=False, alias="SNOOZER_PGBOUNCER")
+    inbound_host: str = Field(default="127.0.0.1", alias="SNOOZER_INBOUND_HOST")
+    inbound_port: int = Field(default=8024, alias="SNOOZER_INBOUND_PORT", ge=1, le=65_535)
+    inbound_protocol: Literal["lmtp", "smtp"] = Field(default="lmtp", alias="SNOOZER_INBOUND_PROTOCOL")
+    largest_message: int = Field(default=25 * 1024 * 1024, alias="SNOOZER_LARGEST_MESSAGE_BYTES", ge=65_536)
+    metrics_port: int | None = Field(default=None, alias="SNOOZER_METRICS_PORT", ge=1, le=65_535)
+    trusted_proxies: int = Field(default=0, alias="SNOOZER_TRUSTED_PROXIES", ge=0, le=5)
+    sink: bool = Field(default=False, alias="SNOOZER_SINK")
+
+    lease: Seconds = Field(default=90, alias="SNOOZER_LEASE_SECONDS")
+    heartbeat: Seconds = Field(default=3, alias="SNOOZER_HEARTBEAT_SECONDS")
+    sweep: Seconds = Field(default=5, alias="SNOOZER_SWEEP_SECONDS")
+    poll: Seconds = Field(default=1, alias="SNOOZER_POLL_SECONDS")
+    backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
+    worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
+    deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
+    uncertain_hold: Annotated[float, Field(ge=0)] = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS")
+    uncertain_policy: Literal["auto", "verify", "resend", "hold"] = Field(
+        default="auto", alias="SNOOZER_UNCERTAIN_POLICY"
+    )
+    breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
+    breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
+
+    otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+
+    failpoints: bool = Field(default=False, alias="SNOOZER_FAILPOINTS")
+    failpoint: str = Field(default="", alias="SNOOZER_FAILPOINT")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=_up_file())
+
+    @field_validator("secret_key", mode="before")
+    @classmethod
+    def _key_ring(cls, value: Any) -> Any:
+        return tuple(key.strip() for key in value.split(",") if key.strip()) if isinstance(value, str) else value
+
+    @field_validator("database_url", mode="before")
+    @classmethod
+    def _database_url(cls, value: Any) -> Any:
+        if not isinstance(value, str) or not value:
+            return value
+        try:
+            url = make_url(value)
+        except ArgumentError:
+            raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
+        if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
+            raise ValueError(f"DATABASE_URL must start with postgresql://, not {url.drivername}://")
+        return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+    @field_validator("base_url")
+    @classmethod
+    def _base_url(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("BASE_URL must start with http:// or https://, as people type it in a browser")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _times_fit_together(self) -> Self:
+        if self.heartbeat * 2 > self.worker_dead:
+            raise ValueError(
+                f"SNOOZER_WORKER_DEAD_SECONDS ({self.worker_dead:g}) must be at least twice "
+                f"SNOOZER_HEARTBEAT_SECONDS ({self.heartbeat:g}), or one late heartbeat declares a live worker dead"
+            )
+        if self.lease <= self.heartbeat * 2:
+            raise ValueError("SNOOZER_LEASE_SECONDS must be more than twice SNOOZER_HEARTBEAT_SECONDS")
+        if self.uncertain_policy == "verify":
+            raise ValueError(
+                "SNOOZER_UNCERTAIN_POLICY=verify needs a connected mailbox to look into, which this version does not "
+                "have; use auto, resend or hold"
+            )
+        return self
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key ring in clear, newest first."""
+        return tuple(key.get_secret_value() for key in self.secret_key)
+
+    @property
+    def housekeeping(self) -> housekeeping.Terms:
+        """How long housekeeping waits before it acts."""
+        return housekeeping.Terms(
+            lease=timedelta(seconds=self.lease),
+            dead_after=timedelta(seconds=self.worker_dead),
+            delay=timedelta(seconds=self.poll),
+            hold=timedelta(seconds=self.uncertain_hold),
+            hold_for_operator=self.uncertain_policy == "hold",
+            deadline=timedelta(seconds=self.deadline),
+        )
+
+    @property
+    def telemetry(self) -> TelemetryTerms:
+        """Where measurements go."""
+        return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
+
+    def need(self, *names: Literal["database_url", "secret_key", "smtp_url", "mail_from"]) -> Self:
+        """These settings, once each of the named ones is there.
+
+        Raises SettingsRefused with the sentence that tells what to set; a process calls it with what it cannot do
+        without.
+        """
+        for name in names:
+            _MISSING[name](self)
+        return self
+
+
+def load() -> Settings:
+    """The settings of this process. Raises SettingsRefused, whose text is one sentence for people."""
+    try:
+        return Settings()
+    except ValidationError as refused:
+        raise SettingsRefused(_sentence(refused)) from None
+    except PermissionError:
+        raise SettingsRefused(
+            f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
+        ) from None
+    except (OSError, ValueError) as broken:
+        raise SettingsRefused(f"{_up_file()} cannot be read ({broken}); stop `snoozer up` and start it again") from None
+
+
+def _up_file() -> Path:
+    return Path(os.environ.get("SNOOZER_HOME") or ".snoozer") / UP_FILE
+
+
+def _sentence(refused: ValidationError) -> str:
+    first = refused.errors()[0]
+    where = str(first["loc"][0]) if first["loc"] else ""
+    what = first["msg"].removeprefix("Value error, ")
+    return what if not where or where in what else f"{where}: {what[:1].lower()}{what[1:]}"
+
+
+def _need_database(settings: Settings) -> None:
+    if not settings.database_url.get_secret_value():
+        raise SettingsRefused(
+            f"No database: set DATABASE_URL, or start `snoozer up` with the same SNOOZER_HOME ({settings.home})"
+        )
+
+
+def _need_secret(settings: Settings) -> None:
+    if not settings.keys:
+        raise SettingsRefused(
+            "SECRET_KEY is not set; make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
+        )
+    for key in settings.keys:
+        if key.lower() in SAMPLE_SECRETS or len(key) < SHORTEST_SECRET:
+            raise SettingsRefused(
+                f"SECRET_KEY holds a sample value or one shorter than {SHORTEST_SECRET} characters; make one with: "
+                "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
+            )
+
+
+def _need_smtp(settings: Settings) -> None:
+    if not settings.smtp_url.get_secret_value():
+        raise SettingsRefused("SMTP_URL is not set; it looks like smtp+starttls://user:password@mail.example.org:587")
+
+
+def _need_mail_from(settings: Settings) -> None:
+    if "@" not in settings.mail_from.strip("<> "):
+        raise SettingsRefused("MAIL_FROM is not an address; it looks like Snoozer <snoozer@example.org>")
+
+
+_MISSING = {
+    "database_url": _need_database,
+    "secret_key": _need_secret,
+    "smtp_url": _need_smtp,
+    "mail_from": _need_mail_from,
+}
