@@ -1,0 +1,22 @@
+"""Alembic's entrance: one migration at a time, and never a long wait for a lock."""
+
+from alembic import context
+from sqlalchemy import Connection, text
+
+from snoozer.postgres.models import metadata
+
+LOCK_TIMEOUT = "5s"
+STATEMENT_TIMEOUT = "10min"
+ONE_AT_A_TIME = 7_266_837_001
+
+
+def migrate(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata)
+    with context.begin_transaction():
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
+        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
+        connection.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'"))
+        context.run_migrations()
+
+
+migrate(context.config.attributes["connection"])

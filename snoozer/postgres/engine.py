@@ -1,0 +1,49 @@
+"""The way to the database: one engine a process, connections that notice a dead server."""
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.exc import DBAPIError
+
+STATEMENT_TIMEOUT = "30s"
+IDLE_TIMEOUT = "60s"
+
+# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
+# after a failover, connection lost (Appendix A of the Postgres manual).
+_GONE = ("57P", "08", "25006", "53300")
+
+
+def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False) -> Engine:
+    """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
+
+    `name` shows in pg_stat_activity. Behind pgbouncer in transaction mode nothing is kept in a session: no prepared
+    statements and no start-up options.
+    """
+    arguments: dict[str, object] = {
+        "application_name": f"snoozer-{name}",
+        "connect_timeout": 5,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
+    }
+    if pgbouncer:
+        arguments["prepare_threshold"] = None
+    else:
+        arguments["options"] = (
+            f"-c statement_timeout={STATEMENT_TIMEOUT} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT} "
+            "-c timezone=UTC"
+        )
+    return create_engine(
+        url,
+        connect_args=arguments,
+        pool_size=pool_size,
+        max_overflow=2,
+        pool_timeout=10,
+        pool_pre_ping=True,
+        hide_parameters=True,
+    )
+
+
+def is_away(error: DBAPIError) -> bool:
+    """Is it the database that cannot be reached now, rather than the statement that is wrong?"""
+    code = getattr(error.orig, "sqlstate", None)
+    return error.connection_invalidated or code is None or code.startswith(_GONE)

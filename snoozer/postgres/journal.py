@@ -1,0 +1,81 @@
+"""Facts that wait on disk while the database is away: one line of JSON each, flushed before anything else happens.
+
+A worker keeps one file, locked while it lives. Whoever starts later reads the files of the dead.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import IO
+from uuid import UUID
+
+from snoozer.postgres.ledger import Fact
+
+
+class Journal:
+    """The open journal of one worker. Created at once, so that a disk that takes none is found before any mail."""
+
+    def __init__(self, folder: Path, *, worker: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._path = folder / f"{worker}.jsonl"
+        self._lock = Lock()
+        self._waiting: dict[int, Fact] = {}
+        self._file: IO[str] = self._path.open("a", encoding="utf-8")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        _flush(self._file)
+
+    def append(self, fact: Fact) -> None:
+        """Keep a fact; on disk when this returns."""
+        with self._lock:
+            self._waiting[fact.send_id] = fact
+            self._file.write(_line(fact))
+            _flush(self._file)
+
+    def settle(self, fact: Fact) -> None:
+        """The database knows it now."""
+        with self._lock:
+            self._waiting.pop(fact.send_id, None)
+            if not self._waiting:
+                self._file.truncate(0)
+
+    def close(self) -> None:
+        """Close the file, and remove it when nothing waits in it."""
+        with self._lock:
+            if not self._waiting:
+                self._path.unlink(missing_ok=True)
+            self._file.close()
+
+    def inherited(self) -> Iterator[tuple[Path, list[Fact]]]:
+        """The facts that dead workers left, by file; remove the file once the database knows them."""
+        for path in sorted(self._folder.glob("*.jsonl")):
+            if path == self._path:
+                continue
+            with path.open(encoding="utf-8") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    continue
+                yield path, _facts(file)
+
+
+def _line(fact: Fact) -> str:
+    return json.dumps(fact.__dict__ | {"claim_token": str(fact.claim_token)}) + "\n"
+
+
+def _facts(file: IO[str]) -> list[Fact]:
+    facts = []
+    for line in file:
+        if not line.endswith("\n"):
+            break  # The last words of a worker that died while it wrote: they were never acted on.
+        told = json.loads(line)
+        facts.append(Fact(**told | {"claim_token": UUID(told["claim_token"])}))
+    return facts
+
+
+def _flush(file: IO[str]) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,164 @@
+"""The ledger: one function per file in `sql/ledger`, of the same name.
+
+reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
+sending → uncertain (doubt, recovery)
+uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from snoozer.domain.reminder import Send
+from snoozer.postgres.statements import run
+
+MOST_RESENDS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """An entry we hold; `resent` when it was uncertain and its hold is over."""
+
+    send: Send
+    resent: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the ledger says of a promise that could not be reserved."""
+
+    id: int
+    state: str
+    resends: int
+    hold_left: timedelta | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """What a mail server said of one reminder. It stands on its own: it can wait on disk for the database."""
+
+    send_id: int
+    snooze_id: int
+    claim_token: UUID
+    smtp_code: int
+    enhanced_code: str | None
+    reply: str
+    queue_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """`late` when the claim had been lost before the reply came, `second_copy` when another copy was known as sent."""
+
+    late: bool
+    second_copy: bool
+
+
+def reserve(
+    connection: Connection,
+    *,
+    worker: str,
+    ids: Sequence[int],
+    domain: str,
+    hold: timedelta,
+    hold_for_operator: bool,
+) -> list[Reserved]:
+    """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the answer.
+
+    `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
+    """
+    rows = run(
+        connection,
+        "ledger/reserve",
+        worker=worker,
+        ids=list(ids),
+        domain=domain,
+        hold=hold,
+        hold_for_operator=hold_for_operator,
+        most_resends=MOST_RESENDS,
+    ).mappings()
+    return [
+        Reserved(send=Send(**{key: value for key, value in row.items() if key != "resent"}), resent=row["resent"])
+        for row in rows
+    ]
+
+
+def look(connection: Connection, *, snooze_id: int, hold: timedelta) -> Known | None:
+    """What is known of the promise of a claimed snooze."""
+    row = run(connection, "ledger/look", snooze_id=snooze_id, hold=hold).first()
+    return None if row is None else Known(**row._mapping)
+
+
+def mark(connection: Connection, *, send: Send, bytes_sha256: str) -> bool:
+    """Authorise the final dot; False when the claim was lost, cancelled or ran out, and then nothing may be sent."""
+    row = run(
+        connection,
+        "ledger/mark",
+        send_id=send.id,
+        snooze_id=send.snooze_id,
+        claim_token=send.claim_token,
+        bytes_sha256=bytes_sha256,
+    ).first()
+    return row is not None
+
+
+def record(connection: Connection, *, fact: Fact) -> Recorded:
+    """Write down that the server took it. Telling it again changes nothing."""
+    row = run(
+        connection,
+        "ledger/record",
+        send_id=fact.send_id,
+        claim_token=fact.claim_token,
+        smtp_code=fact.smtp_code,
+        enhanced_code=fact.enhanced_code,
+        reply=fact.reply,
+        queue_id=fact.queue_id,
+    ).one()
+    return Recorded(**row._mapping)
+
+
+def refuse(
+    connection: Connection,
+    *,
+    send: Send,
+    permanent: bool,
+    reply: str,
+    smtp_code: int | None = None,
+    enhanced_code: str | None = None,
+) -> bool:
+    """Write down that the server did not take it, or that the dot never left."""
+    row = run(
+        connection,
+        "ledger/refuse",
+        send_id=send.id,
+        claim_token=send.claim_token,
+        permanent=permanent,
+        reply=reply,
+        smtp_code=smtp_code,
+        enhanced_code=enhanced_code,
+    ).first()
+    return row is not None
+
+
+def doubt(connection: Connection, *, send: Send, reply: str) -> int | None:
+    """The dot left and no answer came: how often it was sent again before, or None when it is no longer ours."""
+    row = run(connection, "ledger/doubt", send_id=send.id, claim_token=send.claim_token, reply=reply).first()
+    return None if row is None else row.resends
+
+
+def doubt_orphans(connection: Connection, *, deadline: timedelta, batch_size: int) -> list[int]:
+    """Marks older than `deadline` that nobody holds any more become uncertain; answers their snoozes."""
+    return list(run(connection, "ledger/doubt_orphans", deadline=deadline, batch_size=batch_size).scalars())
+
+
+def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
+    """An operator sends these snoozes' open entries again."""
+    return list(run(connection, "ledger/reopen", ids=list(ids), actor=actor).scalars())
+
+
+def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
+    """An operator gives these snoozes' uncertain entries up."""
+    return list(run(connection, "ledger/close", ids=list(ids), actor=actor).scalars())

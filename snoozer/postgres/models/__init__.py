@@ -1,0 +1,29 @@
+"""The ORM's picture of the tables: for the pages people read and for Alembic. Nothing is written through it."""
+
+from snoozer.postgres.models.account import Account, ApiToken, IdempotencyKey, Session, SignIn
+from snoozer.postgres.models.declared import Table
+from snoozer.postgres.models.event import Event, HousekeepingRun
+from snoozer.postgres.models.kept import KeptMessage, SinkMessage
+from snoozer.postgres.models.send import Send
+from snoozer.postgres.models.snooze import Snooze
+from snoozer.postgres.models.worker import CircuitBreaker, Worker
+
+metadata = Table.metadata
+
+__all__ = [
+    "Account",
+    "ApiToken",
+    "CircuitBreaker",
+    "Event",
+    "HousekeepingRun",
+    "IdempotencyKey",
+    "KeptMessage",
+    "Send",
+    "Session",
+    "SignIn",
+    "SinkMessage",
+    "Snooze",
+    "Table",
+    "Worker",
+    "metadata",
+]

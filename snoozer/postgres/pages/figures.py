@@ -1,0 +1,102 @@
+"""The figures on the operator's page. Each count stops at `MOST_COUNTED`, so the page stays quick at any size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, func, literal, not_, select
+
+from snoozer.postgres.models import CircuitBreaker, HousekeepingRun, Send, Snooze, Worker
+
+MOST_COUNTED = 10_000
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """How things stood at `at`, by the database's clock. Counts of `MOST_COUNTED` + 1 mean more than that."""
+
+    at: datetime
+    due: int
+    oldest_due: datetime | None
+    claimed: int
+    oldest_claim: datetime | None
+    asleep: int
+    cases: int
+    uncertain: int
+    alive: int
+    draining: int
+    dead: int
+    heard: datetime | None
+    housekeeping: datetime | None
+
+
+def read(connection: Connection) -> Figures:
+    """All figures in one statement, and so of one instant."""
+    claimed = Snooze.claimed_at.is_not(None)
+    waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
+    due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
+    row = connection.execute(
+        select(
+            func.current_timestamp().label("at"),
+            _capped(*due).label("due"),
+            select(func.min(Snooze.remind_at)).where(*due).scalar_subquery().label("oldest_due"),
+            _capped(claimed).label("claimed"),
+            select(func.min(Snooze.claimed_at)).where(claimed).scalar_subquery().label("oldest_claim"),
+            _capped(*waiting, Snooze.remind_at > func.current_timestamp()).label("asleep"),
+            _capped(Snooze.outcome == literal("retired", literal_execute=True)).label("cases"),
+            _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
+            _capped(Worker.state == "alive").label("alive"),
+            _capped(Worker.state == "draining").label("draining"),
+            _capped(Worker.state == "dead").label("dead"),
+            select(func.max(Worker.heartbeat_at)).scalar_subquery().label("heard"),
+            select(func.max(HousekeepingRun.finished_at)).scalar_subquery().label("housekeeping"),
+        )
+    ).one()
+    return Figures(**row._mapping)
+
+
+def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+    """What is known of each mail server, those that are left alone first."""
+    return connection.execute(
+        select(
+            CircuitBreaker.server,
+            CircuitBreaker.state,
+            CircuitBreaker.failures,
+            CircuitBreaker.last_failure,
+            CircuitBreaker.opened_at,
+            CircuitBreaker.updated_at,
+        )
+        .order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
+        .limit(MOST_LISTED)
+    ).all()
+
+
+def uncertain(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Reminders that may have been sent, the longest unresolved first."""
+    return connection.execute(
+        select(Send.snooze_id, Send.scheduled_for, Send.uncertain_at, Send.resends)
+        .where(Send.state == literal("uncertain", literal_execute=True))
+        .order_by(Send.uncertain_at, Send.id)
+        .limit(MOST_LISTED)
+    ).all()
+
+
+def oldest_due(connection: Connection) -> float:
+    """For how many seconds the oldest due snooze has been due; 0 when nothing is."""
+    late = connection.execute(
+        select(func.clock_timestamp() - func.min(Snooze.remind_at)).where(
+            not_(Snooze.inactive),
+            Snooze.claimed_at.is_(None),
+            Snooze.remind_at <= func.current_timestamp(),
+            Snooze.attempts < Snooze.max_attempts,
+        )
+    ).scalar_one()
+    return 0.0 if late is None else float(late.total_seconds())
+
+
+def _capped(*conditions: ColumnElement[bool]) -> Any:
+    """A count that looks at no more than `MOST_COUNTED` + 1 rows."""
+    rows = select(literal(1)).where(*conditions).limit(MOST_COUNTED + 1).subquery()
+    return select(func.count()).select_from(rows).scalar_subquery()

@@ -1,0 +1,142 @@
+"""What a person sees of their snoozes. Somebody else's are never found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, select, tuple_
+from sqlalchemy.orm import aliased
+
+from snoozer.postgres.models import CircuitBreaker, Event, KeptMessage, Send, Snooze
+from snoozer.postgres.pages import Cursor, Page, page_of
+
+Found = Row[*tuple[Any, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Reminders of one person that are late: how many, since when the oldest, and what is known of the reason."""
+
+    late: int
+    oldest: datetime
+    reason: str | None
+    server_away_since: datetime | None
+
+
+def asleep(connection: Connection, *, user_email: str, after: Cursor | None = None, size: int = 50) -> Page[Found]:
+    """Everything that has not come back yet, the next one first."""
+    living = _rows().where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
+    if after is not None:
+        living = living.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
+    rows = connection.execute(living.order_by(Snooze.remind_at, Snooze.id).limit(size + 1)).all()
+    return page_of(rows, size=size, at=lambda row: row.remind_at)
+
+
+def count(connection: Connection, *, user_email: str) -> int:
+    """How many have not come back yet."""
+    return connection.execute(
+        select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
+    ).scalar_one()
+
+
+def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
+    """Cases: their attempts are spent and the person has not put the message away anew since."""
+    return connection.execute(
+        _rows()
+        .where(Snooze.user_email == user_email, Snooze.outcome == "retired", ~_put_away_anew())
+        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+        .limit(size)
+    ).all()
+
+
+def came_back(connection: Connection, *, user_email: str, since: datetime, size: int = 5) -> Sequence[Found]:
+    """What returned lately, the newest first, unless it was put away anew."""
+    return connection.execute(
+        _rows()
+        .where(
+            Snooze.user_email == user_email,
+            Snooze.outcome == "sent",
+            Snooze.remind_at > since,
+            ~_put_away_anew(),
+        )
+        .order_by(Snooze.remind_at.desc(), Snooze.id.desc())
+        .limit(size)
+    ).all()
+
+
+def one(connection: Connection, *, id: int, user_email: str) -> Found | None:
+    """One snooze of this person."""
+    return connection.execute(_rows().where(Snooze.id == id, Snooze.user_email == user_email)).first()
+
+
+def live(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
+    """The living snooze of a message."""
+    return connection.execute(
+        _rows().where(Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive)
+    ).first()
+
+
+def sends(connection: Connection, *, id: int) -> Sequence[Found]:
+    """What the ledger says of a snooze, the newest promise first."""
+    return connection.execute(
+        select(*Send.__table__.columns).where(Send.snooze_id == id).order_by(Send.scheduled_for.desc())
+    ).all()
+
+
+def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
+    """The paper trail of a snooze, the newest first."""
+    return connection.execute(
+        select(*Event.__table__.columns).where(Event.snooze_id == id).order_by(Event.id.desc()).limit(size)
+    ).all()
+
+
+def trouble(connection: Connection, *, user_email: str, now: datetime, patience: timedelta) -> Trouble | None:
+    """What to say when this person's reminders are later than `patience`; None when none is."""
+    promised = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+    late = connection.execute(
+        select(
+            func.count().label("late"),
+            func.min(promised).label("oldest"),
+            func.max(Snooze.last_error).label("reason"),
+        ).where(Snooze.user_email == user_email, ~Snooze.inactive, promised < now - patience)
+    ).one()
+    if not late.late:
+        return None
+    away = connection.execute(
+        select(func.min(CircuitBreaker.opened_at)).where(CircuitBreaker.state != "closed")
+    ).scalar_one_or_none()
+    return Trouble(late=late.late, oldest=late.oldest, reason=late.reason, server_away_since=away)
+
+
+def _rows() -> Select[*tuple[Any, ...]]:
+    """A snooze, the kept message it is about, and the ledger's word on its newest promise."""
+    newest = (
+        select(Send.id)
+        .where(Send.snooze_id == Snooze.id)
+        .order_by(Send.scheduled_for.desc())
+        .limit(1)
+        .correlate(Snooze)
+        .scalar_subquery()
+    )
+    return (
+        select(
+            *Snooze.__table__.columns,
+            KeptMessage.id.label("kept_id"),
+            KeptMessage.sender_name,
+            KeptMessage.folder,
+            Send.state.label("send_state"),
+            Send.sent_at,
+        )
+        .outerjoin(
+            KeptMessage, and_(KeptMessage.user_email == Snooze.user_email, KeptMessage.message_id == Snooze.message_id)
+        )
+        .outerjoin(Send, Send.id == newest)
+    )
+
+
+def _put_away_anew() -> ColumnElement[bool]:
+    newer = aliased(Snooze)
+    return exists().where(
+        newer.user_email == Snooze.user_email, newer.message_id == Snooze.message_id, newer.id > Snooze.id
+    )

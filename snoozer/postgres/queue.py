@@ -1,0 +1,187 @@
+"""The queue: one function per file in `sql/queue`, of the same name. Together the files are the state machine.
+
+asleep → claimed → sent · claimed → asleep (release, hand_back, recover) · claimed → retired (release, recover)
+asleep → retired (retire) · any living row → cancelled (cancel) → asleep (restore) · retired → asleep (reactivate)
+retired → cancelled (dismiss)
+
+Each function answers with facts: ids that changed, or None or False when the claim was no longer the caller's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from snoozer.domain.reminder import Claim
+from snoozer.postgres.statements import run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appointment:
+    """When a person wants a message back, and how they said it.
+
+    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
+    "wall" (a time on the clock), both None where an instant was given.
+    """
+
+    remind_at: datetime
+    duration_hours: int | None = None
+    note: str | None = None
+    wall_time: datetime | None = None
+    zone: str | None = None
+    time_kind: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """A claim that was taken back from a lost worker."""
+
+    id: int
+    worker: str
+    uncertain: bool
+    retired: bool
+
+
+def enqueue(
+    connection: Connection,
+    *,
+    user_email: str,
+    message_id: str,
+    appointment: Appointment,
+    subject: str | None = None,
+    sender_email: str | None = None,
+    traceparent: str | None = None,
+) -> tuple[int, bool]:
+    """Put a message away; answers the row's id and whether it is a new row (False: a living one was changed)."""
+    row = run(
+        connection,
+        "queue/enqueue",
+        user_email=user_email,
+        message_id=message_id,
+        subject=subject,
+        sender_email=sender_email,
+        traceparent=traceparent,
+        **_columns(appointment),
+    ).one()
+    return row.id, row.created
+
+
+def claim(
+    connection: Connection, *, worker: str, batch_size: int, lease: timedelta, suspects: bool = False
+) -> list[Claim]:
+    """Up to `batch_size` due snoozes, now held by `worker` for `lease`, in the order of their promises.
+
+    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone.
+    """
+    rows = run(connection, "queue/claim", worker=worker, batch_size=batch_size, lease=lease, suspects=suspects)
+    return sorted((Claim(**row._mapping) for row in rows), key=lambda claim: (claim.scheduled_for, claim.id))
+
+
+def extend(connection: Connection, *, worker: str, ids: Sequence[int], lease: timedelta) -> set[int]:
+    """Lengthen these leases; answers those that are still the worker's."""
+    return set(run(connection, "queue/extend", worker=worker, ids=list(ids), lease=lease).scalars())
+
+
+def finalize(connection: Connection, *, id: int, claim_token: UUID) -> bool:
+    """The reminder is out; False when the claim is no longer ours."""
+    return run(connection, "queue/finalize", id=id, claim_token=claim_token).first() is not None
+
+
+def release(
+    connection: Connection,
+    *,
+    id: int,
+    claim_token: UUID,
+    error: str,
+    spent: int,
+    delay: timedelta,
+    permanent: bool = False,
+) -> str | None:
+    """A failure is written down: "released", "retired", or None when the claim is no longer ours."""
+    row = run(
+        connection,
+        "queue/release",
+        id=id,
+        claim_token=claim_token,
+        error=error,
+        spent=spent,
+        delay=delay,
+        permanent=permanent,
+    ).first()
+    return None if row is None else row.outcome or "released"
+
+
+def hand_back(connection: Connection, *, worker: str, ids: Sequence[int]) -> list[int]:
+    """Give claims back that were never begun; nothing is spent."""
+    return list(run(connection, "queue/hand_back", worker=worker, ids=list(ids)).scalars())
+
+
+def recover(
+    connection: Connection,
+    *,
+    batch_size: int,
+    lease: timedelta,
+    delay: timedelta,
+    hold: timedelta,
+    hold_for_operator: bool,
+    most_crashes: int,
+    most_resends: int,
+) -> list[Recovered]:
+    """Take back claims of the dead and leases that ran out; a send that may have left becomes uncertain."""
+    rows = run(
+        connection,
+        "queue/recover",
+        batch_size=batch_size,
+        lease=lease,
+        delay=delay,
+        hold=hold,
+        hold_for_operator=hold_for_operator,
+        most_crashes=most_crashes,
+        most_resends=most_resends,
+    )
+    return [Recovered(**row._mapping) for row in rows]
+
+
+def retire(connection: Connection, *, batch_size: int) -> list[int]:
+    """Due rows whose attempts are spent become cases."""
+    return list(run(connection, "queue/retire", batch_size=batch_size).scalars())
+
+
+def reschedule(connection: Connection, *, id: int, user_email: str, appointment: Appointment) -> bool:
+    """A new promise for a living snooze; False when it is over or somebody else's."""
+    columns = _columns(appointment)
+    return run(connection, "queue/reschedule", id=id, user_email=user_email, **columns).first() is not None
+
+
+def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime | None = None) -> bool:
+    """The person no longer wants it; with `scheduled_for` only that promise is meant. False when it is over."""
+    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
+    return run(connection, "queue/cancel", **values).first() is not None
+
+
+def restore(connection: Connection, *, id: int, user_email: str) -> bool:
+    """Undo a cancellation; False when there is none to undo or the message was put away anew."""
+    return run(connection, "queue/restore", id=id, user_email=user_email).first() is not None
+
+
+def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:
+    """Cases go back to work; answers those that did."""
+    return list(run(connection, "queue/reactivate", ids=list(ids)).scalars())
+
+
+def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
+    """Cases are closed for good; answers those that were."""
+    return list(run(connection, "queue/dismiss", ids=list(ids)).scalars())
+
+
+def _columns(appointment: Appointment) -> dict[str, object]:
+    return {
+        "remind_at": appointment.remind_at,
+        "snooze_duration_hours": appointment.duration_hours,
+        "note": appointment.note,
+        "wall_time": appointment.wall_time,
+        "zone": appointment.zone,
+        "time_kind": appointment.time_kind,
+    }

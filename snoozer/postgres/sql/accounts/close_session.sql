@@ -1,0 +1,4 @@
+-- Signed out.
+DELETE FROM sessions
+WHERE token_hash = :token_hash
+RETURNING account_id

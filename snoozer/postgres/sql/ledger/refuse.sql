@@ -1,0 +1,14 @@
+-- The server refused the reminder. A fact as well, as long as nobody else has taken the entry over:
+-- a temporary refusal leaves it reserved, a permanent one ends it.
+UPDATE reminder_sends
+SET state = CASE WHEN :permanent THEN 'failed' ELSE 'reserved' END,
+    smtp_code = :smtp_code,
+    enhanced_code = :enhanced_code,
+    reply = :reply,
+    resolution = CASE WHEN state = 'uncertain' THEN 'late refusal' ELSE resolution END,
+    resolved_by = CASE WHEN state = 'uncertain' THEN 'server' ELSE resolved_by END,
+    resolved_at = CASE WHEN state = 'uncertain' THEN clock_timestamp() ELSE resolved_at END
+WHERE id = :send_id
+  AND claim_token = :claim_token
+  AND state IN ('reserved', 'sending', 'uncertain')
+RETURNING id

@@ -1,0 +1,14 @@
+-- An operator who reactivates a case has decided that it may be sent again, with new bytes if need be.
+UPDATE reminder_sends AS send
+SET resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
+    resolved_by = CASE WHEN send.state = 'uncertain' THEN :actor ELSE send.resolved_by END,
+    resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
+    state = 'reserved',
+    resends = 0,
+    bytes_sha256 = NULL
+FROM email_snoozes AS snooze
+WHERE snooze.id = ANY(:ids)
+  AND send.snooze_id = snooze.id
+  AND send.scheduled_for = snooze.scheduled_for
+  AND send.state IN ('reserved', 'failed', 'uncertain')
+RETURNING send.snooze_id

@@ -1,0 +1,58 @@
+-- Enter each claimed promise in the ledger, once. Whoever holds the claim takes the entry over,
+-- unless it was sent, is in flight, or is uncertain and still on hold.
+INSERT INTO reminder_sends AS send (
+    snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
+    state, claim_token, subject, sender_email, note, zone, reserved_at
+)
+SELECT
+    snooze.id,
+    snooze.user_email,
+    snooze.message_id,
+    snooze.scheduled_for,
+    'email',
+    snooze.bucket,
+    '<' || left(encode(sha256(convert_to(concat_ws(
+        chr(10), snooze.id, snooze.user_email, snooze.message_id, extract(epoch FROM snooze.scheduled_for), 'email'
+    ), 'UTF8')), 'hex'), 40) || '@' || CAST(:domain AS text) || '>',
+    'reserved',
+    snooze.claim_token,
+    snooze.subject,
+    snooze.sender_email,
+    snooze.note,
+    COALESCE(snooze.zone, accounts.zone, 'UTC'),
+    CURRENT_TIMESTAMP
+FROM email_snoozes AS snooze
+LEFT JOIN accounts ON accounts.email = snooze.user_email
+WHERE snooze.id = ANY(:ids)
+  AND snooze.claimed_by = :worker
+ORDER BY snooze.id
+ON CONFLICT (user_email, message_id, scheduled_for, channel) DO UPDATE
+SET snooze_id = EXCLUDED.snooze_id,
+    claim_token = EXCLUDED.claim_token,
+    resends = send.resends + CASE WHEN send.state = 'uncertain' THEN 1 ELSE 0 END,
+    resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
+    resolved_by = CASE WHEN send.state = 'uncertain' THEN 'policy' ELSE send.resolved_by END,
+    resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
+    state = 'reserved'
+WHERE send.state IN ('reserved', 'failed')
+   OR (
+       send.state = 'uncertain'
+       AND NOT :hold_for_operator
+       AND send.resends < :most_resends
+       AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold
+   )
+RETURNING
+    send.id,
+    send.snooze_id,
+    send.claim_token,
+    send.user_email,
+    send.message_id,
+    send.scheduled_for,
+    send.reserved_at,
+    send.reminder_message_id,
+    send.subject,
+    send.sender_email,
+    send.note,
+    send.zone,
+    send.bytes_sha256,
+    send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

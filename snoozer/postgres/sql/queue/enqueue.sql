@@ -1,0 +1,29 @@
+-- Put a message away. Snoozing a message that is already away is an edit, never an error,
+-- and an edit takes the row out of whichever worker's hands it is in.
+INSERT INTO email_snoozes AS snooze (
+    user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
+    note, wall_time, zone, time_kind, traceparent
+)
+VALUES (
+    :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
+    :note, :wall_time, :zone, :time_kind, :traceparent
+)
+ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
+SET claimed_at = NULL,
+    claimed_by = NULL,
+    claim_token = NULL,
+    lease_expires_at = NULL,
+    attempts = 0,
+    crash_count = 0,
+    last_error = NULL,
+    last_error_at = NULL,
+    remind_at = EXCLUDED.remind_at,
+    scheduled_for = NULL,
+    snooze_duration_hours = EXCLUDED.snooze_duration_hours,
+    note = EXCLUDED.note,
+    wall_time = EXCLUDED.wall_time,
+    zone = EXCLUDED.zone,
+    time_kind = EXCLUDED.time_kind,
+    traceparent = EXCLUDED.traceparent,
+    updated_at = CURRENT_TIMESTAMP
+RETURNING snooze.id, xmax = 0 AS created

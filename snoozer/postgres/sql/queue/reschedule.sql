@@ -1,0 +1,23 @@
+-- The person wants it at another time, or with another note. A new promise starts afresh,
+-- and a worker that holds the row finds its claim gone.
+UPDATE email_snoozes
+SET claimed_at = NULL,
+    claimed_by = NULL,
+    claim_token = NULL,
+    lease_expires_at = NULL,
+    attempts = 0,
+    crash_count = 0,
+    last_error = NULL,
+    last_error_at = NULL,
+    remind_at = :remind_at,
+    scheduled_for = NULL,
+    snooze_duration_hours = :snooze_duration_hours,
+    note = :note,
+    wall_time = :wall_time,
+    zone = :zone,
+    time_kind = :time_kind,
+    updated_at = CURRENT_TIMESTAMP
+WHERE id = :id
+  AND user_email = :user_email
+  AND outcome IS NULL
+RETURNING id

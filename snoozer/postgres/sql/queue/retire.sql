@@ -1,0 +1,23 @@
+-- Rows whose attempts were spent by somebody else's hand become cases too,
+-- instead of lying unclaimable and unseen.
+WITH spent AS MATERIALIZED (
+    SELECT id
+    FROM email_snoozes
+    WHERE NOT inactive
+      AND claimed_at IS NULL
+      AND remind_at <= CURRENT_TIMESTAMP
+      AND attempts >= max_attempts
+    ORDER BY remind_at, id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE email_snoozes AS snooze
+SET last_error = COALESCE(snooze.last_error, 'Its attempts were spent'),
+    last_error_at = COALESCE(snooze.last_error_at, CURRENT_TIMESTAMP),
+    inactive = TRUE,
+    outcome = 'retired',
+    finished_at = CURRENT_TIMESTAMP,
+    updated_at = CURRENT_TIMESTAMP
+FROM spent
+WHERE snooze.id = spent.id
+RETURNING snooze.id

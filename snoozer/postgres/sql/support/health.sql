@@ -1,0 +1,7 @@
+-- Counts for gauges that are not the backlog. Cases, uncertain sends, failures of the last hour, age of housekeeping.
+SELECT
+    (SELECT count(*) FROM email_snoozes WHERE outcome = 'retired') AS cases,
+    (SELECT count(*) FROM reminder_sends WHERE state = 'uncertain') AS uncertain,
+    (SELECT count(*) FROM email_snoozes WHERE NOT inactive AND attempts > 0) AS retrying,
+    (SELECT count(*) FROM workers WHERE state = 'alive') AS workers,
+    COALESCE((SELECT extract(epoch FROM clock_timestamp() - max(finished_at)) FROM housekeeping_runs), -1) AS housekeeping_age

@@ -1,0 +1,3 @@
+-- A new incarnation of a worker reports for duty.
+INSERT INTO workers (id, started_at, heartbeat_at)
+VALUES (:id, clock_timestamp(), clock_timestamp())

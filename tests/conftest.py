@@ -1,0 +1,102 @@
+"""What tests share: a real Postgres of their own, an empty database for each test, and what a missing tool means."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.embedded.postgres import Postgres
+from snoozer.postgres import schema
+from snoozer.postgres.engine import connect
+from snoozer.postgres.models import metadata
+from snoozer.settings import Settings
+from tests.factories import People
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def missing(tool: str) -> None:
+    """Leave a test out because this machine lacks a tool; on CI that is a failure, never a quiet gap."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{tool} is missing, and on CI nothing may be left out")
+    pytest.skip(f"left out: {tool} is missing (make test names the line that installs it)")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A server made for this run, on loopback, gone afterwards. SNOOZER_PG_BIN chooses another one's programs."""
+    home = Path(tempfile.mkdtemp(prefix="snoozer-tests-"))
+    home.chmod(0o755)
+    wanted = os.environ.get("SNOOZER_PG_BIN")
+    server = Postgres(home, wanted=Path(wanted) if wanted else None, shared=home / "shared")
+    try:
+        yield server.start().replace("postgresql://", "postgresql+psycopg://")
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres_url: str) -> Iterator[Engine]:
+    engine = connect(postgres_url, name="tests", pool_size=10)
+    schema.upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(migrated: Engine) -> Engine:
+    """The migrated database, empty."""
+    tables = ", ".join(table.name for table in metadata.sorted_tables)
+    with migrated.begin() as connection:
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
+    return migrated
+
+
+@pytest.fixture
+def connection(engine: Engine) -> Iterator[Connection]:
+    """A transaction that is rolled back, for what needs no second connection."""
+    with engine.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def settings(postgres_url: str, tmp_path: Path) -> Settings:
+    """Settings of a web process in production, with a mail server nobody runs."""
+    return Settings(
+        DATABASE_URL=postgres_url,
+        SECRET_KEY="a-test-key-of-enough-length,an-older-test-key-of-length",
+        BASE_URL="http://snoozer.example",
+        SMTP_URL="smtp://127.0.0.1:9",
+        MAIL_FROM="Snoozer <snoozer@snoozer.example>",
+        SNOOZER_HOME=tmp_path,
+        SNOOZER_SINK=True,
+    )
+
+
+@pytest.fixture
+def people(engine: Engine) -> People:
+    """Accounts with sessions and tokens: `people.ann()`, `people.operator()`."""
+    return People(engine)
+
+
+@pytest.fixture
+def app(engine: Engine, settings: Settings) -> Flask:
+    from snoozer.web import create_app
+
+    app = create_app(engine=engine, settings=settings)
+    app.config["TESTING"] = False
+    app.config["WTF_CSRF_ENABLED"] = False
+    return app
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A browser that nobody has signed in."""
+    return app.test_client()

@@ -1,0 +1,26 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from snoozer.domain.state import state_of
+
+NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("inactive", "outcome", "claimed", "due", "state"),
+    [
+        (False, None, False, False, "asleep"),
+        (False, None, False, True, "due"),
+        (False, None, True, True, "claimed"),
+        (True, None, False, True, "paused"),
+        (True, "sent", False, True, "sent"),
+        (True, "cancelled", False, False, "cancelled"),
+        (True, "retired", False, True, "retired"),
+    ],
+)
+def test_one_word_says_where_a_snooze_stands(
+    inactive: bool, outcome: str | None, claimed: bool, due: bool, state: str
+) -> None:
+    remind_at = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
+    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, remind_at=remind_at, now=NOW) == state

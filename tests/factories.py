@@ -1,0 +1,113 @@
+"""The words tests are written in: `a_snooze(engine, attempts=4)`, `a_kept_message(engine)`, `people.ann()`."""
+
+import itertools
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Engine, insert, text
+
+from snoozer import accounts, mailboxes
+from snoozer.postgres.models import Snooze
+
+_numbers = itertools.count(1)
+
+ANN = "ann@snoozer.example"
+HOUR = timedelta(hours=1)
+
+
+def now() -> datetime:
+    """A clock for data, not for judging what the product does with time."""
+    return datetime.now(UTC)
+
+
+def a_snooze(engine: Engine, **columns: Any) -> int:
+    """One row, due a minute ago unless told otherwise; answers its id."""
+    values: dict[str, Any] = {
+        "user_email": ANN,
+        "message_id": f"<{next(_numbers)}@mail.example>",
+        "subject": "Quarterly figures",
+        "sender_email": "bob@mail.example",
+        "remind_at": now() - timedelta(minutes=1),
+        "zone": "UTC",
+    } | columns
+    if values.get("claimed_at") is not None:
+        values = {
+            "claimed_by": "somebody-else",
+            "claim_token": "5f3c1c52-7f1e-4a9b-9d3e-6a4f0a3f1b11",
+            "lease_expires_at": values["claimed_at"] + timedelta(seconds=90),
+        } | values
+    with engine.begin() as connection:
+        return int(connection.execute(insert(Snooze).values(**values).returning(Snooze.id)).scalar_one())
+
+
+def the_row(engine: Engine, id: int) -> Any:
+    """The row as it stands now, by column name."""
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT * FROM email_snoozes WHERE id = :id"), {"id": id}).one()
+
+
+def the_send(engine: Engine, snooze_id: int) -> Any:
+    """The snooze's newest entry in the ledger, or None."""
+    with engine.connect() as connection:
+        return connection.execute(
+            text("SELECT * FROM reminder_sends WHERE snooze_id = :id ORDER BY id DESC LIMIT 1"), {"id": snooze_id}
+        ).first()
+
+
+def the_events(engine: Engine, snooze_id: int) -> list[str]:
+    """The kinds of the snooze's events, oldest first."""
+    with engine.connect() as connection:
+        rows = connection.execute(
+            text("SELECT kind FROM snooze_events WHERE snooze_id = :id ORDER BY id"), {"id": snooze_id}
+        )
+        return list(rows.scalars())
+
+
+def an_original(*, subject: str | None = "Hello", message_id: str | None = None, body: str = "How are you?") -> bytes:
+    """The bytes of a simple message."""
+    number = next(_numbers)
+    head = [f"Message-ID: {message_id or f'<original-{number}@mail.example>'}", "From: Bob <bob@mail.example>"]
+    if subject is not None:
+        head.append(f"Subject: {subject}")
+    return ("\r\n".join([*head, "Date: Thu, 5 Mar 2026 10:20:00 +0000", "", f"{body} ({number})", ""])).encode()
+
+
+def a_kept_message(engine: Engine, *, user_email: str = ANN, original: bytes | None = None, **parts: Any) -> int:
+    """One message in the mailbox that Snoozer keeps, brought in through the use case."""
+    with engine.begin() as connection:
+        return mailboxes.keep(connection, user_email=user_email, original=original or an_original(**parts)).id
+
+
+@dataclass(frozen=True)
+class Person:
+    """An account with a session and an API token."""
+
+    id: int
+    email: str
+    session: str
+    token: str
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+class People:
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def ann(self, email: str = ANN, role: str = "user", zone: str = "Europe/Berlin") -> Person:
+        """A person with an account, signed in somewhere and holding a token."""
+        with self.engine.begin() as connection:
+            account = accounts.create(connection, email=email, role=role, zone=zone)
+            link = accounts.ask_from_the_console(connection, email=email)
+            assert link is not None
+            session = accounts.enter(connection, token=link, browser=None)
+            token = accounts.create_token(connection, email=email)
+            assert session is not None
+            assert token is not None
+            return Person(id=account.id, email=email, session=session, token=token)
+
+    def operator(self) -> Person:
+        return self.ann("olga@snoozer.example", role="operator")

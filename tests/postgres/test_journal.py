@@ -1,0 +1,69 @@
+"""Facts heard while the database is away survive the worker that heard them."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine
+
+from snoozer.postgres.journal import Journal
+from snoozer.postgres.ledger import Fact
+from snoozer.reminding import write_inherited_facts
+from tests.factories import the_events, the_send
+from tests.postgres.test_ledger import a_fact, a_reserved_send, mark
+
+
+def a_loose_fact() -> Fact:
+    return Fact(
+        send_id=1, snooze_id=1, claim_token=uuid4(), smtp_code=250, enhanced_code=None, reply="ok", queue_id=None
+    )
+
+
+def test_a_fact_left_on_disk_reaches_the_ledger_through_the_next_worker(engine: Engine, tmp_path: Path) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    dead = Journal(tmp_path, worker="dead")
+    dead.append(a_fact(send))
+    dead.close()
+    living = Journal(tmp_path, worker="living")
+    assert write_inherited_facts(engine, journal=living, actor="worker:living") == 1
+    assert the_send(engine, held.id).state == "sent"
+    assert the_events(engine, held.id) == []
+    assert write_inherited_facts(engine, journal=living, actor="worker:living") == 0
+    living.close()
+
+
+def test_the_journal_of_a_living_worker_is_left_to_it(tmp_path: Path) -> None:
+    busy = Journal(tmp_path, worker="busy")
+    busy.append(a_loose_fact())
+    other = Journal(tmp_path, worker="other")
+    assert list(other.inherited()) == []
+    other.close()
+    busy.close()
+
+
+def test_a_line_that_was_never_finished_is_not_taken_for_a_fact(tmp_path: Path) -> None:
+    fact = a_loose_fact()
+    dead = Journal(tmp_path, worker="dead")
+    dead.append(fact)
+    dead.close()
+    with (tmp_path / "dead.jsonl").open("a") as file:
+        file.write('{"send_id": 7, "snooz')
+    living = Journal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert facts == [fact]
+
+
+def test_what_the_database_knows_leaves_the_disk(tmp_path: Path) -> None:
+    journal, fact = Journal(tmp_path, worker="w"), a_loose_fact()
+    journal.append(fact)
+    journal.settle(fact)
+    journal.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_any_mail(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        Journal(tmp_path / "file" / "journal", worker="w")

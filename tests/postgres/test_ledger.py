@@ -1,0 +1,244 @@
+"""What the ledger promises: one send for one promise, marks before dots, facts that stay."""
+
+from datetime import timedelta
+from threading import Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
+
+from snoozer.domain.reminder import Claim, Send
+from snoozer.postgres import ledger, queue
+from snoozer.postgres.ledger import Fact, Reserved
+from tests.factories import ANN, a_snooze, now, the_send
+from tests.postgres.test_queue import claim, lapse, recover
+
+HOLD = timedelta(minutes=10)
+SHA = "0" * 64
+
+
+def reserve(engine: Engine, held: Claim, *, worker: str = "w", **values: Any) -> list[Reserved]:
+    terms: dict[str, Any] = {"domain": "snoozer.example", "hold": HOLD, "hold_for_operator": False} | values
+    with engine.begin() as connection:
+        return ledger.reserve(connection, worker=worker, ids=[held.id], **terms)
+
+
+def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    a_snooze(engine, **columns)
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    return held, entry.send
+
+
+def mark(engine: Engine, send: Send) -> bool:
+    with engine.begin() as connection:
+        return ledger.mark(connection, send=send, bytes_sha256=SHA)
+
+
+def a_fact(send: Send) -> Fact:
+    return Fact(
+        send_id=send.id,
+        snooze_id=send.snooze_id,
+        claim_token=send.claim_token,
+        smtp_code=250,
+        enhanced_code="2.0.0",
+        reply="queued",
+        queue_id="4X1",
+    )
+
+
+def record(engine: Engine, send: Send) -> ledger.Recorded:
+    with engine.begin() as connection:
+        return ledger.record(connection, fact=a_fact(send))
+
+
+def recovered(engine: Engine, held: Claim) -> Claim:
+    """The same snooze in the hands of the next worker."""
+    lapse(engine, [held.id])
+    recover(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
+    [again] = claim(engine, suspects=True)
+    return again
+
+
+def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.release(
+            connection, id=held.id, claim_token=held.claim_token, error="451", spent=1, delay=timedelta(seconds=-1)
+        )
+    [again] = claim(engine)
+    [entry] = reserve(engine, again)
+    assert (entry.send.id, entry.send.reminder_message_id) == (send.id, send.reminder_message_id)
+    assert entry.send.reserved_at == send.reserved_at
+    assert entry.send.claim_token == again.claim_token
+
+
+def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.reschedule(
+            connection,
+            id=held.id,
+            user_email=ANN,
+            appointment=queue.Appointment(remind_at=now() - timedelta(seconds=5)),
+        )
+    [again] = claim(engine)
+    [entry] = reserve(engine, again)
+    assert entry.send.id != send.id
+    assert entry.send.reminder_message_id != send.reminder_message_id
+
+
+def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    assert mark(engine, send)
+    record(engine, send)
+    again = recovered(engine, held)
+    assert reserve(engine, again) == []
+    with engine.connect() as connection:
+        known = ledger.look(connection, snooze_id=again.id, hold=HOLD)
+    assert known is not None
+    assert known.state == "sent"
+
+
+def test_sent_never_leaves(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    mark(engine, send)
+    record(engine, send)
+    with pytest.raises(IntegrityError, match="stays sent"), engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET state = 'reserved', sent_at = NULL"))
+
+
+def test_no_dot_without_the_mark_and_no_mark_twice(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    assert mark(engine, send) is True
+    assert mark(engine, send) is False
+
+
+def test_a_worker_whose_claim_was_taken_authorises_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    recovered(engine, held)
+    assert mark(engine, send) is False
+
+
+def test_a_worker_whose_lease_ran_out_authorises_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    lapse(engine, [held.id])
+    assert mark(engine, send) is False
+
+
+def test_done_pressed_a_moment_before_the_dot_wins(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+    assert mark(engine, send) is False
+
+
+def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
+    """Without its lock the mark would read the row as it was before the cancellation committed."""
+    held, send = a_reserved_send(engine)
+    marks: list[bool] = []
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+        marking = Thread(target=lambda: marks.append(mark(engine, send)))
+        marking.start()
+        _wait_until_somebody_waits_for_a_lock(engine)
+    marking.join()
+    assert marks == [False]
+
+
+def test_a_late_250_is_written_down_without_any_claim(engine: Engine) -> None:
+    """Seeds 001 and 002 throw the fact away when the lease is over, and send again."""
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    recover(engine)
+    assert the_send(engine, held.id).state == "uncertain"
+    assert record(engine, send).late is True
+    row = the_send(engine, held.id)
+    assert (row.state, row.late, row.resolution, row.resolved_by) == ("sent", True, "late reply", "server")
+
+
+def test_telling_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    mark(engine, send)
+    assert (record(engine, send).late, record(engine, send).second_copy) == (False, False)
+
+
+def test_a_second_250_of_another_holder_is_told_as_a_second_copy(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    assert entry.resent is True
+    mark(engine, entry.send)
+    record(engine, entry.send)
+    assert record(engine, send).second_copy is True
+
+
+def test_a_worker_lost_after_the_mark_leaves_an_uncertain_send(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.uncertain is True
+    assert the_send(engine, held.id).uncertain_at is not None
+
+
+def test_a_worker_lost_before_the_mark_leaves_nothing_uncertain(engine: Engine) -> None:
+    held, _ = a_reserved_send(engine)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.uncertain is False
+    assert the_send(engine, held.id).state == "reserved"
+
+
+def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    for _ in range(2):
+        assert mark(engine, send)
+        held = recovered(engine, held)
+        assert reserve(engine, held) == [], "still on hold"
+        assert reserve(engine, held, hold=timedelta(0), hold_for_operator=True) == []
+        [entry] = reserve(engine, held, hold=timedelta(0))
+        send = entry.send
+    assert mark(engine, send)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.retired is True
+    assert the_send(engine, held.id).resends == 2
+
+
+def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    with engine.begin() as connection:
+        assert ledger.refuse(connection, send=send, permanent=False, reply="greylisted", smtp_code=451)
+    row = the_send(engine, held.id)
+    assert (row.state, row.smtp_code) == ("reserved", 451)
+
+
+def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotten(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+        assert ledger.doubt_orphans(connection, deadline=timedelta(minutes=12), batch_size=10) == []
+        assert ledger.doubt_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == [held.id]
+
+
+def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: Engine) -> None:
+    """FOR UPDATE SKIP LOCKED would skip a row whose ledger child is being written; NO KEY UPDATE does not."""
+    id = a_snooze(engine)
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR KEY SHARE"), {"id": id})
+        assert [held.id for held in claim(engine)] == [id]
+        connection.rollback()
+
+
+def _wait_until_somebody_waits_for_a_lock(engine: Engine) -> None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        while not connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():
+            pass

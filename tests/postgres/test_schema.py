@@ -1,0 +1,106 @@
+"""The schema goes up and down, models agree with migrations, and a stranger's INSERT is a whole snooze."""
+
+from collections.abc import Iterator
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError
+
+from snoozer.postgres import schema
+from snoozer.postgres.models import metadata
+from tests.factories import a_snooze, now, the_row
+
+
+@pytest.fixture
+def empty(migrated: Engine) -> Iterator[Engine]:
+    """A database beside the tests' own, with nothing in it."""
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS updown"))
+        connection.execute(text("CREATE DATABASE updown"))
+    engine = create_engine(make_url(migrated.url).set(database="updown"))
+    yield engine
+    engine.dispose()
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE updown"))
+
+
+def test_models_agree_with_migrations(migrated: Engine) -> None:
+    with migrated.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_schema_goes_up_down_and_up_again(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="base")
+    assert inspect(empty).get_table_names() == ["alembic_version"]
+    with empty.connect() as connection:
+        functions = connection.execute(
+            text("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
+        ).scalar_one()
+    assert functions == 0
+    schema.upgrade(empty)
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_upgrading_twice_changes_nothing(migrated: Engine) -> None:
+    schema.upgrade(migrated)
+    with migrated.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
+    with engine.begin() as connection:
+        id = connection.execute(
+            text(
+                "INSERT INTO email_snoozes (user_email, message_id, remind_at) "
+                "VALUES ('ann@snoozer.example', '<1@mail.example>', now()) RETURNING id"
+            )
+        ).scalar_one()
+    row = the_row(engine, id)
+    assert (row.attempts, row.max_attempts, row.inactive, row.crash_count) == (0, 5, False, 0)
+    assert 0 <= row.bucket <= 1023
+
+
+def test_a_bucket_is_the_same_for_everybody_who_computes_it(engine: Engine) -> None:
+    with engine.connect() as connection:
+        bucket = connection.execute(text("SELECT snooze_bucket('ann@snoozer.example')")).scalar_one()
+    assert the_row(engine, a_snooze(engine)).bucket == bucket
+
+
+def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engine: Engine) -> None:
+    id = a_snooze(engine, inactive=True, outcome="sent", finished_at=now())
+    with pytest.raises(IntegrityError, match="finished_is_inactive"), engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET inactive = FALSE WHERE id = :id"), {"id": id})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"claimed_by": "w"},
+        {"attempts": -1},
+        {"max_attempts": 0},
+        {"outcome": "lost", "inactive": True, "finished_at": now()},
+        {"outcome": "sent", "inactive": True},
+        {"user_email": ""},
+        {"message_id": ""},
+        {"inactive": True, "claimed_at": now()},
+    ],
+)
+def test_a_row_that_breaks_an_invariant_is_refused(engine: Engine, columns: dict[str, object]) -> None:
+    with pytest.raises(IntegrityError):
+        a_snooze(engine, **columns)
+
+
+def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
+    a_snooze(engine, message_id="<same@mail.example>")
+    a_snooze(engine, message_id="<same@mail.example>", inactive=True)
+    a_snooze(engine, message_id="<same@mail.example>", user_email="bob@snoozer.example")
+    with pytest.raises(IntegrityError, match="uq_email_snoozes_live"):
+        a_snooze(engine, message_id="<same@mail.example>")
