@@ -1,0 +1,124 @@
+"""Sign and verify what a mail may ask of us.
+
+A token names one occurrence (the snooze and the instant that was promised) and one act, nothing else: it is never a
+login. It carries no clock, so the same link and the same newest key give the same token in every process.
+
+Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), act (1),
+phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
+"""
+
+import binascii
+import hashlib
+import hmac
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+Act = Literal["done", "again", "see"]
+
+FRESH_FOR = timedelta(days=30)
+LONGEST_PHRASE = 100
+
+_ACTS: tuple[Act, ...] = get_args(Act)
+_VERSION = 1
+_HEAD = struct.Struct(">B4sqqB")
+_MAC_BYTES = 16
+_LONGEST_TOKEN = 4 * (_HEAD.size + 4 * LONGEST_PHRASE + _MAC_BYTES) // 3 + 4
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class LinkRefused(Exception):
+    """This link was not made here, or it was changed on its way."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One act on one occurrence. `phrase` is the time a button proposes for "again"; without it the page asks."""
+
+    snooze_id: int
+    scheduled_for: datetime
+    act: Act
+    phrase: str | None = None
+
+
+def sign(link: Link, *, keys: Sequence[str]) -> str:
+    """A URL-safe token, signed with the newest (first) key. ValueError for a naive instant or an empty ring."""
+    if not keys:
+        raise ValueError("A link cannot be signed without a key.")
+    if link.scheduled_for.tzinfo is None:
+        raise ValueError("A link is bound to an instant, and this one has no zone.")
+    phrase = link.phrase or ""
+    if link.act not in _ACTS or len(phrase) > LONGEST_PHRASE:
+        raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
+    key = _derived(keys[0])
+    micros = (link.scheduled_for - _EPOCH) // _MICROSECOND
+    try:
+        head = _HEAD.pack(_VERSION, _key_id(key), link.snooze_id, micros, _ACTS.index(link.act))
+    except struct.error as error:
+        raise ValueError("The snooze's number does not fit into a link.") from error
+    body = head + phrase.encode("utf-8")
+    return urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii")
+
+
+def verify(token: str, *, keys: Sequence[str]) -> Link:
+    """The link that `sign` made with any key of the ring. LinkRefused for everything else, whatever the string."""
+    raw = _unpacked(token)
+    body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived, keys)]
+    if not any(matches):
+        raise LinkRefused
+    try:
+        version, _, snooze_id, micros, act = _HEAD.unpack_from(body)
+        if version != _VERSION:
+            raise LinkRefused
+        return Link(
+            snooze_id=snooze_id,
+            scheduled_for=_EPOCH + timedelta(microseconds=micros),
+            act=_ACTS[act],
+            phrase=body[_HEAD.size :].decode("utf-8") or None,
+        )
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
+        raise LinkRefused from None
+
+
+def is_old(link: Link, now: datetime) -> bool:
+    """True once the promise lies more than 30 days back: the page explains and offers, and does not act."""
+    return now - link.scheduled_for > FRESH_FOR
+
+
+def opaque(link: Link, *, keys: Sequence[str]) -> str:
+    """A name for the occurrence that a mail may show to anyone: 128 bits of HMAC, telling nothing about the row."""
+    body = sign(Link(snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, act="see"), keys=keys)
+    return _mac(_derived(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+
+
+def _unpacked(token: str) -> bytes:
+    """The bytes of a token in its one canonical spelling: a changed last letter must not decode to the same bytes."""
+    if not token.isascii() or len(token) > _LONGEST_TOKEN:
+        raise LinkRefused
+    try:
+        raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (binascii.Error, ValueError):
+        raise LinkRefused from None
+    if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) < _HEAD.size + _MAC_BYTES:
+        raise LinkRefused
+    return raw
+
+
+def _derived(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
+    return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, hashlib.sha256)
+
+
+def _key_id(derived: bytes) -> bytes:
+    return _mac(derived, b"key id")[:4]
+
+
+def _mac(derived: bytes, body: bytes) -> bytes:
+    return hmac.digest(derived, body, hashlib.sha256)[:_MAC_BYTES]

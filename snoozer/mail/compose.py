@@ -1,0 +1,152 @@
+"""What Snoozer says by mail, as bytes. Everything comes from the arguments, so the same row gives the same bytes."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from snoozer.domain import links
+from snoozer.domain.reminder import Send
+from snoozer.mail import headers
+from snoozer.mail.letter import Field, Text, letter, mailbox
+from snoozer.mail.moments import lateness, moment, zone_named, zone_words
+from snoozer.mail.plain import readable
+from snoozer.shipped import folder
+
+NO_SUBJECT = "(no subject)"
+LONGEST_NOTE = 2_000
+
+_BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
+_UNLINK = "\u200c"
+
+_templates = Environment(
+    loader=FileSystemLoader(folder("templates") / "emails"),
+    autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
+    """The reminder for one row of the ledger: the same bytes in every process that has the same templates.
+
+    Links are signed with the newest key. A row whose bytes were already fixed under an older key of the ring
+    (`bytes_sha256`) is signed with that key again. ValueError when an address or id cannot stand in a header.
+    """
+    newest = b""
+    for index in range(len(keys)):
+        written = _reminder(send, mail_from=mail_from, base_url=base_url, keys=keys[index:], instance=instance)
+        newest = newest or written
+        if send.bytes_sha256 in (None, hashlib.sha256(written).hexdigest()):
+            return written
+    if not newest:
+        raise ValueError("A reminder cannot be signed without a key.")
+    return newest
+
+
+def compose_sign_in(
+    *, to: str, link: str, code: str, minutes: int, mail_from: str, instance: str, now: datetime, message_id: str
+) -> bytes:
+    """The mail that lets a person in: one link for this browser, one code for another. The subject tells no secret."""
+    fields: list[Field] = [
+        *_address_fields(mail_from, to),
+        ("Subject", Text(_render("sign_in/subject.txt", {}).strip())),
+        *_machine_fields(now, message_id, instance),
+    ]
+    words = {"link": link, "code": code, "minutes": minutes}
+    text, html = _render("sign_in/body.txt", words), _render("sign_in/body.html", words)
+    return letter(fields, text=text, html=html, seed=message_id)
+
+
+def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
+    subject = headers.one_line(send.subject or "") or NO_SUBJECT
+    original = headers.message_id(send.message_id)
+    occurrence = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act="see")
+    threads: list[Field] = [("In-Reply-To", original), ("References", original)] if original else []
+    fields: list[Field] = [
+        *_address_fields(mail_from, send.user_email),
+        ("Subject", Text(_render("reminder/subject.txt", {"subject": subject}).strip())),
+        *_machine_fields(send.reserved_at, send.reminder_message_id, instance),
+        *threads,
+        ("X-Snoozer-Occurrence", links.opaque(occurrence, keys=keys)),
+    ]
+    words = _reminder_words(send, subject=subject) | _reminder_links(send, base_url=base_url, keys=keys)
+    text, html = _render("reminder/body.txt", words), _render("reminder/body.html", words)
+    return letter(fields, text=text, html=html, seed=send.reminder_message_id)
+
+
+def _reminder_words(send: Send, *, subject: str) -> dict[str, object]:
+    zone = zone_named(send.zone)
+    # one_line also defuses encoded words: what the row holds was decoded when it came in, and is not decoded twice.
+    sender = headers.sender(headers.one_line(send.sender_email or "", limit=400))
+    shown = [sender.name, sender.email] if sender.email else [headers.one_line(send.sender_email or "")]
+    note = readable(send.note or "").strip()
+    if len(note) > LONGEST_NOTE:
+        note = note[: LONGEST_NOTE - 1].rstrip() + "…"
+    return {
+        "subject": _quoted(subject),
+        "sender": _quoted(" · ".join(part for part in shown if part)),
+        "note": [_quoted(line) for line in note.split("\n")] if note else [],
+        "promised": moment(send.scheduled_for, zone, seen_from=send.reserved_at),
+        "zone": zone_words(send.scheduled_for, zone),
+        "late": lateness(send.scheduled_for, send.reserved_at),
+        "ready": moment(send.reserved_at, zone, seen_from=send.scheduled_for, near=True),
+    }
+
+
+def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, object]:
+    def url(act: links.Act, phrase: str | None = None) -> str:
+        link = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act=act, phrase=phrase)
+        return f"{base_url.rstrip('/')}/r/{links.sign(link, keys=keys)}"
+
+    return {
+        "done": url("done"),
+        "tomorrow": url("again", "tomorrow"),
+        "next_week": url("again", "next week"),
+        "another_time": url("again"),
+    }
+
+
+def _address_fields(mail_from: str, to: str) -> list[Field]:
+    """From and To. A recipient that only SMTPUTF8 can name stands in the envelope alone."""
+    author = headers.sender(mail_from)
+    plain = headers.ascii_address(author.email or "")
+    if plain is None:
+        raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
+    if headers.address(to) is None:
+        raise ValueError("The recipient is not an address.")
+    recipient = headers.ascii_address(to)
+    return [
+        ("From", mailbox(author.name or "Snoozer", plain)),
+        ("To", mailbox(None, recipient) if recipient else "undisclosed-recipients:;"),
+    ]
+
+
+def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]:
+    """The fields that make two mails the same mail, and that keep machines from answering (RFC 3834)."""
+    if headers.message_id(message_id) != message_id:
+        raise ValueError("A mail needs a Message-ID of the form <left@right>.")
+    return [
+        ("Date", format_datetime(at.astimezone(UTC).replace(microsecond=0))),
+        ("Message-ID", message_id),
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+        ("X-Snoozer-Instance", instance),
+    ]
+
+
+def _quoted(text: str) -> str:
+    """A stranger's words inside our mail: no mail program makes a link of them, and they turn no direction of ours."""
+    text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
+    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
+        return f"\u2068{text}\u2069"
+    return text
+
+
+def _render(template: str, words: dict[str, object]) -> str:
+    return _templates.get_template(template).render(words)

@@ -1,0 +1,204 @@
+"""Header text of strangers: decoded once, made harmless, and never trusted again.
+
+Everything here is total: whatever the input, the result is text on one line or None.
+"""
+
+import binascii
+import re
+import unicodedata
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from snoozer.mail.charsets import guessed, text_of
+
+LONGEST_TEXT = 200
+LONGEST_HEADER = 8_000
+LONGEST_FROM = 2_000
+LONGEST_ADDRESS = 254
+LONGEST_MESSAGE_ID = 250
+MOST_REFERENCES = 10
+
+_ENCODED_WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
+_Q_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+
+_BLANKS = re.compile("[\\s\x1c-\x1f\x85\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]+")
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # C0, DEL and C1, but for those that separate words
+    "\xad\u180e\u200b\u2060-\u2064\ufeff"  # invisible
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # turn the direction of what follows
+    "\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"  # no characters
+    "\U000e0000-\U000e007f]"  # tags: text nobody sees
+)
+# Joiners shape Persian, Indic scripts and emoji families; beside ASCII they only hide.
+_STRAY_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
+_JOINERS = re.compile("([\u200c\u200d])[\u200c\u200d]+")
+_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_TOWER = re.compile(f"({_MARK}{{8}}){_MARK}+")
+
+_ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
+_MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+@[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who a message says it is from. Either part may be missing; neither is proof of anything."""
+
+    name: str | None
+    email: str | None
+
+
+def raw_text(raw: bytes | str) -> str:
+    """A header's raw value as text, encoded words untouched, at most `LONGEST_HEADER` characters of it."""
+    if isinstance(raw, str):
+        return raw[:LONGEST_HEADER]
+    return guessed(raw[:LONGEST_HEADER])
+
+
+def decoded(raw: bytes | str) -> str:
+    """RFC 2047 encoded words decoded, once: what comes out is not looked at again."""
+    return "".join(_spoken(raw_text(raw)))
+
+
+def one_line(text: str, *, limit: int = LONGEST_TEXT) -> str:
+    """`text` with everything removed that breaks lines, hides, or turns directions; NFC; at most `limit` characters."""
+    text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text[: 20 * limit])))
+    text = unicodedata.normalize("NFC", _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text)))
+    text = _TOWER.sub(r"\1", _BLANKS.sub(" ", text)).replace("=?", "= ?").strip()
+    if len(text) > limit:
+        text = text[: limit - 1].rstrip(" \u200c\u200d") + "…"
+    return text
+
+
+def subject(raw: bytes | str | None) -> str | None:
+    """The subject as a person reads it, or None when nothing readable is there."""
+    return None if raw is None else one_line(decoded(raw)) or None
+
+
+def sender(raw: bytes | str | None) -> Sender:
+    """The first mailbox of a From header. The structure is read before encoded words are decoded, never after."""
+    if raw is None:
+        return Sender(None, None)
+    phrase, angle, comment = _first_mailbox(raw_text(raw))
+    if angle is None:
+        found = _ADDRESS.search(phrase)
+        angle = found.group() if found else ""
+        phrase = phrase.replace(angle, "", 1) if angle else phrase
+        if _ADDRESS.search(phrase):
+            phrase = ""
+    email = address("".join(angle.split()))
+    name = one_line(decoded(phrase)).strip(" ,;:")
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
+        name = name[1:-1].strip()
+    said = name or one_line(decoded(comment)) or (one_line(decoded(angle)) if email is None else "")
+    return Sender(None if said in ("", email) else said, email)
+
+
+def address(raw: str) -> str | None:
+    """One bare address, `local@domain` without quotes, routes or comments, at most 254 bytes; else None."""
+    text = one_line(raw, limit=LONGEST_ADDRESS)
+    if _ADDRESS.fullmatch(text) is None or len(text.encode("utf-8")) > LONGEST_ADDRESS:
+        return None
+    return text
+
+
+def ascii_address(raw: str) -> str | None:
+    """The address with its domain as IDNA wants it on the wire; None when it is no address or needs SMTPUTF8."""
+    plain = address(raw)
+    if plain is None:
+        return None
+    local, _, domain = plain.rpartition("@")
+    try:
+        written = f"{local}@{domain if domain.isascii() else domain.encode('idna').decode('ascii')}"
+    except UnicodeError:
+        return None
+    return address(written) if written.isascii() else None
+
+
+def message_id(raw: bytes | str | None) -> str | None:
+    """The first msg-id in `raw` with its angle brackets, of RFC 5322 without quotes and comments; else None."""
+    found = references(raw)
+    return found[0] if found else None
+
+
+def references(raw: bytes | str | None) -> tuple[str, ...]:
+    """Every msg-id in `raw`: the first and the newest nine when there are more than ten."""
+    if raw is None:
+        return ()
+    ids = [found.group() for found in _MESSAGE_ID.finditer(raw_text(raw))]
+    distinct = list(dict.fromkeys(text for text in ids if len(text) <= LONGEST_MESSAGE_ID))
+    if len(distinct) > MOST_REFERENCES:
+        distinct = [distinct[0], *distinct[1 - MOST_REFERENCES :]]
+    return tuple(distinct)
+
+
+def _spoken(raw: str) -> Iterator[str]:
+    """Plain stretches and decoded words; words of one charset side by side are joined as bytes before decoding."""
+    charset: str | None = None
+    pending = bytearray()
+    end = 0
+    for word in _ENCODED_WORD.finditer(raw):
+        between = raw[end : word.start()]
+        named, encoding, payload = word.groups()
+        named = named.partition("*")[0].lower()
+        touching = charset is not None and not between.strip()
+        if not (touching and named == charset):
+            yield text_of(bytes(pending), charset) if pending else ""
+            pending.clear()
+        if not touching:
+            yield between
+        charset = named
+        pending += _word(encoding, payload)
+        end = word.end()
+    yield text_of(bytes(pending), charset) if pending else ""
+    yield raw[end:]
+
+
+def _word(encoding: str, payload: str) -> bytes:
+    if encoding in "bB":
+        digits = _NOT_BASE64.sub("", payload)
+        digits = digits[: len(digits) - (len(digits) % 4 == 1)]
+        try:
+            return b64decode(digits + "=" * (-len(digits) % 4))
+        except (binascii.Error, ValueError):
+            return payload.encode("utf-8", "replace")
+    spaced = payload.replace("_", " ").encode("utf-8", "replace")
+    return _Q_ESCAPE.sub(lambda escape: bytes.fromhex(escape.group(1).decode()), spaced)
+
+
+def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
+    """The phrase, what stands in angle brackets, and the comments of the first mailbox."""
+    phrase: list[str] = []
+    comment: list[str] = []
+    angle: list[str] | None = None
+    depth, quoted, escaped, inside, named = 0, False, False, False, False
+    for char in raw[:LONGEST_FROM]:
+        target = comment if depth else angle if inside and angle is not None else phrase
+        if escaped:
+            target.append(char)
+            escaped = False
+        elif char == "\\" and (quoted or depth):
+            escaped = True
+        elif char == '"' and not depth:
+            quoted = not quoted
+        elif quoted:
+            target.append(char)
+        elif char == "(":
+            depth += 1
+        elif char == ")" and depth:
+            depth -= 1
+            comment.append(" ")
+        elif depth or char not in "<>,":
+            target.append(char)
+            named = named or char == "@"
+        elif char == "<" and angle is None:
+            angle, inside = [], True
+        elif char == ">":
+            inside = False
+        elif char == "," and (angle is not None or named):
+            break
+        else:
+            target.append(char)
+    return "".join(phrase).strip(), None if angle is None else "".join(angle).strip(), "".join(comment).strip()

@@ -1,0 +1,145 @@
+"""Header fields and two bodies to the bytes of a mail: 7 bit, CRLF, the same in every process and every Python.
+
+The standard library's generator is not used to write: it folds differently from release to release, and before
+CVE-2024-6923 was fixed it let a hostile subject end the header. Its parser reads the bytes back before they leave.
+"""
+
+import binascii
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.parser import BytesHeaderParser
+from email.policy import compat32
+
+from snoozer.mail import headers
+
+PLAIN_SUBJECT = "Reminder"
+
+_WIDTH = 76
+_WORD_BYTES = 39
+_ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]+")
+_PRINTABLE = re.compile(r"[\x20-\x7e]+")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+
+
+class NotFaithful(Exception):
+    """The mail reads back differently from what was meant, so it was not made."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A field's value in any language. Everything else in a header must be printable ASCII."""
+
+    words: str
+
+
+Field = tuple[str, str | Text]
+
+
+def letter(fields: Sequence[Field], *, text: str, html: str, seed: str) -> bytes:
+    """A multipart/alternative mail, text first. `seed` alone decides its boundary.
+
+    The bytes are read back and compared with the intent, header by header and where the body begins. If they differ
+    the subject is replaced by a plain one; if that does not cure it, NotFaithful.
+    """
+    boundary = "=_" + hashlib.sha256(seed.encode("utf-8")).hexdigest()[:32]
+    body = b"".join(
+        [
+            *(_part(boundary, subtype, content) for subtype, content in (("plain", text), ("html", html))),
+            f"--{boundary}--\r\n".encode("ascii"),
+        ]
+    )
+    whole = [*fields, ("MIME-Version", "1.0"), ("Content-Type", f'multipart/alternative; boundary="{boundary}"')]
+    plain = [(name, PLAIN_SUBJECT if name == "Subject" else value) for name, value in whole]
+    for attempt in (whole, plain):
+        written = b"".join(_field(name, value) for name, value in attempt) + b"\r\n" + body
+        if reads_as(written, attempt, body):
+            return written
+    raise NotFaithful
+
+
+def reads_as(written: bytes, fields: Sequence[Field], body: bytes) -> bool:
+    """The last guard: a parser finds exactly these fields with these values, then exactly this body."""
+    head, blank, rest = written.partition(b"\r\n\r\n")
+    if not blank or rest != body or not written.isascii() or re.search(rb"\r(?!\n)|(?<!\r)\n|\0", written):
+        return False
+    found = [(name, str(value)) for name, value in BytesHeaderParser(policy=compat32).parsebytes(head + blank).items()]
+    return _says(found, fields)
+
+
+def _says(found: Sequence[tuple[str, str]], fields: Sequence[Field]) -> bool:
+    """Same names in the same order, and each value, unfolded and decoded, says what was meant."""
+    if [name for name, _ in found] != [name for name, _ in fields]:
+        return False
+    unfolded = [re.sub(r"\r\n(?=[ \t])", "", value) for _, value in found]
+    return all(
+        headers.decoded(read) == meant.words if isinstance(meant, Text) else read == meant
+        for read, (_, meant) in zip(unfolded, fields, strict=True)
+    )
+
+
+def mailbox(name: str | None, email: str) -> str:
+    """`Name <local@domain>` in ASCII. ValueError when the address cannot be written so."""
+    if headers.address(email) != email or not email.isascii():
+        raise ValueError("A header needs a plain address: local@domain in ASCII.")
+    name = headers.one_line(name or "")
+    if not name:
+        return email
+    if _ATOMS.fullmatch(name):
+        return f"{name} <{email}>"
+    if name.isascii():
+        quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}" <{email}>'
+    return f"{' '.join(_encoded_words(name))} <{email}>"
+
+
+def _field(name: str, value: str | Text) -> bytes:
+    if not _NAME.fullmatch(name):
+        raise ValueError("A header field's name is letters, digits and hyphens.")
+    if isinstance(value, Text):
+        line = f"{name}: {value.words}"
+        if (
+            "=?" in value.words
+            or not _PRINTABLE.fullmatch(line)
+            or len(line) > _WIDTH
+            or value.words != value.words.strip()
+        ):
+            return f"{name}: {_folded(_encoded_words(value.words))}\r\n".encode("ascii")
+        return f"{line}\r\n".encode("ascii")
+    if not _PRINTABLE.fullmatch(value):
+        raise ValueError(f"The field {name} must be printable ASCII.")
+    if len(name) + 2 + len(value) <= _WIDTH:
+        return f"{name}: {value}\r\n".encode("ascii")
+    return f"{name}: {_folded(value.split(' '))}\r\n".encode("ascii")
+
+
+def _folded(words: Sequence[str]) -> str:
+    return "\r\n ".join(words)
+
+
+def _encoded_words(text: str) -> list[str]:
+    """RFC 2047, UTF-8 in base64, no character cut in two, each word short enough for its own line."""
+    words: list[str] = []
+    chunk = b""
+    for char in text:
+        raw = char.encode("utf-8", "replace")
+        if len(chunk) + len(raw) > _WORD_BYTES:
+            words.append(f"=?utf-8?b?{b64encode(chunk).decode('ascii')}?=")
+            chunk = b""
+        chunk += raw
+    return [*words, f"=?utf-8?b?{b64encode(chunk).decode('ascii')}?="]
+
+
+def _part(boundary: str, subtype: str, content: str) -> bytes:
+    lines = content.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").encode("utf-8", "replace").split(b"\n")
+    encoded = [binascii.b2a_qp(line, istext=True).replace(b"=\n", b"=\r\n") for line in lines]
+    head = (
+        f"--{boundary}\r\nContent-Type: text/{subtype}; charset=utf-8\r\n"
+        "Content-Transfer-Encoding: quoted-printable\r\n\r\n"
+    )
+    return head.encode("ascii") + b"\r\n".join(encoded) + b"\r\n"

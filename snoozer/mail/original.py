@@ -1,0 +1,125 @@
+"""Reading a stranger's message: what a person needs to see of it, never an exception."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import groupby
+
+from snoozer.mail import headers
+from snoozer.mail.charsets import text_of
+from snoozer.mail.parts import LARGEST_READ, Head, Part, head_and_body, leaves
+from snoozer.mail.plain import readable, text_from_html
+
+_BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
+_MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A part that is not shown as text. `size` in bytes once decoded; for a part cut off by the limit, an estimate."""
+
+    name: str
+    type: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Original:
+    """What a message says of itself. Nothing here is proof of anything.
+
+    `message_id` is None when there is none that is well formed. `date` is in UTC. `auto_submitted` is True for
+    everything a machine or a list sent, which must never be answered. `instance` is the Snoozer that made it.
+    """
+
+    message_id: str | None
+    subject: str | None
+    sender_name: str | None
+    sender_email: str | None
+    date: datetime | None
+    text: str
+    attachments: tuple[Attachment, ...]
+    in_reply_to: str | None
+    auto_submitted: bool
+    instance: str | None
+
+
+def read(original: bytes) -> Original:
+    """Read at most the first megabyte, 100 parts, 20 levels. Whatever the bytes are, there is an Original."""
+    head, body = head_and_body(original[:LARGEST_READ])
+    parts = list(leaves(head, body))
+    sender = headers.sender(head.first("from") or head.first("sender") or head.first("reply-to"))
+    unread = len(original) - LARGEST_READ
+    return Original(
+        message_id=headers.message_id(head.first("message-id")),
+        subject=headers.subject(head.first("subject")),
+        sender_name=sender.name,
+        sender_email=sender.email,
+        date=_date(head.first("date")),
+        text=_text(parts),
+        attachments=tuple(
+            _attachment(part, beyond=unread if unread > 0 and part is parts[-1] else 0)
+            for part in parts
+            if not _is_text(part)
+        ),
+        in_reply_to=headers.message_id(head.first("in-reply-to")),
+        auto_submitted=_is_automatic(head),
+        instance=headers.subject(head.first("x-snoozer-instance")),
+    )
+
+
+def _text(parts: list[Part]) -> str:
+    """Every text part in order; of the versions of one alternative, the plain one where it says anything."""
+    shown: list[str] = []
+    for _, group in groupby((part for part in parts if _is_text(part)), key=_choice):
+        versions = list(group)
+        plain = [text for part in versions if part.head.type == "text/plain" and (text := _words(part))]
+        shown += plain or [text for part in versions if (text := _words(part))]
+    return readable("\n\n".join(shown))
+
+
+def _choice(part: Part) -> object:
+    """Parts within one multipart/alternative are one choice; every other part stands for itself."""
+    alternatives = [place for place in part.place if place.startswith("multipart/alternative")]
+    return alternatives[0] if alternatives else part
+
+
+def _words(part: Part) -> str:
+    text = text_of(part.content(), part.head.parameter("content-type", "charset"))
+    return text_from_html(text) if part.head.type == "text/html" else readable(text)
+
+
+def _is_text(part: Part) -> bool:
+    if part.head.type not in {"text/plain", "text/html"}:
+        return False
+    return part.head.value("content-disposition") != "attachment" and not part.head.filename
+
+
+def _attachment(part: Part, *, beyond: int) -> Attachment:
+    if part.head.type == "message/rfc822":
+        inner, _ = head_and_body(part.content())
+        inside = headers.subject(inner.first("subject"))
+        name = part.head.filename or (f"{inside}.eml" if inside else "message.eml")
+    else:
+        name = part.head.filename or "unnamed"
+    if beyond and part.head.value("content-transfer-encoding") == "base64":
+        beyond = beyond * 3 // 4
+    return Attachment(name=name, type=part.head.type[:100], size=len(part.content()) + beyond)
+
+
+def _date(raw: bytes | None) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(headers.one_line(headers.raw_text(raw or b"")))
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _is_automatic(head: Head) -> bool:
+    auto = head.value("auto-submitted")
+    return (
+        (bool(auto) and auto != "no")
+        or head.value("precedence") in _BULK
+        or head.type == "multipart/report"
+        or head.first("return-path") == b"<>"
+        or any(head.first(name) is not None for name in _MACHINES)
+    )

@@ -1,0 +1,121 @@
+"""The door for mail that comes in, by LMTP from the mail server beside us or by plain SMTP.
+
+What is kept is what was on the wire between DATA and the final dot, dots unstuffed: every CR, LF, NUL and 8-bit byte,
+lines of any length. A 250 is said only after `deliver` returned, and `deliver` commits.
+"""
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from snoozer.mail.conversation import AWAY, Conversation, Incoming, LmtpConversation, SmtpConversation
+
+__all__ = ["Door", "Incoming"]
+
+LARGEST = 25 * 1024 * 1024
+LAST_WORDS_SECONDS = 10
+
+_REPLY = re.compile(r"[245][0-9]{2} [\x20-\x7e]{1,400}")
+_UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
+
+_log = logging.getLogger(__name__)
+
+
+class Door:
+    """Takes mail on one port, in a thread of its own, from `start` to `stop`.
+
+    `knows(address)` says whether a recipient lives here; `deliver(incoming)` keeps the mail and returns one reply for
+    each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. What they raise becomes a 451, and
+    the sender comes again. LMTP hears each reply; SMTP, which has only one, hears the worst.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        knows: Callable[[str], bool],
+        deliver: Callable[[Incoming], Sequence[str]],
+        max_bytes: int = LARGEST,
+        protocol: Literal["lmtp", "smtp"] = "lmtp",
+        hostname: str = "localhost",
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.hostname = hostname
+        self.max_bytes = max_bytes
+        self.held_bytes = 0
+        self.connections: set[asyncio.BaseTransport] = set()
+        self.at_work: set[asyncio.Future[None]] = set()
+        self._knows = knows
+        self._deliver = deliver
+        self._speaks: type[Conversation] = LmtpConversation if protocol == "lmtp" else SmtpConversation
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: Exception | None = None
+
+    def start(self) -> None:
+        """Open the port; `port` then holds its number, also when 0 was asked for. OSError when it is taken."""
+        # aiosmtpd logs every command with its addresses.
+        logging.getLogger("mail.log").setLevel(logging.CRITICAL)
+        ready = threading.Event()
+        self._failure = None
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="mail-door", daemon=True)
+        self._thread.start()
+        ready.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+
+    def stop(self) -> None:
+        """Close the port; mails being kept at this moment still get their reply."""
+        if self._thread is None or self._loop is None or self._stopping is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = None
+
+    async def knows(self, address: str) -> str:
+        """The reply to RCPT."""
+        try:
+            return "250 2.1.5 OK" if await asyncio.to_thread(self._knows, address) else _UNKNOWN
+        except Exception as error:
+            _log.warning("A recipient could not be looked up: %s", type(error).__name__)
+            return AWAY
+
+    async def deliver(self, incoming: Incoming) -> list[str]:
+        """One well-formed reply for each recipient."""
+        try:
+            replies = list(await asyncio.to_thread(self._deliver, incoming))
+        except Exception as error:
+            _log.warning("A mail could not be kept: %s", type(error).__name__)
+            replies = []
+        whole = len(replies) == len(incoming.rcpt_to) and all(_REPLY.fullmatch(reply) for reply in replies)
+        return replies if whole else [AWAY] * len(incoming.rcpt_to)
+
+    def _run(self, ready: threading.Event) -> None:
+        try:
+            asyncio.run(self._serve(ready))
+        except Exception as error:
+            self._failure = error
+            if ready.is_set():
+                _log.error("The door for mail closed itself: %s", type(error).__name__)
+        finally:
+            ready.set()
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        server = await self._loop.create_server(lambda: self._speaks(self), self.host, self.port)
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._stopping.wait()
+        server.close()
+        if self.at_work:
+            await asyncio.wait(self.at_work, timeout=LAST_WORDS_SECONDS)
+        for transport in list(self.connections):
+            transport.close()

@@ -1,0 +1,86 @@
+"""What a mail server answered, sorted by what it means for the mail, in words that name no address."""
+
+import re
+from dataclasses import dataclass
+
+from snoozer.mail import headers
+from snoozer.mail.wire import Answer
+
+LONGEST_TEXT = 500
+
+_ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
+_QUEUE_ID = re.compile(
+    r"queued as <?([\w.+/-]{3,64})|queued mail[^\[]*\[?(?:InternalId=)?([\w.-]{3,64})|\bid=([\w-]{3,64})"
+    r"|^(?:ok:?\s+)?((?=[\w.+-]*\d)[\w.+-]{6,64})\b",
+    re.IGNORECASE,
+)
+
+
+class RelayDown(Exception):
+    """The mail server could not be used, and it has not taken the mail: nothing about this mail is known."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Refused(Exception):
+    """The server refused this mail: for good when `permanent` (5xx), else for now (4xx). It has not taken it."""
+
+    def __init__(self, *, phase: str, code: int, enhanced: str | None, text: str) -> None:
+        super().__init__(f"{phase}: {code} {enhanced or ''} {text}".replace("  ", " ").strip())
+        self.phase = phase
+        self.code = code
+        self.enhanced = enhanced
+        self.text = text
+        self.permanent = code >= 500
+
+
+class NoReply(Exception):
+    """The final dot may have left and no clear answer came: the server may have the mail, or not."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The 250 to the final dot. `text` is cleaned, addresses masked; `queue_id` where the server names one."""
+
+    code: int
+    enhanced: str | None
+    text: str
+    queue_id: str | None
+
+
+def refused(phase: str, answer: Answer) -> Refused:
+    """The 4xx or 5xx that means the server has not taken this mail."""
+    enhanced, text = _said(answer)
+    return Refused(phase=phase, code=answer.code, enhanced=enhanced, text=text)
+
+
+def _said(answer: Answer) -> tuple[str | None, str]:
+    """The enhanced code and the words: one line, nothing that hides, every address masked."""
+    enhanced = _ENHANCED.match(answer.lines[0]) if answer.lines else None
+    words = " ".join(_ENHANCED.sub("", line, count=1) for line in answer.lines)
+    masked = _ADDRESS.sub("…@…", headers.one_line(words, limit=4 * LONGEST_TEXT))
+    return enhanced.group(1) if enhanced else None, headers.one_line(masked, limit=LONGEST_TEXT)
+
+
+def accepted(answer: Answer) -> Reply:
+    """The 250 that means the server has the mail."""
+    enhanced, text = _said(answer)
+    return Reply(code=answer.code, enhanced=enhanced, text=text, queue_id=_queue_id(text))
+
+
+def phrase(answer: Answer) -> str:
+    """The code and the words, to stand in a sentence."""
+    enhanced, text = _said(answer)
+    return " ".join(part for part in (str(answer.code), enhanced, text) if part)
+
+
+def _queue_id(text: str) -> str | None:
+    found = _QUEUE_ID.search(text)
+    return next((group for group in found.groups() if group), None) if found else None

@@ -1,0 +1,233 @@
+"""The one place that opens a sending connection, phase by phase.
+
+`smtplib.sendmail` hides on which side of the final dot it failed. Everything before the dot is provably undelivered;
+after it only the server's reply decides. So there are three ways to fail, and each says which it was.
+"""
+
+import re
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Self
+
+from snoozer.mail import headers
+from snoozer.mail.relay import Relay, is_loopback
+from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, phrase, refused
+from snoozer.mail.wire import Answer, Broken, Wire
+
+__all__ = ["NoReply", "Refused", "RelayDown", "Reply", "Session", "deliver"]
+
+_HELO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Za-z.:]{3,60}\]")
+# Replies that speak of how we are set up, whatever they answer: login wanted, login too weak, TLS wanted.
+_SETUP_CODES = frozenset({530, 534, 535, 538})
+
+
+class Session:
+    """One connection to the relay: one mail after another, each as `hand_over_body` then `finish`.
+
+    After a 250, 4xx or 5xx it can carry the next mail; after RelayDown or NoReply it is spent. Deadlines are in
+    seconds for the whole phase, however the server spreads its bytes.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._extensions: dict[str, str] = {}
+        self._open_mail = False
+        self._usable = True
+
+    @classmethod
+    def open(cls, relay: Relay, *, helo: str, deadline: float) -> Self:
+        """Connect, greet, protect and log in. Whatever goes wrong is RelayDown."""
+        until = time.monotonic() + deadline
+        if relay.user is not None and relay.security == "plain" and not is_loopback(relay.host):
+            raise RelayDown("the password would travel unprotected to another machine")
+        session: Self | None = None
+        try:
+            session = cls(Wire.connect(relay.host, relay.port, until=until))
+            session._greet(relay, helo if _HELO.fullmatch(helo) else "localhost", until=until)
+        except Broken as broken:
+            if session is not None:
+                session.hang_up()
+            raise RelayDown(broken.what) from broken
+        except RelayDown:
+            if session is not None:
+                session.hang_up()
+            raise
+        return session
+
+    @property
+    def usable(self) -> bool:
+        """False once nothing more can be sent here."""
+        return self._usable
+
+    def hand_over_body(self, *, mail_from: str, rcpt_to: str, message: bytes, deadline: float) -> None:
+        """MAIL, RCPT, DATA and the whole body, dot-stuffed, but without the final dot: the server has no mail yet.
+
+        RelayDown or Refused when it does not get that far. ValueError when the message is not 7 bit with CRLF.
+        """
+        if not message.isascii() or b"\0" in message or re.search(rb"\r(?!\n)|(?<!\r)\n", message):
+            raise ValueError("A mail goes out as 7 bit with CRLF at the end of each line.")
+        until = time.monotonic() + deadline
+        sender = headers.ascii_address(headers.sender(mail_from).email or "")
+        if sender is None:
+            raise RelayDown("MAIL_FROM is not an address that can be sent from")
+        recipient, parameters = self._recipient(rcpt_to)
+        if "SIZE" in self._extensions:
+            parameters = f" SIZE={len(message)}{parameters}"
+        try:
+            if self._open_mail:
+                self._ask("RSET", phase="rset", expected=(250,), until=until)
+            self._open_mail = True
+            self._ask(f"MAIL FROM:<{sender}>{parameters}", phase="mail", expected=(250,), until=until)
+            self._ask(f"RCPT TO:<{recipient}>", phase="rcpt", expected=(250, 251, 252), until=until)
+            self._ask("DATA", phase="data", expected=(354,), until=until)
+            self._send_body(message, until=until)
+        except Broken as broken:
+            self.hang_up()
+            raise RelayDown(broken.what) from broken
+
+    def finish(self, *, deadline: float = 600, on_dot: Callable[[], None] | None = None) -> Reply:
+        """Send the final dot, call `on_dot`, and wait for the reply.
+
+        250 is a Reply. 4xx, 421 among them, and 5xx are Refused. Anything else after the dot is NoReply. A server that
+        hung up or spoke before the dot gets none: RelayDown or Refused, and the mail is provably undelivered.
+        """
+        until = time.monotonic() + deadline
+        if self._wire.has_spoken():
+            self._early(until=until)
+        try:
+            self._wire.send(b".\r\n", until=until)
+            if on_dot is not None:
+                on_dot()
+            answer = self._wire.answer(until=until)
+        except Broken as broken:
+            self.hang_up()
+            raise NoReply(f"after the end of the mail, {broken.what}") from broken
+        except BaseException:
+            self.hang_up()
+            raise
+        self._open_mail = False
+        if answer.code == 250:
+            return accepted(answer)
+        if answer.code == 421:
+            self.hang_up()
+        if answer.code >= 400:
+            raise refused("dot", answer)
+        self.hang_up()
+        raise NoReply(f"after the end of the mail, the server answered {answer.code}, which is neither yes nor no")
+
+    def hang_up(self) -> None:
+        """Drop the connection. Without the final dot the server must discard the mail. Never raises."""
+        self._usable = False
+        self._wire.close()
+
+    def quit(self) -> None:
+        """Say goodbye and let go. What the server makes of it does not matter. Never raises."""
+        if self._usable:
+            try:
+                self._wire.send(b"QUIT\r\n", until=time.monotonic() + 1)
+            except Broken:
+                self._usable = False
+        self.hang_up()
+
+    def _greet(self, relay: Relay, helo: str, *, until: float) -> None:
+        if relay.security == "tls":
+            self._wire.secure(relay.host, until=until)
+        self._must(None, 220, "greeted us with", until=until)
+        self._ehlo(helo, until=until)
+        if relay.security == "starttls":
+            if "STARTTLS" not in self._extensions:
+                raise RelayDown("the mail server offers no STARTTLS, and SMTP_URL asks for it")
+            self._must("STARTTLS", 220, "answered STARTTLS with", until=until)
+            self._wire.secure(relay.host, until=until)
+            self._ehlo(helo, until=until)
+        if relay.user is not None and relay.password is not None:
+            self._log_in(relay.user, relay.password, until=until)
+
+    def _ehlo(self, helo: str, *, until: float) -> None:
+        answer = self._must(f"EHLO {helo}", 250, "answered EHLO with", until=until)
+        words = [line.strip().partition(" ") for line in answer.lines[1:]]
+        self._extensions = {keyword.upper(): value for keyword, _, value in words}
+
+    def _log_in(self, user: str, password: str, *, until: float) -> None:
+        offered = self._extensions.get("AUTH", "").upper().split()
+        if "PLAIN" in offered:
+            steps = [(f"AUTH PLAIN {_b64(chr(0).join(['', user, password]))}", 235)]
+        elif "LOGIN" in offered:
+            steps = [("AUTH LOGIN", 334), (_b64(user), 334), (_b64(password), 235)]
+        else:
+            raise RelayDown("the mail server offers no login by PLAIN or LOGIN, and SMTP_URL names a user")
+        for command, expected in steps:
+            self._wire.send(f"{command}\r\n".encode(), until=until)
+            answer = self._wire.answer(until=until)
+            if answer.code != expected:
+                # Only the code: a server may repeat what it was told.
+                raise RelayDown(f"the mail server refused the login with {answer.code}")
+
+    def _must(self, command: str | None, expected: int, did: str, *, until: float) -> Answer:
+        """One exchange while the connection is being made: any other answer means that the server is of no use."""
+        if command is not None:
+            self._wire.send(f"{command}\r\n".encode(), until=until)
+        answer = self._wire.answer(until=until)
+        if answer.code != expected:
+            raise RelayDown(f"the mail server {did} {phrase(answer)}")
+        return answer
+
+    def _ask(self, command: str, *, phase: str, expected: tuple[int, ...], until: float) -> None:
+        """One exchange for a mail: 4xx and 5xx are about this mail, but for 421 and what speaks of our set-up."""
+        self._wire.send(f"{command}\r\n".encode(), until=until)
+        answer = self._wire.answer(until=until)
+        if answer.code not in expected:
+            raise self._verdict(phase, answer)
+
+    def _verdict(self, phase: str, answer: Answer) -> Refused | RelayDown:
+        if phase == "rset" or answer.code == 421 or answer.code in _SETUP_CODES or answer.code < 400:
+            self.hang_up()
+            return RelayDown(f"the mail server answered {phase.upper()} with {phrase(answer)}")
+        return refused(phase, answer)
+
+    def _recipient(self, rcpt_to: str) -> tuple[str, str]:
+        """The address for the wire and what MAIL must add for it. Nothing unchecked ever stands in a command."""
+        if headers.address(rcpt_to) != rcpt_to:
+            raise Refused(phase="rcpt", code=553, enhanced="5.1.3", text="This is no address that SMTP can carry.")
+        plain = headers.ascii_address(rcpt_to)
+        if plain is not None:
+            return plain, ""
+        if "SMTPUTF8" not in self._extensions:
+            raise Refused(phase="rcpt", code=553, enhanced="5.6.7", text="The mail server takes no such address.")
+        return rcpt_to, " SMTPUTF8"
+
+    def _send_body(self, message: bytes, *, until: float) -> None:
+        stuffed = re.sub(rb"(?m)^\.", b"..", message)
+        if not stuffed.endswith(b"\r\n"):
+            stuffed += b"\r\n"
+        try:
+            self._wire.send(stuffed, until=until)
+        except Broken:
+            if self._wire.has_spoken():
+                self._early(until=time.monotonic() + 1)
+            raise
+
+    def _early(self, *, until: float) -> None:
+        """The server spoke in the middle of the mail: a refusal, or the end of the connection. It gets no dot."""
+        try:
+            answer = self._wire.answer(until=until)
+        except Broken as broken:
+            raise RelayDown(f"before the end of the mail, {broken.what}") from broken
+        finally:
+            self.hang_up()
+        raise self._verdict("body", answer)
+
+
+def deliver(relay: Relay, *, helo: str, mail_from: str, rcpt_to: str, message: bytes, deadline: float = 60) -> Reply:
+    """One mail from connect to 250, for mails that need no ledger. Raises RelayDown, Refused or NoReply."""
+    session = Session.open(relay, helo=helo, deadline=deadline)
+    try:
+        session.hand_over_body(mail_from=mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
+        return session.finish(deadline=deadline)
+    finally:
+        session.quit()
+
+
+def _b64(text: str) -> str:
+    return b64encode(text.encode("utf-8")).decode("ascii")

@@ -1,0 +1,166 @@
+"""Header text of strangers: whatever comes in, what comes out is one harmless line."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snoozer.mail import headers
+from snoozer.mail.headers import Sender, address, ascii_address, message_id, one_line, references, sender, subject
+
+HOSTILE = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(
+            "\r\n\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\u202e\u2066\u200b\u200c\u200d\ufeff\ud800\u0301=?<>@,"
+        ),
+    ),
+    max_size=300,
+)
+ENCODED = st.lists(
+    st.one_of(
+        HOSTILE,
+        st.sampled_from(
+            ["=?utf-8?q?", "=?utf-8?b?", "=?iso-2022-jp?b?", "=?hex?q?", "?=", "=0D=0A", "=00", "=\r\n ", "Bcc: x"]
+        ),
+    ),
+    max_size=20,
+).map("".join)
+LINE_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\u200b\ufeff\ud800-\udfff]")
+
+
+@given(raw=ENCODED | st.binary(max_size=400))
+def test_a_subject_is_one_visible_line_or_none(raw: str | bytes) -> None:
+    text = subject(raw)
+    if text is not None:
+        assert text.strip() == text != ""
+        assert len(text) <= headers.LONGEST_TEXT
+        assert not LINE_BREAKS.search(text)
+        assert "  " not in text
+        assert "=?" not in text
+        assert text == unicodedata.normalize("NFC", text)
+        assert text.splitlines() == [text]
+
+
+@given(text=HOSTILE)
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert one_line(one_line(text)) == one_line(text)
+
+
+@given(raw=ENCODED | st.binary(max_size=400))
+def test_a_sender_is_harmless_text(raw: str | bytes) -> None:
+    found = sender(raw)
+    for text in (found.name, found.email):
+        assert text is None or (text and not LINE_BREAKS.search(text))
+    assert found.email is None or (found.email.count("@") == 1 and not re.search(r"[\s<>(),;:\"]", found.email))
+
+
+@given(raw=ENCODED | st.binary(max_size=400))
+def test_ids_are_of_the_strict_form_or_not_there(raw: str | bytes) -> None:
+    assert len(references(raw)) <= headers.MOST_REFERENCES
+    for found in references(raw):
+        assert re.fullmatch(r"<[!-;=?-~]+@[!-;=?-~]+>", found)
+        assert len(found) <= headers.LONGEST_MESSAGE_ID
+        assert message_id(found) == found
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("=?utf-8?q?Hi=0D=0ABcc:_x?=", "Hi Bcc: x"),
+        ("=?utf-8?b?SGkNCkJjYzogeA==?=", "Hi Bcc: x"),
+        ("=?utf-8?q?=3D=3Futf-8=3Fq=3Ftwice=3F=3D?=", "= ?utf-8?q?twice?="),
+        ("=?UTF-8?B?IuaHouWtlyI=?= mid =?UTF-8?B?Iua8ouWtlyI=?=", '"懢字" mid "漢字"'),
+        ("=?utf-8?b?4oI=?= =?utf-8?b?rA==?=", "€"),
+        ("=?utf-8?q?a?=\r\n =?utf-8?q?b?=", "ab"),
+        ("=?utf-8?q?a?= x =?utf-8?q?b?=", "a x b"),
+        ("=?iso-8859-1*de?q?gr=FC=DFe?=", "grüße"),
+        ("=?zlib?b?eJw=?=", "xœ"),
+        ("=?utf-8?b?VEVTVA=?=", "TEST"),
+        ("=?no-such-charset?q?caf=E9?=", "café"),
+        (b"caf\xe9", "café"),
+        (b"caf\xc3\xa9", "café"),
+        ("e\u0301", "é"),
+        ("evil \u202ecod.exe", "evil cod.exe"),
+        ("pay\u200bpal \u2066x\u2069", "paypal x"),
+        ("a\u200db", "ab"),
+        ("👩\u200d👧 می\u200cخواهم", "👩\u200d👧 می\u200cخواهم"),
+        ("a\x1cb\x85c\u2028d\x0be", "a b c d e"),
+        ("a" + "\u0301" * 500, "á" + "\u0301" * 8),
+        ("x" * 500, "x" * 199 + "…"),
+        (" \u3164\u2800 \r\n", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_subjects_as_people_read_them(raw: str | bytes | None, text: str | None) -> None:
+    assert subject(raw) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "email"),
+    [
+        ("Ann <ann@example.com>", "Ann", "ann@example.com"),
+        ("ann@example.com", None, "ann@example.com"),
+        ("\"'Ann'\" <ann@example.com>", "Ann", "ann@example.com"),
+        ("ann@example.com (Ann Berg)", "Ann Berg", "ann@example.com"),
+        ('"Berg, Ann" <ann@example.com>', "Berg, Ann", "ann@example.com"),
+        ("Berg, Ann <ann@example.com>, bob@example.com", "Berg, Ann", "ann@example.com"),
+        (r'"say \"hi\"" <ann@example.com>', 'say "hi"', "ann@example.com"),
+        (
+            "=?utf-8?q?bank=40example.com_=3Ca=40b.c=3E?= <eve@evil.example>",
+            "bank@example.com <a@b.c>",
+            "eve@evil.example",
+        ),
+        ("Pete(A wonderful \\) chap) <pete(his account)@silly.test(his host)>", "Pete", "pete@silly.test"),
+        ("Big Bug bb@bug.com", "Big Bug", "bb@bug.com"),
+        ("ann@example.com <ann@example.com>", None, "ann@example.com"),
+        ("undisclosed-recipients:;", "undisclosed-recipients", None),
+        ("<>", None, None),
+        ("Ann <not an address>", "Ann", None),
+        ("<nobody>", "nobody", None),
+        ("Jöhn <jdöe@mächine.example>", "Jöhn", "jdöe@mächine.example"),
+        ("(" * 5_000, None, None),
+        ('"' * 4_999, None, None),
+    ],
+)
+def test_senders_as_people_read_them(raw: str, name: str | None, email: str | None) -> None:
+    assert sender(raw) == Sender(name, email)
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ("<a@b>", "<a@b>"),
+        (" <a.b$c@[192.0.2.1]> (comment)", "<a.b$c@[192.0.2.1]>"),
+        ("<a b@c>", None),
+        ("<1234   @   local(blah)  .machine .example>", None),
+        ("a@b", None),
+        ("<a@b\r\nBcc: x@y>", None),
+        ("<" + "a" * 300 + "@b>", None),
+        ("<ü@b>", None),
+        (None, None),
+    ],
+)
+def test_a_message_id_is_strict_or_missing(raw: str | None, found: str | None) -> None:
+    assert message_id(raw) == found
+
+
+def test_references_keep_the_root_and_the_newest() -> None:
+    ids = [f"<{number}@x>" for number in range(30)]
+    assert references(" ".join(ids)) == ("<0@x>", *ids[-9:])
+
+
+@pytest.mark.parametrize(
+    "raw", ["a@b\r\nc", "a@b>", "<a@b>", "a b@c", "@b", "a@", "a@@b", "a@b,c@d", '"a"@b', "x" * 255 + "@b"]
+)
+def test_what_is_no_address_is_none(raw: str) -> None:
+    assert address(raw) is None
+
+
+def test_a_domain_in_another_script_has_an_ascii_spelling() -> None:
+    assert ascii_address("j@bücher.example") == "j@xn--bcher-kva.example"
+    assert ascii_address("jörg@example.com") is None
+    assert ascii_address("j@" + "ü" * 80) is None
