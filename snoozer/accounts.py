@@ -1,0 +1,169 @@
+"""USE CASE around signing in: mailed links and typed codes, sessions, tokens for programs.
+
+Tokens are 256 random bits and are kept as sha256 only. A mailed link works once, for ten minutes, in the browser that
+asked for it; its typed code has five tries.
+"""
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+from zoneinfo import available_timezones
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
+
+from snoozer.postgres import people
+from snoozer.postgres.models import Account
+
+LINK_LIFETIME = timedelta(minutes=10)
+SESSION_LIFETIME = timedelta(days=90)
+MOST_LINKS_AN_HOUR = 5
+TOKEN_PREFIX = "snz_"  # noqa: S105 - a public prefix, so that a leaked token can be recognised
+
+_ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x20\x7f-\uffff]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+
+Worth = Literal["good", "used", "expired", "other browser", "unknown"]
+
+
+class BadAddress(ValueError):
+    """That is not a mail address."""
+
+
+class BadZone(ValueError):
+    """That is not a time zone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """What is mailed to a person who wants to sign in."""
+
+    email: str
+    token: str
+    code: str
+
+
+def fold(email: str) -> str:
+    """The one spelling of an address that accounts use. Raises BadAddress."""
+    folded = email.strip().lower()
+    if len(folded) > 254 or not _ADDRESS.fullmatch(folded):
+        raise BadAddress("That is not a mail address. It looks like ann@example.org.")
+    return folded
+
+
+def create(connection: Connection, *, email: str, role: str | None = None, zone: str = "UTC") -> people.Created:
+    """An account whose address counts as verified, because the operator vouches for it. Raises BadAddress, BadZone."""
+    check_zone(zone)
+    return people.create(connection, email=fold(email), role=role, zone=zone)
+
+
+def check_zone(zone: str) -> None:
+    """Raises BadZone unless it is a zone of the IANA database."""
+    if zone not in available_timezones():
+        raise BadZone("That is not a time zone. It looks like Europe/Berlin.")
+
+
+def ask(connection: Connection, *, email: str, browser: str) -> Invitation | None:
+    """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now)."""
+    token, code = secrets.token_urlsafe(32), f"{secrets.randbelow(10**8):08d}"
+    asked = people.ask(
+        connection,
+        email=fold(email),
+        token_hash=digest(token),
+        code_hash=digest(f"{browser} {code}"),
+        browser_hash=digest(browser),
+        lifetime=LINK_LIFETIME,
+        most_an_hour=MOST_LINKS_AN_HOUR,
+    )
+    return Invitation(email=fold(email), token=token, code=code) if asked else None
+
+
+def ask_from_the_console(connection: Connection, *, email: str) -> str | None:
+    """The token of a sign-in link for whoever sits at the machine: single use, ten minutes, any browser."""
+    token = secrets.token_urlsafe(32)
+    asked = people.ask(
+        connection,
+        email=fold(email),
+        token_hash=digest(token),
+        code_hash=None,
+        browser_hash=None,
+        lifetime=LINK_LIFETIME,
+        most_an_hour=MOST_LINKS_AN_HOUR,
+    )
+    return token if asked else None
+
+
+def worth(connection: Connection, *, token: str, browser: str | None) -> Worth:
+    """What a link would do in this browser. Looking uses nothing up."""
+    link = people.look_at_link(connection, token_hash=digest(token), browser_hash=_maybe(browser))
+    if link is None:
+        return "unknown"
+    if link.used:
+        return "used"
+    if link.expired:
+        return "expired"
+    return "good" if link.this_browser else "other browser"
+
+
+def enter(connection: Connection, *, token: str, browser: str | None) -> str | None:
+    """Use a link up; answers the new session's token, or None when the link is not good here."""
+    account_id = people.use_link(connection, token_hash=digest(token), browser_hash=_maybe(browser))
+    return None if account_id is None else _open_session(connection, account_id=account_id)
+
+
+def enter_code(connection: Connection, *, code: str, browser: str) -> str | None:
+    """Try a typed code; answers the new session's token, or None."""
+    digits = re.sub(r"[\s-]", "", code)
+    account_id = people.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
+    return None if account_id is None else _open_session(connection, account_id=account_id)
+
+
+def who(connection: Connection, *, session: str) -> Account | None:
+    """Who is signed in with this session token."""
+    account_id = people.session(connection, token_hash=digest(session))
+    if account_id is None:
+        return None
+    people.touch_session(connection, token_hash=digest(session))
+    return _account(connection, id=account_id)
+
+
+def leave(connection: Connection, *, session: str) -> None:
+    """Sign out."""
+    people.close_session(connection, token_hash=digest(session))
+
+
+def create_token(connection: Connection, *, email: str) -> str | None:
+    """A token for the person's programs, told once; None when there is no such account."""
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    return token if people.create_token(connection, email=fold(email), token_hash=digest(token)) else None
+
+
+def bearer(connection: Connection, *, token: str) -> Account | None:
+    """Whose token this is."""
+    account_id = people.bearer(connection, token_hash=digest(token))
+    return None if account_id is None else _account(connection, id=account_id)
+
+
+def digest(secret: str) -> str:
+    """How a secret is kept: 256 random bits need no salt and no slow hash."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _maybe(browser: str | None) -> str | None:
+    return None if browser is None else digest(browser)
+
+
+def _open_session(connection: Connection, *, account_id: int) -> str | None:
+    token = secrets.token_urlsafe(32)
+    opened = people.open_session(connection, account_id=account_id, token_hash=digest(token), lifetime=SESSION_LIFETIME)
+    return token if opened else None
+
+
+def _account(connection: Connection, *, id: int) -> Account | None:
+    with Session(bind=connection, expire_on_commit=False) as reading:
+        account = reading.execute(select(Account).where(Account.id == id)).scalar_one_or_none()
+        if account is not None:
+            reading.expunge(account)
+        return account

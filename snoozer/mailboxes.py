@@ -1,0 +1,55 @@
+"""USE CASE of mail that comes in: keep the original, byte for byte, in its owner's mailbox."""
+
+import hashlib
+from dataclasses import dataclass
+from uuid import uuid4
+
+from sqlalchemy import Connection, func, select
+
+from snoozer.mail import original as reading
+from snoozer.postgres import kept
+from snoozer.postgres.kept import Envelope
+from snoozer.postgres.models import Account
+
+STAND_IN_DOMAIN = "kept.snoozer.invalid"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A message in the mailbox; `new` is False when these very bytes were there already."""
+
+    id: int
+    new: bool
+
+
+def owner(connection: Connection, *, address: str) -> str | None:
+    """The account address that mail to `address` belongs to; None when nobody may receive it here."""
+    return connection.execute(
+        select(Account.email).where(
+            Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+        )
+    ).scalar_one_or_none()
+
+
+def keep(connection: Connection, *, user_email: str, original: bytes, once: bool = False) -> Kept:
+    """Keep one message, byte for byte; with `once`, not when these very bytes are kept already.
+
+    A message without a Message-ID, or with one that another message has, is known by a stand-in.
+    """
+    digest = hashlib.sha256(original).hexdigest()
+    if once:
+        known = kept.find(connection, user_email=user_email, sha256=digest)
+        if known is not None:
+            return Kept(id=known, new=False)
+    seen = reading.read(original)
+    stand_in = f"<{uuid4().hex}@{STAND_IN_DOMAIN}>"
+    envelope = Envelope(
+        message_id=seen.message_id or stand_in,
+        stand_in=stand_in,
+        sha256=digest,
+        subject=seen.subject,
+        sender_name=seen.sender_name,
+        sender_email=seen.sender_email,
+        sent_at=seen.date,
+    )
+    return Kept(id=kept.keep(connection, user_email=user_email, envelope=envelope, original=original), new=True)

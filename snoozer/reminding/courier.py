@@ -1,0 +1,129 @@
+"""One delivery, step by step in the order of the protocol: body, mark, local fence, dot, reply, fact, finalize.
+
+No transaction is open while the mail server thinks.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.mail.outbox import Outbox
+from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
+from snoozer.postgres import ledger
+from snoozer.postgres.engine import is_away
+from snoozer.postgres.ledger import MOST_RESENDS
+from snoozer.reminding.settling import Settlement, may_have_been_sent
+from snoozer.reminding.taking import Delivery, Passage, Terms
+
+OTHER_BYTES = (
+    "A first copy may have been sent, and templates, keys or settings have changed since, so a second copy would "
+    "differ from it. Reactivate to send it all the same"
+)
+ON_ITS_WAY = "An earlier copy may be on its way; the snooze is looked at again after the hold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Courier:
+    """Delivers reminders, one call each, from as many threads as one likes.
+
+    `compose` makes the bytes of a send. `passage` hears each step. `still_ours` is the local fence: by the boot-time
+    clock, neither the lease of this snooze nor the last heartbeat is too old.
+    """
+
+    engine: Engine
+    outbox: Outbox
+    settlement: Settlement
+    terms: Terms
+    compose: Callable[[Send], bytes]
+    passage: Passage
+    still_ours: Callable[[int], bool]
+
+    def deliver(self, delivery: Delivery) -> Verdict:
+        """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST)."""
+        try:
+            if delivery.send is None:
+                return self._already_known(delivery.claim)
+            return self._send(delivery.claim, delivery.send)
+        except DBAPIError as error:
+            if not is_away(error):
+                raise
+            return Verdict.LOST
+
+    def _send(self, claim: Claim, send: Send) -> Verdict:
+        try:
+            message = self.compose(send)
+        except ValueError as unfit:
+            error = f"The reminder cannot be written. {unfit}"
+            return self.settlement.release(claim, error=error, spent=1, permanent=True)
+        digest = hashlib.sha256(message).hexdigest()
+        if send.bytes_sha256 not in (None, digest):
+            return self.settlement.release(claim, error=OTHER_BYTES, spent=0, permanent=True)
+
+        ends = time.monotonic() + self.terms.deadline
+        try:
+            session = self.outbox.hand_over_body(
+                rcpt_to=send.user_email, message=message, deadline=self.terms.deadline / 2
+            )
+        except RelayDown as down:
+            return self.settlement.postpone(claim, error=str(down))
+        except Refused as refused:
+            return self.settlement.refuse(claim, send, refused)
+        self.passage("body", send.message_id)
+
+        if not self._authorise(session, send, digest=digest):
+            return Verdict.LOST
+        return self._finish(claim, send, session, deadline=max(1.0, ends - time.monotonic()))
+
+    def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
+        """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
+        marked = fenced = False
+        try:
+            with self.engine.begin() as connection:
+                marked = ledger.mark(connection, send=send, bytes_sha256=digest)
+            if marked:
+                self.passage("marked", send.message_id)
+                fenced = self.still_ours(send.snooze_id)
+        finally:
+            if not fenced:
+                self.outbox.drop(session)
+        if marked and not fenced:
+            self.settlement.withdraw(send)
+        return fenced
+
+    def _finish(self, claim: Claim, send: Send, session: Session, *, deadline: float) -> Verdict:
+        try:
+            reply = session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
+        except RelayDown as down:
+            self.outbox.drop(session)
+            self.settlement.withdraw(send)
+            return self.settlement.postpone(claim, error=str(down))
+        except Refused as refused:
+            self.outbox.drop(session)
+            return self.settlement.refuse(claim, send, refused)
+        except NoReply as silence:
+            self.outbox.drop(session)
+            return self.settlement.doubt(claim, send, reason=str(silence))
+        self.passage("replied", send.message_id)
+        self.settlement.record(send, reply)
+        self.outbox.keep(session)
+        self.passage("recorded", send.message_id)
+        verdict = self.settlement.finalize(claim)
+        self.passage("finalized", send.message_id)
+        return verdict
+
+    def _already_known(self, claim: Claim) -> Verdict:
+        """The ledger would not reserve it: it was sent, or may have been and is on hold."""
+        with self.engine.begin() as connection:
+            known = ledger.look(connection, snooze_id=claim.id, hold=self.terms.hold)
+        if known is not None and known.state == "sent":
+            return self.settlement.finalize(claim, verdict=Verdict.ALREADY_SENT)
+        exhausted = known is not None and known.resends >= MOST_RESENDS
+        if known is not None and known.state == "uncertain" and (exhausted or self.terms.hold_for_operator):
+            return self.settlement.release(claim, error=may_have_been_sent(exhausted), spent=0, permanent=True)
+        pause = known.hold_left if known is not None and known.hold_left is not None else self.terms.first_delay
+        return self.settlement.release(claim, error=ON_ITS_WAY, spent=0, delay=pause)

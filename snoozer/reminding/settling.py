@@ -1,0 +1,192 @@
+"""How a delivery ends: what the server said is written down, and the claim is settled by showing its token.
+
+Every act is repeated until the database is there to hear it. Repeating is harmless: facts stay what they are, and a
+claim that was settled or lost in the meantime answers with no row.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.domain import backoff
+from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.mail.smtp import Refused, Reply
+from snoozer.postgres import events, kept, ledger, queue
+from snoozer.postgres.engine import is_away
+from snoozer.postgres.journal import Journal
+from snoozer.postgres.ledger import MOST_RESENDS, Fact
+from snoozer.reminding.taking import ROUTE, Terms
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+NEVER_SENT = "The final dot was never sent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settlement:
+    """Settles the claims of one worker, from any of its threads. `giving_up` ends the wait for an absent database."""
+
+    engine: Engine
+    journal: Journal
+    terms: Terms
+    giving_up: Callable[[], bool]
+    rng: Random
+
+    def record(self, send: Send, reply: Reply) -> None:
+        """The server took it: in the ledger when this returns, or in the journal when the worker gives up waiting."""
+        fact = Fact(
+            send_id=send.id,
+            snooze_id=send.snooze_id,
+            claim_token=send.claim_token,
+            smtp_code=reply.code,
+            enhanced_code=reply.enhanced,
+            reply=reply.text,
+            queue_id=reply.queue_id,
+        )
+        try:
+            write_fact(self.engine, fact=fact, actor=self.terms.actor)
+        except DBAPIError as error:
+            if not is_away(error):
+                raise
+            self.journal.append(fact)
+            self._until_done(lambda connection: _write_fact(connection, fact=fact, actor=self.terms.actor))
+            self.journal.settle(fact)
+
+    def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
+        """The snooze is over, and its kept message lies on top of the inbox."""
+
+        def finalize(connection: Connection) -> bool:
+            if not queue.finalize(connection, id=claim.id, claim_token=claim.claim_token):
+                return False
+            kept.surface(connection, user_email=claim.user_email, message_id=claim.message_id)
+            return True
+
+        return verdict if self._until_done(finalize) else Verdict.LOST
+
+    def withdraw(self, send: Send) -> None:
+        """The mark was set and the dot was held back: there is nothing uncertain about it."""
+        self._until_done(lambda connection: ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT))
+
+    def refuse(self, claim: Claim, send: Send, refused: Refused) -> Verdict:
+        """The server refused the mail: an attempt is spent, and a permanent refusal ends in a case."""
+        self._until_done(
+            lambda connection: ledger.refuse(
+                connection,
+                send=send,
+                permanent=refused.permanent,
+                reply=refused.text,
+                smtp_code=refused.code,
+                enhanced_code=refused.enhanced,
+            )
+        )
+        return self.release(claim, error=str(refused), spent=1, permanent=refused.permanent)
+
+    def doubt(self, claim: Claim, send: Send, *, reason: str) -> Verdict:
+        """No answer came after the dot: it may have been sent, and waits out the hold before it is sent again."""
+
+        def doubt(connection: Connection) -> int | None:
+            resends = ledger.doubt(connection, send=send, reply=reason)
+            if resends is not None:
+                self._write_down(connection, claim.id, "uncertain", reason=reason)
+            return resends
+
+        exhausted = (self._until_done(doubt) or 0) >= MOST_RESENDS
+        self.release(
+            claim,
+            error=f"{may_have_been_sent(exhausted)}: {reason}",
+            spent=0,
+            delay=self.terms.hold,
+            permanent=exhausted or self.terms.hold_for_operator,
+        )
+        return Verdict.UNCERTAIN
+
+    def postpone(self, claim: Claim, *, error: str) -> Verdict:
+        """The mail server is away. That is not this reminder's fault: no attempt is spent."""
+        verdict = self.release(claim, error=error, spent=0)
+        return Verdict.POSTPONED if verdict is Verdict.RELEASED else verdict
+
+    def release(
+        self, claim: Claim, *, error: str, spent: int, delay: timedelta | None = None, permanent: bool = False
+    ) -> Verdict:
+        """The snooze comes back after `delay` (the backoff's, unless told), or becomes a case."""
+        if delay is None:
+            delay = backoff.delay(claim.attempts + 1, first=self.terms.first_delay, rng=self.rng)
+
+        def release(connection: Connection) -> str | None:
+            state = queue.release(
+                connection,
+                id=claim.id,
+                claim_token=claim.claim_token,
+                error=error,
+                spent=spent,
+                delay=delay,
+                permanent=permanent,
+            )
+            if state is not None:
+                kind = "retired" if state == "retired" else "failed"
+                self._write_down(connection, claim.id, kind, error=error, attempts=claim.attempts + spent)
+            return state
+
+        state = self._until_done(release)
+        if state is None:
+            return Verdict.LOST
+        return Verdict.RETIRED if state == "retired" else Verdict.RELEASED
+
+    def _write_down(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
+        events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)
+
+    def _until_done(self, act: Callable[[Connection], T]) -> T:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                with self.engine.begin() as connection:
+                    return act(connection)
+            except DBAPIError as error:
+                if not is_away(error) or self.giving_up():
+                    raise
+            time.sleep(pause * (0.5 + self.rng.random()))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def write_fact(engine: Engine, *, fact: Fact, actor: str) -> None:
+    """Write down that the server took a reminder, and leave a trace when that came late."""
+    with engine.begin() as connection:
+        _write_fact(connection, fact=fact, actor=actor)
+
+
+def write_inherited_facts(engine: Engine, *, journal: Journal, actor: str) -> int:
+    """Write down what dead workers heard and could not tell; answers how many facts there were."""
+    count = 0
+    for path, facts in journal.inherited():
+        for fact in facts:
+            write_fact(engine, fact=fact, actor=actor)
+            count += 1
+        path.unlink(missing_ok=True)
+    return count
+
+
+def may_have_been_sent(exhausted: bool) -> str:
+    """The sentence for an uncertain reminder; `exhausted` when it is not sent again by itself."""
+    if exhausted:
+        return "It may have been sent, and was sent again twice without an answer"
+    return "It may have been sent: no answer came after the end of the message"
+
+
+def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> None:
+    told = ledger.record(connection, fact=fact)
+    if told.late or told.second_copy:
+        events.append(
+            connection,
+            snooze_id=fact.snooze_id,
+            kind="late",
+            actor=actor,
+            route=ROUTE,
+            second_copy=told.second_copy,
+        )

@@ -1,0 +1,143 @@
+"""Signing in: once, within ten minutes, in the browser that asked, and never by a scanner that follows links."""
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import accounts
+from snoozer.accounts import Invitation
+from tests.factories import ANN
+from tests.factories import People as _People
+
+BROWSER = "a-browser"
+
+
+def invite(engine: Engine, email: str = ANN, browser: str = BROWSER) -> Invitation | None:
+    with engine.begin() as connection:
+        return accounts.ask(connection, email=email, browser=browser)
+
+
+def invited(engine: Engine) -> Invitation:
+    invitation = invite(engine)
+    assert invitation is not None
+    return invitation
+
+
+def enter(engine: Engine, token: str, browser: str | None = BROWSER) -> str | None:
+    with engine.begin() as connection:
+        return accounts.enter(connection, token=token, browser=browser)
+
+
+@pytest.fixture(autouse=True)
+def ann(people: _People) -> None:
+    people.ann()
+
+
+def test_a_mailed_link_signs_in_once(engine: Engine) -> None:
+    invitation = invited(engine)
+    session = enter(engine, invitation.token)
+    assert session is not None
+    assert enter(engine, invitation.token) is None
+    with engine.begin() as connection:
+        account = accounts.who(connection, session=session)
+    assert account is not None
+    assert account.email == ANN
+
+
+def test_a_link_opened_elsewhere_gives_nobody_a_session(engine: Engine) -> None:
+    invitation = invited(engine)
+    assert enter(engine, invitation.token, browser="a-scanner") is None
+    assert enter(engine, invitation.token, browser=None) is None
+    assert enter(engine, invitation.token) is not None
+
+
+def test_looking_at_a_link_uses_nothing_up(engine: Engine) -> None:
+    invitation = invited(engine)
+    with engine.begin() as connection:
+        worths = [
+            accounts.worth(connection, token=invitation.token, browser=browser)
+            for browser in (BROWSER, "another", None, BROWSER)
+        ]
+        assert worths == ["good", "other browser", "other browser", "good"]
+        assert accounts.worth(connection, token="made-up", browser=BROWSER) == "unknown"
+
+
+def test_an_old_link_is_over(engine: Engine) -> None:
+    invitation = invited(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE sign_ins SET expires_at = now() - INTERVAL '1 second'"))
+        assert accounts.worth(connection, token=invitation.token, browser=BROWSER) == "expired"
+    assert enter(engine, invitation.token) is None
+
+
+def test_the_typed_code_has_five_tries(engine: Engine) -> None:
+    invitation = invited(engine)
+    wrong = f"{(int(invitation.code) + 1) % 10**8:08d}"
+    with engine.begin() as connection:
+        for _ in range(5):
+            assert accounts.enter_code(connection, code=wrong, browser=BROWSER) is None
+        assert accounts.enter_code(connection, code=invitation.code, browser=BROWSER) is None
+
+
+def test_the_typed_code_works_with_spaces_and_in_its_own_browser_only(engine: Engine) -> None:
+    invitation = invited(engine)
+    spaced = f"{invitation.code[:4]} {invitation.code[4:]}"
+    with engine.begin() as connection:
+        assert accounts.enter_code(connection, code=spaced, browser="another") is None
+        assert accounts.enter_code(connection, code=spaced, browser=BROWSER) is not None
+        assert accounts.enter_code(connection, code=spaced, browser=BROWSER) is None
+
+
+def test_nobody_is_told_which_addresses_have_accounts_and_nobody_is_bombed(engine: Engine) -> None:
+    assert invite(engine, email="nobody@snoozer.example") is None
+    sent = [invite(engine) for _ in range(8)]
+    assert sum(invitation is not None for invitation in sent) == accounts.MOST_LINKS_AN_HOUR
+
+
+def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> None:
+    person = people.ann()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
+        assert accounts.who(connection, session=person.session) is None
+        assert accounts.bearer(connection, token=person.token) is None
+        assert accounts.ask_from_the_console(connection, email=ANN) is None
+
+
+def test_signing_out_ends_the_session(engine: Engine, people: _People) -> None:
+    person = people.ann()
+    with engine.begin() as connection:
+        accounts.leave(connection, session=person.session)
+        assert accounts.who(connection, session=person.session) is None
+
+
+def test_secrets_are_not_in_the_database(engine: Engine, people: _People) -> None:
+    person, invitation = people.ann(), invited(engine)
+    with engine.connect() as connection:
+        dump = "".join(
+            str(connection.execute(text(f"SELECT * FROM {table}")).all())  # noqa: S608
+            for table in ("accounts", "sign_ins", "sessions", "api_tokens")
+        )
+    for secret in (person.session, person.token, invitation.token, invitation.code, BROWSER):
+        assert secret not in dump
+
+
+@pytest.mark.parametrize(
+    "address", ["", "ann", "ann@", "@x", "a b@x.example", "ann@x.example\r\nBcc: eve@x", "ann@-x", "ä@x"]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(accounts.BadAddress):
+        accounts.fold(address)
+
+
+def test_an_address_is_folded(engine: Engine) -> None:
+    assert accounts.fold("  Ann@Example.ORG ") == "ann@example.org"
+
+
+def test_creating_an_account_again_changes_its_role_only_when_asked(engine: Engine) -> None:
+    with engine.begin() as connection:
+        first = accounts.create(connection, email="new@snoozer.example", role="operator")
+        again = accounts.create(connection, email="NEW@snoozer.example")
+        admin = accounts.create(connection, email="new@snoozer.example", role="admin")
+        with pytest.raises(accounts.BadZone):
+            accounts.create(connection, email="x@snoozer.example", zone="Mars/Olympus")
+    assert (first.created, again.created) == (True, False)
+    assert (again.role, admin.role) == ("operator", "admin")

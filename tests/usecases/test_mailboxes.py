@@ -1,0 +1,76 @@
+"""The kept mailbox: originals stay as they came, each is kept once, and a broken message is readable all the same."""
+
+import hashlib
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import mailboxes
+from tests.conftest import SHARED
+from tests.factories import ANN, People, a_kept_message, an_original
+
+CORPUS = SHARED / "mail-corpus" / "messages"
+
+
+def keep(engine: Engine, original: bytes, *, once: bool = False) -> mailboxes.Kept:
+    with engine.begin() as connection:
+        return mailboxes.keep(connection, user_email=ANN, original=original, once=once)
+
+
+def test_every_mail_that_was_accepted_is_kept_even_a_twin(engine: Engine) -> None:
+    original = an_original()
+    assert keep(engine, original).id != keep(engine, original).id
+
+
+def test_a_file_dropped_twice_is_kept_once(engine: Engine) -> None:
+    original = an_original()
+    first, second = keep(engine, original, once=True), keep(engine, original, once=True)
+    assert (first.new, second.new) == (True, False)
+    assert first.id == second.id
+
+
+def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engine: Engine) -> None:
+    keep(engine, an_original(message_id="<taken@mail.example>", body="first"))
+    keep(engine, an_original(message_id="<taken@mail.example>", body="second"))
+    with engine.connect() as connection:
+        ids = connection.execute(text("SELECT message_id FROM kept_messages ORDER BY id")).scalars().all()
+    assert ids[0] == "<taken@mail.example>"
+    assert ids[1].endswith("@kept.snoozer.invalid>")
+
+
+def test_a_message_without_a_message_id_can_be_snoozed(engine: Engine) -> None:
+    keep(engine, b"From: bob@mail.example\r\n\r\nHello\r\n")
+    with engine.connect() as connection:
+        [message_id] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+    assert message_id.endswith("@kept.snoozer.invalid>")
+
+
+def test_two_people_each_have_their_own_copy(engine: Engine) -> None:
+    original = an_original()
+    a_kept_message(engine, original=original)
+    assert a_kept_message(engine, original=original, user_email="bob@snoozer.example")
+
+
+def test_mail_belongs_to_verified_addresses_only(engine: Engine, people: People) -> None:
+    people.ann()
+    with engine.begin() as connection:
+        assert mailboxes.owner(connection, address="ANN@Snoozer.example") == ANN
+        assert mailboxes.owner(connection, address="eve@snoozer.example") is None
+        connection.execute(text("UPDATE accounts SET verified_at = NULL"))
+        assert mailboxes.owner(connection, address=ANN) is None
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder shared/mail-corpus is not beside this checkout")
+def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(engine: Engine) -> None:
+    messages = sorted(CORPUS.glob("*.eml"))
+    assert len(messages) == 103
+    originals = {path.name: path.read_bytes() for path in messages}
+    for original in originals.values():
+        keep(engine, original)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT original, sha256, subject, sender_email, message_id FROM kept_messages"))
+        kept = rows.all()
+    assert {bytes(row.original) for row in kept} == set(originals.values())
+    assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in kept)
+    assert all(row.message_id for row in kept)
+    assert all((row.subject or "x").isprintable() for row in kept)
