@@ -1,0 +1,73 @@
+"""`snoozer support NAME`: the queries that gauges, the triage page and the runbook read, as a table."""
+
+import sys
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import CursorResult
+
+from snoozer import settings
+from snoozer.postgres import statements
+from snoozer.postgres.engine import connect
+
+
+@click.command(name="support", short_help="Print a support query as a table.")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Print the support query NAME as a table; without NAME, list them."""
+    known = statements.names("support")
+    if name is None:
+        _print(_list(known))
+        return
+    if name not in known:
+        click.echo(f"snoozer: There is no support query {name!r}; there are {', '.join(known)}.", err=True)
+        sys.exit(2)
+    terms = settings.load().need("database_url")
+    engine = connect(terms.database_url.get_secret_value(), name="support", pool_size=1, pgbouncer=terms.pgbouncer)
+    with engine.connect() as connection:
+        _print(_table(name, statements.run(connection, f"support/{name}")))
+
+
+def _list(known: list[str]) -> Table:
+    table = Table("query", "what it answers", title="Support queries: snoozer support NAME")
+    for name in known:
+        promise = statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
+        table.add_row(Text(name), Text(promise))
+    return table
+
+
+def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
+    table, columns = Table(title=name), result.keys()
+    for column in columns:
+        table.add_column(Text(column.replace("_", " ")), overflow="fold")
+    for row in result:
+        table.add_row(*(Text(_said(value)) for value in row))
+    if not table.rows:
+        table.caption = "No rows."
+    return table
+
+
+def _said(value: object) -> str:
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="milliseconds")
+        case timedelta():
+            return f"{value.total_seconds():.3f} s"
+        case float() | Decimal():
+            return f"{value:.3f}"
+        case _:
+            return "".join(character if character.isprintable() else "·" for character in str(value))
+
+
+def _print(table: Table) -> None:
+    """On a terminal as wide as it is; into a file or a pipe wide enough that nothing is folded away."""
+    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console.print(table)

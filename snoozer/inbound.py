@@ -1,0 +1,70 @@
+"""ENTRANCE for mail that comes in: keep it in its owner's mailbox, then say 250."""
+
+import logging
+import signal
+import socket
+from collections.abc import Sequence
+from threading import Event
+
+import click
+from sqlalchemy import Engine
+
+from snoozer import mailboxes, settings, telemetry
+from snoozer.mail.receive import Door, Incoming
+from snoozer.postgres.engine import connect
+from snoozer.settings import Settings, SettingsRefused
+
+KEPT = "250 2.0.0 Kept"
+UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
+
+
+@click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
+def command() -> None:
+    given = settings.load().need("database_url")
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    engine = connect(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
+    flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
+    door = open_door(engine, given)
+    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, door.host, door.port)
+    stopping = Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stopping.set())
+    stopping.wait()
+    door.stop()
+    flush()
+    engine.dispose()
+
+
+def open_door(engine: Engine, given: Settings) -> Door:
+    """The open door. Raises SettingsRefused when its port is taken."""
+    door = Door(
+        host=given.inbound_host,
+        port=given.inbound_port,
+        knows=lambda address: _owner(engine, address) is not None,
+        deliver=lambda incoming: keep(engine, incoming),
+        max_bytes=given.largest_message,
+        protocol=given.inbound_protocol,
+        hostname=socket.gethostname(),
+    )
+    try:
+        door.start()
+    except OSError as error:
+        raise SettingsRefused(
+            f"Port {given.inbound_port} for incoming mail cannot be opened ({error.strerror}); "
+            "set SNOOZER_INBOUND_PORT to a free one"
+        ) from None
+    return door
+
+
+def keep(engine: Engine, incoming: Incoming) -> Sequence[str]:
+    """Keep the mail for each of its recipients, all in one transaction; committed when this returns."""
+    with engine.begin() as connection:
+        owners = [mailboxes.owner(connection, address=address) for address in incoming.rcpt_to]
+        for owner in sorted({owner for owner in owners if owner}):
+            mailboxes.keep(connection, user_email=owner, original=incoming.original)
+    return [KEPT if owner else UNKNOWN for owner in owners]
+
+
+def _owner(engine: Engine, address: str) -> str | None:
+    with engine.connect() as connection:
+        return mailboxes.owner(connection, address=address)

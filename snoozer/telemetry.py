@@ -1,0 +1,143 @@
+"""Telemetry: every instrument's name, once. Counts and ages only: never a subject, an address or a token.
+
+Metrics can always be read by Prometheus (`/metrics` of the web, SNOOZER_METRICS_PORT of other processes). Metrics and
+traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from opentelemetry import metrics, trace
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Link
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from prometheus_client import start_http_server
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.domain.reminder import Verdict
+from snoozer.postgres.statements import run
+
+QUEUE = {"queue": "email_snoozes"}
+FAILURES = frozenset({Verdict.RELEASED, Verdict.RETIRED, Verdict.UNCERTAIN, Verdict.POSTPONED})
+
+_meter = metrics.get_meter("snoozer")
+_tracer = trace.get_tracer("snoozer")
+_claimed = _meter.create_counter("queue.claimed", unit="1", description="Rows claimed from the queue")
+_processed = _meter.create_counter("queue.processed", unit="1", description="Rows processed to their end")
+_failed = _meter.create_counter("queue.failed", unit="1", description="Deliveries that failed, by verdict")
+_recovered = _meter.create_counter("queue.stale_recovered", unit="1", description="Claims taken back from lost workers")
+_retired = _meter.create_counter("queue.retired", unit="1", description="Rows that became cases")
+_lost = _meter.create_counter("queue.lost_ownership", unit="1", description="Deliveries whose claim was lost meanwhile")
+_duration = _meter.create_histogram("queue.job_duration_ms", unit="ms", description="Time spent on one delivery")
+
+# Instrument, support query, its column, what it means.
+_GAUGES = (
+    ("queue.depth", "backlog", "due", "Snoozes that are due and not claimed"),
+    ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come"),
+    ("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
+    ("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
+    ("queue.oldest_claim_seconds", "backlog", "oldest_claim_seconds", "How long the oldest claim has been held"),
+    ("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
+    ("queue.retrying", "health", "retrying", "Living snoozes with failed attempts"),
+    ("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
+    ("workers.alive", "health", "workers", "Workers that are alive"),
+    ("housekeeping.age_seconds", "health", "housekeeping_age", "Seconds since housekeeping last ran, -1 for never"),
+)
+
+
+def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
+    """Set telemetry up for this process, once; answers what flushes it at the end.
+
+    `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback.
+    """
+    resource = Resource.create({"service.name": service})
+    readers: list[MetricReader] = [PrometheusMetricReader()]
+    if exports:
+        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+        tracers = TracerProvider(resource=resource)
+        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        trace.set_tracer_provider(tracers)
+        PsycopgInstrumentor().instrument()
+    meters = MeterProvider(resource=resource, metric_readers=readers)
+    metrics.set_meter_provider(meters)
+    _watch(engine)
+    if metrics_port is not None:
+        start_http_server(metrics_port, addr="127.0.0.1")
+
+    def flush() -> None:
+        meters.shutdown()
+        provider = trace.get_tracer_provider()
+        if isinstance(provider, TracerProvider):
+            provider.shutdown()
+
+    return flush
+
+
+def traceparent() -> str | None:
+    """The current span, as it is kept in a row so that the worker's trace can be linked to it (W3C Trace Context)."""
+    carrier: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(carrier)
+    return carrier.get("traceparent")
+
+
+@contextmanager
+def delivery(*, traceparent: str | None, snooze_id: int) -> Iterator[None]:
+    """The span of one delivery, linked to the request that put the message away."""
+    origin = TraceContextTextMapPropagator().extract({"traceparent": traceparent or ""})
+    context = trace.get_current_span(origin).get_span_context()
+    links = [Link(context)] if context.is_valid else []
+    with _tracer.start_as_current_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id}):
+        yield
+
+
+def claimed(count: int) -> None:
+    if count:
+        _claimed.add(count, QUEUE)
+
+
+def delivered(verdict: Verdict, *, milliseconds: float) -> None:
+    """Count one delivery by what became of it."""
+    if verdict in FAILURES:
+        _failed.add(1, QUEUE | {"verdict": verdict.value})
+    elif verdict is Verdict.LOST:
+        _lost.add(1, QUEUE)
+    else:
+        _processed.add(1, QUEUE)
+    if verdict is Verdict.RETIRED:
+        _retired.add(1, QUEUE)
+    _duration.record(milliseconds, QUEUE)
+
+
+def swept(*, recovered: int, retired: int) -> None:
+    """Count what housekeeping found."""
+    if recovered:
+        _recovered.add(recovered, QUEUE)
+    if retired:
+        _retired.add(retired, QUEUE)
+
+
+def _watch(engine: Engine) -> None:
+    for name, query, column, description in _GAUGES:
+        _meter.create_observable_gauge(name, callbacks=[_reader(engine, query, column)], description=description)
+
+
+def _reader(engine: Engine, query: str, column: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def read(options: CallbackOptions) -> Iterable[Observation]:
+        try:
+            with engine.connect() as connection:
+                value = run(connection, f"support/{query}").mappings().one()[column]
+        except SQLAlchemyError:
+            return []  # No figure is better than an old one: the database is away, and /readyz says so.
+        return [Observation(float(value))]
+
+    return read

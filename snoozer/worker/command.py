@@ -1,0 +1,159 @@
+"""`snoozer worker`: one incarnation of a worker, from its settings to its last word."""
+
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from contextlib import ExitStack
+from datetime import timedelta
+from email.utils import parseaddr
+from random import Random
+from threading import Event
+
+import click
+from sqlalchemy import Engine
+
+from snoozer import housekeeping, settings, telemetry
+from snoozer.domain import failpoint
+from snoozer.domain.reminder import Send
+from snoozer.mail.compose import compose_reminder
+from snoozer.mail.outbox import Outbox
+from snoozer.mail.relay import Relay
+from snoozer.postgres.engine import connect
+from snoozer.postgres.journal import Journal
+from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
+from snoozer.reminding.taking import Passage
+from snoozer.settings import Settings, SettingsRefused
+from snoozer.worker.loop import Worker
+from snoozer.worker.pulse import Pulse
+
+LONGEST_CONNECT = 60.0
+
+
+@click.command("worker", help="Deliver what is due until told to stop.")
+@click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
+@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
+@click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
+def command(drain: bool, batch: int, concurrency: int) -> None:
+    given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from")
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    sys.exit(work(given, drain=drain, batch_size=batch, concurrency=concurrency))
+
+
+def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) -> int:
+    """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
+    terms, passage, stopping = _terms(settings), _passage(settings), Event()
+    rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
+    with ExitStack() as closing:
+        engine = connect(
+            settings.database_url.get_secret_value(),
+            name="worker",
+            pool_size=concurrency + 2,
+            pgbouncer=settings.pgbouncer,
+        )
+        closing.callback(engine.dispose)
+        closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
+        journal = _journal(settings, worker=terms.worker)
+        closing.callback(journal.close)
+        write_inherited_facts(engine, journal=journal, actor=terms.actor)
+        pulse = _pulse(settings, engine, worker=terms.worker)
+        pulse.start()
+        closing.callback(pulse.stop)
+        settlement = Settlement(engine=engine, journal=journal, terms=terms, giving_up=stopping.is_set, rng=rng)
+        courier = Courier(
+            engine=engine,
+            outbox=_outbox(settings, domain=terms.domain),
+            settlement=settlement,
+            terms=terms,
+            compose=lambda send: _compose(send, settings=settings, domain=terms.domain),
+            passage=passage,
+            still_ours=pulse.still_ours,
+        )
+        worker = Worker(
+            engine,
+            courier=courier,
+            pulse=pulse,
+            stopping=stopping,
+            batch_size=batch_size,
+            concurrency=concurrency,
+            poll=settings.poll,
+            rng=rng,
+        )
+        closing.callback(worker.close)
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, lambda *_: stopping.set())
+        if drain:
+            worker.drain(sweep=lambda: sweep(engine, settings), every=settings.sweep)
+        else:
+            worker.run()
+        return 1 if pulse.declared_dead.is_set() else 0
+
+
+def sweep(engine: Engine, settings: Settings) -> None:
+    """What the clock does, for a drain that may run without one."""
+    swept = housekeeping.sweep(engine, terms=settings.housekeeping)
+    telemetry.swept(recovered=len(swept.recovered), retired=swept.cases)
+
+
+def _terms(settings: Settings) -> Terms:
+    return Terms(
+        worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        domain=parseaddr(settings.mail_from)[1].rpartition("@")[2],
+        lease=timedelta(seconds=settings.lease),
+        hold=timedelta(seconds=settings.uncertain_hold),
+        hold_for_operator=settings.uncertain_policy == "hold",
+        first_delay=timedelta(seconds=settings.backoff),
+        deadline=settings.deadline,
+    )
+
+
+def _passage(settings: Settings) -> Passage:
+    if not settings.failpoints or not settings.failpoint:
+        return failpoint.never
+    try:
+        return failpoint.parse(settings.failpoint)
+    except failpoint.BadFailpoint as bad:
+        raise SettingsRefused(str(bad)) from None
+
+
+def _journal(settings: Settings, *, worker: str) -> Journal:
+    folder = settings.home / "journal"
+    try:
+        return Journal(folder, worker=worker)
+    except OSError as error:
+        raise SettingsRefused(
+            f"The worker keeps what the mail server said in {folder} while the database is away, and cannot write "
+            f"there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
+        ) from None
+
+
+def _pulse(settings: Settings, engine: Engine, *, worker: str) -> Pulse:
+    return Pulse(
+        engine,
+        worker=worker,
+        every=settings.heartbeat,
+        dead_after=settings.worker_dead,
+        lease=settings.lease,
+        deadline=settings.deadline,
+    )
+
+
+def _outbox(settings: Settings, *, domain: str) -> Outbox:
+    try:
+        relay = Relay.from_url(settings.smtp_url.get_secret_value())
+    except ValueError as refused:
+        raise SettingsRefused(str(refused)) from None
+    return Outbox(
+        relay,
+        helo=domain,
+        mail_from=parseaddr(settings.mail_from)[1],
+        connect_deadline=min(LONGEST_CONNECT, settings.deadline / 4),
+    )
+
+
+def _compose(send: Send, *, settings: Settings, domain: str) -> bytes:
+    return compose_reminder(
+        send, mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=domain
+    )

@@ -1,0 +1,108 @@
+"""A worker's two clocks of liveness: its heartbeat in the registry and the leases of what it holds.
+
+The times compared here are the machine's boot-time clock, which also runs while the machine sleeps; instants that
+others see are the database's.
+"""
+
+import logging
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from threading import Event, Lock, Thread
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.postgres import queue, workers
+
+log = logging.getLogger(__name__)
+
+# The share of a limit that is kept for what the boot-time clock cannot see: the way to the database and back.
+MARGIN = 0.2
+
+
+def boot_time() -> float:
+    """Seconds since the machine started, those it slept included (monotonic where there is no such clock)."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Pulse:
+    """Beats in a thread of its own from `start` to `stop`, and lengthens the leases of what is in hand."""
+
+    def __init__(
+        self, engine: Engine, *, worker: str, every: float, dead_after: float, lease: float, deadline: float
+    ) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._every = every
+        self._trusted_for = dead_after * (1 - MARGIN)
+        self._lease = lease
+        self._deadline = deadline
+        self._lock = Lock()
+        self._heard = 0.0
+        self._leases: dict[int, float] = {}
+        self._ends: dict[int, float] = {}
+        self._stop = Event()
+        self._thread = Thread(target=self._beat_on, name="pulse", daemon=True)
+        self.declared_dead = Event()
+
+    def start(self) -> None:
+        """Register this incarnation and begin to beat. Raises DBAPIError when the database is away."""
+        before = boot_time()
+        with self._engine.begin() as connection:
+            workers.register(connection, id=self._worker)
+        self._heard = before
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more, and leave the registry."""
+        self._stop.set()
+        self._thread.join()
+        try:
+            with self._engine.begin() as connection:
+                workers.leave(connection, id=self._worker)
+        except DBAPIError:
+            log.warning("the database is away: this worker is declared dead by its silence")
+
+    def hold(self, ids: Iterable[int], *, since: float) -> None:
+        """These claims are ours; their leases were granted after the boot time `since`."""
+        with self._lock:
+            for id in ids:
+                self._leases[id] = since + self._lease
+                self._ends[id] = since + self._deadline
+
+    def let_go(self, id: int) -> None:
+        """This claim is settled."""
+        with self._lock:
+            self._leases.pop(id, None)
+            self._ends.pop(id, None)
+
+    def still_ours(self, id: int) -> bool:
+        """May a dot be authorised for this claim? Not when the lease or the last heartbeat is nearly too old."""
+        now = boot_time()
+        with self._lock:
+            lease_ends = self._leases.get(id, 0.0) - self._lease * MARGIN
+            return now < lease_ends and now < self._heard + self._trusted_for and not self.declared_dead.is_set()
+
+    def beat(self) -> None:
+        """One heartbeat. Deliveries past their absolute deadline are not held any longer."""
+        before = boot_time()
+        with self._lock:
+            ids = [id for id, end in self._ends.items() if before < end]
+        with self._engine.begin() as connection:
+            if not workers.heartbeat(connection, id=self._worker):
+                self.declared_dead.set()
+                return
+            kept = queue.extend(connection, worker=self._worker, ids=ids, lease=timedelta(seconds=self._lease))
+        with self._lock:
+            self._heard = before
+            for id in ids:
+                if id in self._leases:
+                    self._leases[id] = before + self._lease if id in kept else 0.0
+
+    def _beat_on(self) -> None:
+        while not self._stop.wait(self._every) and not self.declared_dead.is_set():
+            try:
+                self.beat()
+            except DBAPIError as error:
+                log.warning("no heartbeat: %s", type(error.orig).__name__)

@@ -1,0 +1,100 @@
+"""A worker is killed at every step of a delivery. Nothing is lost, and a second copy only where the ledger says so."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import defaultdict
+
+import pytest
+from sqlalchemy import text
+
+from snoozer.domain.failpoint import STEPS
+from tests.factories import a_snooze, the_events, the_row, the_send
+from tests.stories.conftest import PATIENCE, Field
+
+KILLS = 10
+NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_a_step_nothing_is_lost_and_nothing_sent_twice_unmarked(place: Field, step: str) -> None:
+    rows: dict[str, int] = {}
+    for number in range(KILLS):
+        message_id = f"<{step}-{number}@mail.example>"
+        rows[message_id] = a_snooze(place.engine, message_id=message_id)
+        killed = place.run("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:kill@{message_id}")
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+    _until_all_are_sent(place)
+
+    copies = defaultdict(list)
+    for mail in place.sink.accepted():
+        copies[mail["in_reply_to"]].append((mail["message_id"], mail["sha256"]))
+    assert set(copies) == set(rows), "lost"
+    for message_id, mails in copies.items():
+        assert len(set(mails)) == 1, "a second copy differs from the first"
+        send, events = the_send(place.engine, rows[message_id]), the_events(place.engine, rows[message_id])
+        assert mails[0] == (send.reminder_message_id, send.bytes_sha256)
+        if len(mails) > 1:
+            assert step not in NO_DUPLICATE
+            assert "uncertain" in events
+        assert len(mails) <= 2
+
+
+def _until_all_are_sent(place: Field) -> None:
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        drained = place.run("worker", "--drain")
+        assert drained.returncode == 0, drained.stderr
+        with place.engine.connect() as connection:
+            waiting = connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one()
+        if not waiting:
+            return
+    pytest.fail("snoozes are still waiting")
+
+
+def test_a_dead_workers_row_is_recovered_by_the_clock(place: Field) -> None:
+    id = a_snooze(place.engine, message_id="<held@mail.example>")
+    place.run("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:kill")
+    assert the_row(place.engine, id).claimed_by is not None
+    clock = place.start("clock")
+    try:
+        ends = time.monotonic() + PATIENCE
+        while the_row(place.engine, id).claimed_by is not None and time.monotonic() < ends:
+            pass
+    finally:
+        clock.terminate()
+        clock.communicate()
+    assert clock.returncode == 0
+    assert "recovered" in the_events(place.engine, id)
+
+
+def test_a_worker_told_to_stop_gives_back_what_it_never_began(place: Field) -> None:
+    ids = [a_snooze(place.engine) for _ in range(30)]
+    worker = place.start("worker", "--concurrency", "1", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop:3")
+    _wait_until_stopped(worker)
+    worker.terminate()
+    worker.send_signal(signal.SIGCONT)
+    out, err = worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 0, out + err
+    rows = [the_row(place.engine, id) for id in ids]
+    assert not any(row.claimed_at for row in rows)
+    assert not any(row.attempts or row.crash_count for row in rows)
+    assert sum(row.outcome == "sent" for row in rows) < len(rows)
+
+
+def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field) -> None:
+    id = a_snooze(place.engine, message_id="<slept@mail.example>")
+    zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
+    _wait_until_stopped(zombie)
+    ends = time.monotonic() + PATIENCE
+    while the_row(place.engine, id).outcome is None and time.monotonic() < ends:
+        place.run("worker", "--drain")
+    zombie.send_signal(signal.SIGCONT)
+    zombie.communicate(timeout=PATIENCE)
+    assert zombie.returncode == 1, "it was declared dead and says so"
+    assert len(place.sink.accepted()) == 1
+
+
+def _wait_until_stopped(process: "subprocess.Popen[str]") -> None:
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
