@@ -1,0 +1,31 @@
+"""Ports on loopback: which are free, and holding one for a child so that nobody takes it in between."""
+
+import socket
+
+HOST = "127.0.0.1"
+
+
+def hold(port: int) -> socket.socket | None:
+    """A listening socket on this port (0: any that is free), to be handed to a child; None when it is taken."""
+    try:
+        return socket.create_server((HOST, port), backlog=512)
+    except OSError:
+        return None
+
+
+def of(held: socket.socket) -> int:
+    """The number of a port that is held."""
+    return int(held.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    held = hold(port)
+    if held is None:
+        return False
+    held.close()
+    return True
+
+
+def any_free() -> int:
+    with socket.create_server((HOST, 0)) as found:
+        return of(found)

@@ -1,0 +1,39 @@
+"""The commands that `snoozer up` runs: the same ones, in the same order, that a Procfile would name."""
+
+import sys
+
+from snoozer.embedded.choices import OWNER
+from snoozer.embedded.supervisor import Program
+
+# -P: a folder that happens to hold a `click.py` must not become part of Snoozer.
+_PYTHON = (sys.executable, "-u", "-P", "-m")
+# A worker that is told to stop still finishes what is past the dot.
+_DRAIN_SECONDS = 60.0
+
+MIGRATE = Program(name="migrate", argv=(*_PYTHON, "snoozer", "migrate"), patience=30)
+CREATE_ACCOUNT = Program(name="account", argv=(*_PYTHON, "snoozer", "account", "create", OWNER, "--role", "admin"))
+SIGN_IN = Program(name="account", argv=(*_PYTHON, "snoozer", "account", "sign-in", OWNER))
+INBOUND = Program(name="inbound", argv=(*_PYTHON, "snoozer", "inbound"))
+WORKER = Program(name="worker", argv=(*_PYTHON, "snoozer", "worker"), patience=_DRAIN_SECONDS)
+CLOCK = Program(name="clock", argv=(*_PYTHON, "snoozer", "clock"))
+
+# What listens first, so that nothing new comes in; what others need last.
+STOPPING_ORDER = (("web", "inbound"), ("worker",), ("clock",), ("sink",))
+
+
+def web(listening: int) -> Program:
+    """The web server on a listening socket that is handed to it."""
+    return Program(
+        name="web",
+        argv=(
+            *(*_PYTHON, "gunicorn", "-c", "python:snoozer.web.gunicorn"),
+            *("--bind", f"fd://{listening}", "snoozer.web:from_environment()"),
+        ),
+        sockets=(listening,),
+        patience=20,
+    )
+
+
+def sink(listening: int) -> Program:
+    """The mail sink on a listening socket that is handed to it."""
+    return Program(name="sink", argv=(*_PYTHON, "snoozer", "sink", "--socket", str(listening)), sockets=(listening,))

@@ -1,0 +1,228 @@
+"""`snoozer up` as a person starts it: real processes, from the first line to the last."""
+
+import json
+import os
+import re
+import signal
+import smtplib
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+PATIENCE = 90.0
+LINK = r"\n(http://127\.0\.0\.1:\d+/sign-in/\S+)\n"
+
+
+class Up:
+    """One `snoozer up`, what it has said so far, and its end."""
+
+    def __init__(self, home: Path, *arguments: str, **settings: str) -> None:
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "snoozer", "up", "--no-open", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+            env=environment | {"SNOOZER_HOME": str(home)} | settings,
+            start_new_session=True,
+        )
+        self.said = ""
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                self.said += line
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        end = time.monotonic() + PATIENCE
+        while not (found := re.search(pattern, self.said)):
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < end, self.said
+            time.sleep(0.02)
+        return found
+
+    def ends(self, what: signal.Signals | None = None) -> int:
+        if what is not None:
+            self.process.send_signal(what)
+        code = self.process.wait(PATIENCE)
+        self._listener.join(PATIENCE)
+        return code
+
+
+StartUp = Callable[..., Up]
+
+
+@pytest.fixture
+def up(home: Path) -> Iterator[StartUp]:
+    started: list[Up] = []
+
+    def start(*arguments: str, **settings: str) -> Up:
+        started.append(Up(home, *arguments, **settings))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.ends(signal.SIGTERM)
+        else:
+            each.ends()
+    wait_until_nothing_is_left(home)
+
+
+def processes_of(home: Path) -> list[str]:
+    """Every process that was started for this home, whoever its parent is by now."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+            words = (process / "cmdline").read_bytes() + b"\0" + (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if state != "Z" and str(home).encode() in words and int(process.name) != os.getpid():
+            found.append(f"{process.name} {words[:200]!r}")
+    return found
+
+
+def wait_until_nothing_is_left(home: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while left := processes_of(home):
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartUp, home: Path) -> None:
+    port = free_port()
+    first = up("--port", str(port))
+    link = first.wait_for(LINK)[1]
+    assert f"Snoozer is ready at http://127.0.0.1:{port}\n" in first.said
+    assert "account sign-in you@snoozer.example" in first.said
+    with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
+        assert page.status == 200
+
+    file = home / "up.json"
+    told = json.loads(file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with psycopg.connect(told["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
+        host, _, sink = told["SMTP_URL"].removeprefix("smtp://").partition(":")
+        with smtplib.SMTP(host, int(sink)) as client:
+            client.sendmail("a@a.example", ["b@b.example"], b"Subject: kept\r\n\r\n")
+        assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
+
+    second = up("--port", str(free_port()))
+    assert second.ends() == 2
+    assert re.search(rf"runs already from {home}, at http://127.0.0.1:{port}: stop it", second.said)
+
+    assert first.ends(signal.SIGINT) == 0
+    assert processes_of(home) == []
+    assert not file.exists()
+
+    again = up("--port", str(port))
+    assert again.wait_for(LINK)[1] != link
+    found = json.loads(file.read_text())
+    assert found["SECRET_KEY"] == told["SECRET_KEY"]
+    with psycopg.connect(found["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
+        assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
+    assert again.ends(signal.SIGTERM) == 0
+    assert processes_of(home) == []
+
+
+def test_killed_with_minus_nine_it_leaves_nothing_behind_and_starts_again(up: StartUp, home: Path) -> None:
+    port = free_port()
+    killed = up("--port", str(port))
+    killed.wait_for(LINK)
+    killed.process.kill()
+
+    # Not a moment to spare: the next one itself has to wait for the leftovers.
+    again = up("--port", str(port))
+    again.wait_for(LINK)
+    with psycopg.connect(json.loads((home / "up.json").read_text())["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
+    again.process.kill()
+    again.ends()
+    wait_until_nothing_is_left(home)
+
+
+def test_a_database_that_is_killed_comes_back_while_everything_runs(up: StartUp, home: Path) -> None:
+    running = up("--port", str(free_port()))
+    running.wait_for(LINK)
+    url = json.loads((home / "up.json").read_text())["DATABASE_URL"]
+    place = json.loads((home / "postgres.json").read_text())["place"]
+    os.kill(int((Path(place) / "data" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
+    running.wait_for("PostgreSQL has ended; starting it again")
+    running.wait_for("answers again")
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert running.ends(signal.SIGHUP) == 0
+    assert processes_of(home) == []
+
+
+def test_a_signal_in_the_middle_of_the_first_start_leaves_nothing_behind(up: StartUp, home: Path) -> None:
+    interrupted = up("--port", str(free_port()))
+    interrupted.wait_for("making the database")
+    assert interrupted.ends(signal.SIGINT) == 0
+    assert processes_of(home) == []
+
+
+def test_it_ends_with_whoever_started_it(home: Path) -> None:
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", '"$@"; :', "sh", sys.executable, "-m", "snoozer", "up", "--no-open", "--with-parent"],
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        env=os.environ | {"SNOOZER_HOME": str(home), "PORT": str(free_port())},
+        start_new_session=True,
+    )
+    end = time.monotonic() + PATIENCE
+    while not (home / "postgres.json").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    # make, say, killed with -9: nobody would know any more how to stop what it started.
+    shell.kill()
+    shell.wait()
+    wait_until_nothing_is_left(home)
+
+
+def test_a_busy_port_is_named_in_one_sentence(up: StartUp, home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        refused = up("--port", str(port))
+        assert refused.ends() == 2
+    lines = refused.said.strip().splitlines()
+    assert len(lines) == 1
+    assert f"Port {port} on 127.0.0.1 is in use" in lines[0]
+    assert "--port" in lines[0]
+    assert not (home / "postgres").exists()
+
+
+def test_the_users_own_settings_win(up: StartUp, home: Path) -> None:
+    refused = up("--port", str(free_port()), DATABASE_URL="postgresql://nobody:x@127.0.0.1:9/none")
+    assert refused.ends() == 1
+    assert "cannot be reached" in refused.said
+    assert not (home / "postgres").exists()
+    assert not (home / "up.json").exists()
+
+
+def test_nonsense_in_the_settings_is_refused_before_anything_starts(up: StartUp, home: Path) -> None:
+    refused = up("--port", str(free_port()), BASE_URL="snoozer.example")
+    assert refused.ends() == 2
+    assert "BASE_URL must start with" in refused.said
+    assert not (home / "postgres").exists()
