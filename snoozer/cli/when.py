@@ -1,0 +1,57 @@
+"""`snoozer when PHRASE`: what a typed time means, without a database and without settings."""
+
+import json
+import sys
+from datetime import UTC, datetime
+
+import click
+
+from snoozer.domain.times import Refused, read
+from snoozer.domain.times.zones import canonical, zone_of
+
+_REFUSED = 2
+
+
+@click.command("when", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="PHRASE")
+@click.option("--now", metavar="ISO", help="The present moment; without an offset it is wall time in the zone.")
+@click.option("--zone", default="UTC", show_default=True, help="A time zone such as Europe/Berlin.")
+@click.option("--locale", default="en_US", show_default=True, help="Language and customs, such as de_DE or en_GB.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_json: bool) -> None:
+    """Say when PHRASE is: the instant and its flags, then the sentence to check it by.
+
+    Exits with 2 and the error code when the phrase is refused.
+    """
+    try:
+        reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=locale)
+    except Refused as refused:
+        _refuse(refused, as_json=as_json)
+        sys.exit(_REFUSED)
+    if as_json:
+        click.echo(json.dumps(reading.as_json()))
+        return
+    click.echo(" ".join([reading.at.isoformat() if reading.at else "none", *reading.flags]))
+    click.echo(reading.sentence)
+
+
+def _moment(now: str | None, zone: str) -> datetime:
+    """The moment that was asked for, or the present one to the second."""
+    if now is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        moment = datetime.fromisoformat(now)
+    except ValueError:
+        message = "The value of --now cannot be read; give a date and time such as 2026-03-05T10:20:00."
+        raise Refused("invalid_time", message) from None
+    name = canonical(zone)
+    return moment if moment.tzinfo or name is None else moment.replace(tzinfo=zone_of(name))
+
+
+def _refuse(refused: Refused, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(refused.as_json()))
+        return
+    click.echo(f"{refused.code}: {refused.message}", err=True)
+    if refused.suggestions:
+        click.echo("Try: " + " · ".join(refused.suggestions), err=True)

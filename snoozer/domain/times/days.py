@@ -1,0 +1,68 @@
+"""Every way to name a day, and days counted from another day: tomorrow, a week from friday, 2 days before mar 20."""
+
+from collections.abc import Iterator
+from datetime import time
+
+from snoozer.domain.times.dates import dates
+from snoozer.domain.times.day import Choose, Chosen, Day
+from snoozer.domain.times.durations import Span, spans
+from snoozer.domain.times.periods import periods
+from snoozer.domain.times.tokens import Tokens
+from snoozer.domain.times.vantage import Vantage
+from snoozer.domain.times.weekdays import weekdays
+
+
+def days(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    """Every day that starts here."""
+    yield from _counted(tokens, at)
+    for day, end in _plain(tokens, at):
+        yield from _hence(tokens, day, end)
+        yield day, end
+    for span, end in spans(tokens, at):
+        if span.whole_days:
+            yield Day(choose=_from_today(span), takes_bare=False, needs_clock=True), end
+
+
+def _plain(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    for number, end in tokens.numbers(at, "day"):
+        yield Day(choose=_from_today(Span(days=number))), end
+    yield from dates(tokens, at)
+    yield from weekdays(tokens, at)
+    yield from periods(tokens, at)
+
+
+def _from_today(span: Span) -> Choose:
+    return lambda vantage, at, named: span.from_date(vantage.today, vantage.habits.workdays)
+
+
+def _counted(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    """a week from friday, 2 days after tomorrow, 3 days before mar 20."""
+    for span, middle in spans(tokens, at):
+        if span.whole_days:
+            for sign, start in tokens.numbers(middle, "from"):
+                for day, end in _plain(tokens, start):
+                    yield _shifted(day, span, sign), end
+
+
+def _hence(tokens: Tokens, day: Day, end: int) -> Iterator[tuple[Day, int]]:
+    """German counts from the day forwards: Montag in zwei Wochen."""
+    for _, start in tokens.read(end, "hence"):
+        for span, after in spans(tokens, start):
+            if span.units == {"week"}:
+                yield _shifted(day, span, 1), after
+
+
+def _shifted(day: Day, span: Span, sign: int) -> Day:
+    def choose(vantage: Vantage, at: time, named: bool) -> Chosen:
+        # The day that is counted from need not be ahead itself, so it is taken without its own time.
+        base = day.choose(vantage, at, False)
+        moved = span.from_date(base.day, vantage.habits.workdays, sign=sign)
+        other = span.from_date(base.other, vantage.habits.workdays, sign=sign).day if base.other else None
+        return Chosen(day=moved.day, flags=base.flags | moved.flags, other=other)
+
+    return Day(choose=choose, usual=day.usual, takes_bare=False, relative=day.relative)
+
+
+def today() -> Day:
+    """The person's own day."""
+    return Day(choose=lambda vantage, at, named: Chosen(day=vantage.today))

@@ -1,0 +1,143 @@
+"""A repetition as a value, and its dates. Every occurrence is counted from the start, never from the last one,
+so nothing drifts: not over a clamped month, not over a clock change, not over ten years."""
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import count, islice
+from typing import Any, Literal
+
+from snoozer.domain.times.zones import local, settle, zone_of
+
+Unit = Literal["day", "week", "month", "year"]
+WeekendRule = Literal["none", "before", "after"]
+_DAY = timedelta(days=1)
+_LAST_YEAR = 9998
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrence:
+    """Every `interval` units from `start` (the first date) on, at the wall time `at`.
+
+    Weeks repeat on `weekdays` (Monday = 0). Months and years repeat on `day` (clamped to the month's end; -1 is the
+    last day) or on the `nth` of `weekdays[0]` (-1 is the last; a month without a fifth has none); years in `month`.
+    `until` is the last possible date, `times` the number of occurrences. An occurrence on a day of `rest` moves by
+    `weekend_rule`.
+    """
+
+    unit: Unit
+    interval: int
+    start: date
+    at: time
+    weekdays: tuple[int, ...] = ()
+    day: int | None = None
+    nth: int | None = None
+    month: int | None = None
+    until: date | None = None
+    times: int | None = None
+    weekend_rule: WeekendRule = "none"
+    rest: tuple[int, ...] = (5, 6)
+    week_start: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_json` takes them back."""
+        plain = asdict(self)
+        plain["start"] = self.start.isoformat()
+        plain["at"] = self.at.isoformat()
+        plain["until"] = self.until.isoformat() if self.until else None
+        plain["weekdays"], plain["rest"] = list(self.weekdays), list(self.rest)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> "Recurrence":
+        return cls(
+            **{
+                **plain,
+                "start": date.fromisoformat(plain["start"]),
+                "at": time.fromisoformat(plain["at"]),
+                "until": date.fromisoformat(plain["until"]) if plain["until"] else None,
+                "weekdays": tuple(plain["weekdays"]),
+                "rest": tuple(plain["rest"]),
+            }
+        )
+
+    def dates(self, *, near: date | None = None) -> Iterator[date]:
+        """The dates in order, from the start on, or from the last ones at or before `near` on."""
+        if self.times is not None or near is None:
+            near = self.start
+        unmoved = (day for day in self._steps(max(near, self.start)) if day >= self.start)
+        for day in islice(unmoved, self.times):
+            if self.until is not None and day > self.until:
+                return
+            yield self._moved(day)
+
+    def _steps(self, near: date) -> Iterator[date]:
+        if self.unit == "day":
+            first = (near - self.start).days // self.interval
+            yield from (self.start + timedelta(days=n * self.interval) for n in count(first))
+        elif self.unit == "week":
+            week = _week_of(self.start, self.week_start)
+            first = (near - week).days // 7 // self.interval
+            ordered = sorted((day - self.week_start) % 7 for day in self.weekdays)
+            for n in count(first):
+                yield from (week + timedelta(days=n * 7 * self.interval + day) for day in ordered)
+        else:
+            months = self.interval * (12 if self.unit == "year" else 1)
+            origin = _month_index(self.start) if self.month is None else self.start.year * 12 + self.month - 1
+            first = max(0, (_month_index(near) - origin) // months)
+            for n in count(first):
+                year, month = divmod(origin + n * months, 12)
+                if year > _LAST_YEAR:
+                    return
+                day = self._in_month(year, month + 1)
+                if day is not None:
+                    yield day
+
+    def _in_month(self, year: int, month: int) -> date | None:
+        length = monthrange(year, month)[1]
+        if self.nth is not None:
+            return nth_weekday(year, month, nth=self.nth, weekday=self.weekdays[0])
+        assert self.day is not None  # noqa: S101 - a month repeats on a day or on an nth weekday
+        return date(year, month, length if self.day < 0 else min(self.day, length))
+
+    def _moved(self, day: date) -> date:
+        step = {"none": 0, "before": -1, "after": 1}[self.weekend_rule]
+        while step and day.weekday() in self.rest:
+            day += step * _DAY
+        return day
+
+
+def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None:
+    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth."""
+    first, length = date(year, month, 1), monthrange(year, month)[1]
+    days = range(1 + (weekday - first.weekday()) % 7, length + 1, 7)
+    if nth > len(days):
+        return None
+    return first.replace(day=days[nth - 1] if nth > 0 else days[-1])
+
+
+def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> datetime | None:
+    """The first occurrence later than `after` (aware), with the zone's offset, or None when none is left.
+
+    A day whose clock time falls in a gap fires once, moved forward; one whose clock time comes twice fires once,
+    at the first.
+    """
+    place = zone_of(zone)
+    near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
+    try:
+        for day in recurrence.dates(near=near):
+            instant, _ = settle(datetime.combine(day, recurrence.at), place)
+            if instant > after.astimezone(UTC):
+                return local(instant, zone)
+    except OverflowError:
+        return None
+    return None
+
+
+def _week_of(day: date, week_start: int) -> date:
+    return day - timedelta(days=(day.weekday() - week_start) % 7)
+
+
+def _month_index(day: date) -> int:
+    return day.year * 12 + day.month - 1

@@ -1,0 +1,115 @@
+"""Sentences a person can check: "Friday 6 March, 08:00 (in 22 hours), America/New_York", and every flag explained."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES
+from snoozer.domain.times.recurrence import Recurrence
+
+_NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_FAR = (
+    ("hour", _HOUR, 2 * _DAY),
+    ("day", _DAY, 28 * _DAY),
+    ("week", 7 * _DAY, 120 * _DAY),
+    ("month", 30.44 * _DAY, 730 * _DAY),
+)
+
+
+def date_in_words(when: datetime, *, now: datetime) -> str:
+    """Friday 6 March, and the year when it is not this one."""
+    year = "" if when.year == now.year else f" {when.year}"
+    return f"{WEEKDAY_NAMES[when.weekday()]} {when.day} {MONTH_NAMES[when.month - 1]}{year}"
+
+
+def time_in_words(when: datetime) -> str:
+    return f"{when:%H:%M:%S}" if when.second else f"{when:%H:%M}"
+
+
+def distance(seconds: float) -> str:
+    """How far away, in the unit a person would use: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
+    minutes = round(seconds / _MINUTE)
+    if minutes < 60:
+        return "in " + _number(minutes, "minute")
+    if minutes < 6 * 60:
+        hours, minutes = divmod(minutes, 60)
+        return "in " + _number(hours, "hour") + (" " + _number(minutes, "minute") if minutes else "")
+    for unit, size, below in _FAR:
+        if seconds < below:
+            return "in " + _number(round(seconds / size), unit)
+    return "in " + _number(round(seconds / (365.25 * _DAY)), "year")
+
+
+def _number(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
+def sentence(
+    at: datetime,
+    *,
+    now: datetime,
+    zone: str,
+    wall: datetime,
+    wall_zone: str,
+    flags: Iterable[str],
+    alternative: datetime | None,
+    condition: str | None = None,
+    recurrence: Recurrence | None = None,
+    then: datetime | None = None,
+) -> str:
+    """All of it. `at`, `now` and `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
+    when = f"{date_in_words(at, now=now)}, {time_in_words(at)} ({distance((at - now).total_seconds())}), {zone}"
+    if wall_zone != zone:
+        when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
+    if condition:
+        when = f"If nobody replies by then: {when}"
+    if recurrence:
+        following = f", then {date_in_words(then, now=now)}" if then else ", and not again"
+        when = f"{rhythm(recurrence)}: first {when}{following}"
+    explained = [_explained(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+    return " ".join([f"{when}.", *explained])
+
+
+def _explained(
+    flag: str, *, wall: datetime, now: datetime, alternative: datetime | None, recurrence: Recurrence | None
+) -> str:
+    if flag == "ambiguous" and alternative:
+        return f"It could also mean {date_in_words(alternative, now=now)}, {time_in_words(alternative)}."
+    if flag == "clamped" and recurrence:
+        return "In a month without that day it comes on the last day of the month."
+    return {
+        "ambiguous": "It could also mean another time.",
+        "assumed_meridiem": f"No am or pm was given, so {time_in_words(wall)} was assumed.",
+        "clamped": "The month has no such day, so its last day was taken.",
+        "dst_gap": "The clocks go forward then and skip the time that was asked for, so it is later by what they skip.",
+        "dst_overlap": "The clocks go back then and this time comes twice; it is the first of the two.",
+        "next_year": f"The date does not come again this year, so it is in {wall.year}.",
+    }[flag]
+
+
+def rhythm(recurrence: Recurrence) -> str:
+    """Every 2 weeks on Tuesday at 14:00, until 1 June 2026."""
+    unit = recurrence.unit
+    parts = [f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"]
+    if recurrence.unit == "week":
+        parts.append("on " + _listed(WEEKDAY_NAMES[day] for day in recurrence.weekdays))
+    elif recurrence.nth is not None:
+        parts.append(f"on the {_NTH[recurrence.nth]} {WEEKDAY_NAMES[recurrence.weekdays[0]]}")
+    elif recurrence.day is not None:
+        parts.append("on the last day" if recurrence.day < 0 else f"on day {recurrence.day}")
+    if recurrence.month is not None:
+        parts.append(f"of {MONTH_NAMES[recurrence.month - 1]}")
+    parts.append(f"at {recurrence.at:%H:%M}")
+    if recurrence.until:
+        until = recurrence.until
+        parts.append(f"until {until.day} {MONTH_NAMES[until.month - 1]} {until.year}")
+    if recurrence.times is not None:
+        parts.append("once" if recurrence.times == 1 else f"{recurrence.times} times")
+    if recurrence.weekend_rule != "none":
+        parts.append(f"(on the working day {recurrence.weekend_rule} when that is a weekend)")
+    return " ".join(parts)
+
+
+def _listed(names: Iterable[str]) -> str:
+    *rest, last = names
+    return f"{', '.join(rest)} and {last}" if rest else last

@@ -1,0 +1,91 @@
+"""Every button is a phrase, lies ahead, and names the day and the hour that it brings."""
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from snoozer.domain.times import Habits, Preset, Reading, presets, read
+from snoozer.domain.times.zones import NAMES
+
+Typed = Callable[..., Reading]
+HOURS = {
+    "This evening": time(18),
+    "Tomorrow": time(8),
+    "Tomorrow evening": time(18),
+    "This weekend": time(8),
+    "Next week": time(8),
+    "Next month": time(8),
+}
+WEEKDAYS = {"This weekend": 5, "Next week": 0}
+
+
+def _right(preset: Preset, now: datetime, zone: str) -> bool:
+    at = preset.reading.at
+    assert at is not None
+    assert at - now.astimezone(UTC) >= timedelta(minutes=1)
+    assert at.astimezone(ZoneInfo(zone)).utcoffset() == at.utcoffset()
+    here = now.astimezone(ZoneInfo(zone))
+    days = (at.date() - here.date()).days
+    in_order = {
+        "Later today": days == 0 and at.minute % 15 == 0,
+        "This evening": days == 0,
+        "Tomorrow": days == 1,
+        "Tomorrow evening": days == 1,
+        "This weekend": days <= 6,
+        "Next week": 1 <= days <= 7,
+        "In 1 week": days == 7 and at.time() == here.time(),
+        "Next month": at.day == 1 and 1 <= days <= 31,
+    }
+    return (
+        in_order[preset.label]
+        and at.weekday() == WEEKDAYS.get(preset.label, at.weekday())
+        and at.time() == HOURS.get(preset.label, at.time())
+    )
+
+
+def test_every_preset_of_a_sample_of_zones_and_hours_is_right() -> None:
+    """Every zone, six hours of a year each; the hours differ from zone to zone."""
+    chance = random.Random(4)
+    for zone in sorted(NAMES.values()):
+        for _ in range(6):
+            now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=chance.randrange(365 * 24))
+            offered = presets(now=now, zone=zone)
+            assert 4 <= len(offered) <= 9
+            assert all(_right(preset, now, zone) for preset in offered), (zone, now)
+            assert len({preset.reading.at for preset in offered}) == len(offered)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Beirut", "Australia/Lord_Howe", "America/Santiago"])
+def test_the_days_around_a_clock_change_are_right(zone: str) -> None:
+    for month, first in ((3, 20), (4, 1), (9, 1), (10, 1), (10, 20)):
+        for hour in range(0, 12 * 24, 5):
+            now = datetime(2026, month, first, tzinfo=UTC) + timedelta(hours=hour)
+            offered = presets(now=now, zone=zone)
+            assert all(_right(preset, now, zone) for preset in offered), now
+
+
+def test_what_is_past_or_the_same_instant_is_not_offered() -> None:
+    sunday_night = datetime(2026, 3, 8, 21, 0, tzinfo=ZoneInfo("Europe/Berlin"))
+    labels = [preset.label for preset in presets(now=sunday_night, zone="Europe/Berlin", locale="en_GB")]
+    assert labels == ["Tomorrow", "Tomorrow evening", "In 1 week", "Next month"]
+
+
+def test_a_person_may_have_their_own() -> None:
+    now = datetime(2026, 3, 5, 9, tzinfo=UTC)
+    own = (("After lunch", "1pm"), ("Gone", "yesterday"), ("Mondays", "every monday"))
+    offered = presets(now=now, zone="UTC", habits=Habits(morning=time(7)), choices=own)
+    assert [(preset.label, str(preset.reading.at)) for preset in offered] == [
+        ("After lunch", "2026-03-05 13:00:00+00:00"),
+        ("Mondays", "2026-03-09 07:00:00+00:00"),
+    ]
+
+
+def test_german_presets_mean_the_same() -> None:
+    now = datetime(2026, 3, 5, 9, tzinfo=UTC)
+    german, english = (presets(now=now, zone="Europe/Berlin", locale=locale) for locale in ("de_DE", "en_GB"))
+    assert [preset.reading.at for preset in german] == [preset.reading.at for preset in english]
+    for preset in german:
+        assert read(preset.phrase, now=now, zone="Europe/Berlin", locale="de_DE").at == preset.reading.at

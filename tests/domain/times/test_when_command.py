@@ -1,0 +1,95 @@
+"""`snoozer when`: the same grammar at the command line, without a database, and never a traceback."""
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from snoozer.cli.when import command
+
+DESK = ["--now", "2026-03-05T10:20:00", "--zone", "America/New_York"]
+
+
+def _when(*arguments: str) -> Result:
+    result = CliRunner().invoke(command, [*arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def test_it_prints_the_instant_and_flags_then_the_sentence() -> None:
+    result = _when("next", "friday", *DESK)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "2026-03-13T08:00:00-04:00 ambiguous",
+        "Friday 13 March, 08:00 (in 8 days), America/New_York. It could also mean Friday 6 March, 08:00.",
+    ]
+
+
+def test_json_is_one_line_of_the_contract() -> None:
+    result = _when("in 10 minutes", "--json", *DESK)
+    assert result.stdout.count("\n") == 1
+    assert json.loads(result.stdout) == {
+        "kind": "instant",
+        "at": "2026-03-05T10:30:00-05:00",
+        "flags": [],
+        "alternative": None,
+        "recurrence": None,
+        "condition": None,
+        "reading": "Thursday 5 March, 10:30 (in 10 minutes), America/New_York.",
+    }
+
+
+def test_a_refusal_exits_with_two_and_says_why() -> None:
+    result = _when("tomorrow or friday", *DESK)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("unrecognised: ")
+    assert "Try: tomorrow · friday" in result.stderr
+
+
+def test_a_refusal_in_json_is_on_standard_output() -> None:
+    result = _when("tomorrow or friday", "--json", *DESK)
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"] == "unrecognised"
+    assert json.loads(result.stdout)["suggestions"][:2] == ["tomorrow", "friday"]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "code"),
+    [("", "empty"), ("-2 hours", "negative"), ("-2h", "negative"), ("in -2 hours", "negative"), ("-h", "unrecognised")],
+)
+def test_a_phrase_may_begin_with_a_hyphen_or_be_empty(phrase: str, code: str) -> None:
+    result = _when(phrase, *DESK)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{code}: ")
+
+
+def test_no_phrase_at_all_is_an_empty_one() -> None:
+    assert _when(*DESK).stderr.startswith("empty: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--now", "yesterday"],
+        ["--now", ""],
+        ["--zone", "Mars/Olympus"],
+        ["--now", "9999-12-31T23:59:59", "--zone", "America/New_York"],
+        ["--now", "0001-01-01T00:00:00", "--zone", "Asia/Tokyo"],
+    ],
+)
+def test_a_bad_moment_or_zone_is_one_sentence(arguments: list[str]) -> None:
+    result = _when("tomorrow", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[0].endswith(".")
+
+
+def test_the_moment_may_carry_its_own_offset() -> None:
+    assert _when("9am", "--now", "2026-03-05T15:20:00Z", "--zone", "America/New_York").stdout.startswith(
+        "2026-03-06T09:00:00-05:00\n"
+    )
+
+
+def test_without_a_moment_it_is_now_in_utc() -> None:
+    result = _when("in 1 hour")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].endswith("+00:00")
