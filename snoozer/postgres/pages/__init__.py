@@ -9,6 +9,8 @@ from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
+PAGE = 40
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST_ID = 2**63 - 1

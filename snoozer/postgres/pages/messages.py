@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Select, and_, func, select, tuple_
 
 from snoozer.postgres.models import KeptMessage, SinkMessage, Snooze
-from snoozer.postgres.pages import Cursor, Page, page_of
+from snoozer.postgres.pages import PAGE, Cursor, Page, page_of
 
 Found = Row[*tuple[Any, ...]]
 Folder = Literal["inbox", "snoozed", "done"]
@@ -24,7 +24,7 @@ class Counts:
 
 
 def in_folder(
-    connection: Connection, *, user_email: str, folder: Folder, before: Cursor | None = None, size: int = 50
+    connection: Connection, *, user_email: str, folder: Folder, before: Cursor | None = None, size: int = PAGE
 ) -> Page[Found]:
     """The messages of a folder, the last to come (back) first, each with its living snooze."""
     lying = (
@@ -82,7 +82,7 @@ def one(connection: Connection, *, id: int, user_email: str) -> Found | None:
 
 
 def sunk(
-    connection: Connection, *, rcpt_to: str, before: int | None = None, size: int = 50
+    connection: Connection, *, rcpt_to: str, before: int | None = None, size: int = PAGE
 ) -> tuple[Sequence[Found], int | None]:
     """What the sink received for an address, the newest first, and the id to go on before."""
     received: Select[*tuple[Any, ...]] = select(

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, not_, select, tuple_
 
 from snoozer.domain.state import State
-from snoozer.postgres.models import KeptMessage, Send, Snooze
+from snoozer.postgres.models import ArchivedSend, ArchivedSnooze, KeptMessage, Send, Snooze
 from snoozer.postgres.pages import Cursor, Page, page_of
 
 Found = Row[*tuple[Any, ...]]
@@ -37,22 +37,24 @@ def browse(
 
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
-    """One snooze of this person; with `changing`, others who change it wait until this transaction ends."""
+    """One snooze of this person, archived or not; with `changing`, others who change it wait until this transaction
+    ends. What is archived does not change any more.
+    """
     row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
     if changing:
         row = row.with_for_update(key_share=True, of=Snooze)
-    return connection.execute(row).first()
+    found = connection.execute(row).first()
+    if found is not None:
+        return found
+    archived = ArchivedSnooze.__table__.c
+    return connection.execute(
+        _rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
+    ).first()
 
 
 def sends(connection: Connection, *, id: int) -> Sequence[Found]:
     """What the ledger says of one snooze's reminders, the newest promise first."""
-    rows = (
-        select(Send.state, Send.scheduled_for, Send.sent_at, Send.late, Send.resends, Send.reminder_message_id)
-        .where(Send.snooze_id == id)
-        .order_by(Send.scheduled_for.desc(), Send.id.desc())
-        .limit(50)
-    )
-    return connection.execute(rows).all()
+    return connection.execute(_sends(Send, id=id)).all() or connection.execute(_sends(ArchivedSend, id=id)).all()
 
 
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
@@ -65,36 +67,46 @@ def envelope(connection: Connection, *, user_email: str, message_id: str) -> tup
     return (None, None) if kept is None else (kept.subject, kept.sender_email)
 
 
-def _rows() -> Select[*tuple[Any, ...]]:
-    promise = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
+    """A snooze and the ledger's word on its promise, from the living tables or from the archive's."""
+    promise = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return select(
-        Snooze.id,
-        Snooze.message_id,
-        Snooze.subject,
-        Snooze.sender_email,
-        Snooze.note,
-        Snooze.remind_at,
+        snooze.id,
+        snooze.message_id,
+        snooze.subject,
+        snooze.sender_email,
+        snooze.note,
+        snooze.remind_at,
         promise.label("promise"),
-        Snooze.snooze_duration_hours.label("duration_hours"),
-        Snooze.zone,
-        Snooze.wall_time,
-        Snooze.time_kind,
-        Snooze.inactive,
-        Snooze.outcome,
-        Snooze.claimed_at,
-        Snooze.attempts,
-        Snooze.last_error,
-        Snooze.last_error_at,
-        Snooze.created_at,
-        Send.sent_at,
+        snooze.snooze_duration_hours.label("duration_hours"),
+        snooze.zone,
+        snooze.wall_time,
+        snooze.time_kind,
+        snooze.inactive,
+        snooze.outcome,
+        snooze.claimed_at,
+        snooze.attempts,
+        snooze.last_error,
+        snooze.last_error_at,
+        snooze.created_at,
+        send.sent_at,
     ).join(
-        Send,
+        send,
         and_(
-            Send.user_email == Snooze.user_email,
-            Send.message_id == Snooze.message_id,
-            Send.scheduled_for == promise,
+            send.user_email == snooze.user_email,
+            send.message_id == snooze.message_id,
+            send.scheduled_for == promise,
         ),
         isouter=True,
+    )
+
+
+def _sends(send: Any, *, id: int) -> Select[*tuple[Any, ...]]:
+    return (
+        select(send.state, send.scheduled_for, send.sent_at, send.late, send.resends, send.reminder_message_id)
+        .where(send.snooze_id == id)
+        .order_by(send.scheduled_for.desc(), send.id.desc())
+        .limit(50)
     )
 
 

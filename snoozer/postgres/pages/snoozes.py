@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.postgres.models import CircuitBreaker, Event, KeptMessage, Send, Snooze
-from snoozer.postgres.pages import Cursor, Page, page_of
+from snoozer.postgres.models import ArchivedSend, ArchivedSnooze, CircuitBreaker, Event, KeptMessage, Send, Snooze
+from snoozer.postgres.pages import PAGE, Cursor, Page, page_of
 
 Found = Row[*tuple[Any, ...]]
 
@@ -24,7 +24,7 @@ class Trouble:
     server_away_since: datetime | None
 
 
-def asleep(connection: Connection, *, user_email: str, after: Cursor | None = None, size: int = 50) -> Page[Found]:
+def asleep(connection: Connection, *, user_email: str, after: Cursor | None = None, size: int = PAGE) -> Page[Found]:
     """Everything that has not come back yet, the next one first."""
     living = _rows().where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     if after is not None:
@@ -66,8 +66,14 @@ def came_back(connection: Connection, *, user_email: str, since: datetime, size:
 
 
 def one(connection: Connection, *, id: int, user_email: str) -> Found | None:
-    """One snooze of this person."""
-    return connection.execute(_rows().where(Snooze.id == id, Snooze.user_email == user_email)).first()
+    """One snooze of this person, archived or not."""
+    living = connection.execute(_rows().where(Snooze.id == id, Snooze.user_email == user_email)).first()
+    if living is not None:
+        return living
+    archived = ArchivedSnooze.__table__.c
+    return connection.execute(
+        _rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
+    ).first()
 
 
 def live(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
@@ -79,9 +85,7 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
 
 def sends(connection: Connection, *, id: int) -> Sequence[Found]:
     """What the ledger says of a snooze, the newest promise first."""
-    return connection.execute(
-        select(*Send.__table__.columns).where(Send.snooze_id == id).order_by(Send.scheduled_for.desc())
-    ).all()
+    return connection.execute(_sends(Send, id=id)).all() or connection.execute(_sends(ArchivedSend, id=id)).all()
 
 
 def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
@@ -109,30 +113,35 @@ def trouble(connection: Connection, *, user_email: str, now: datetime, patience:
     return Trouble(late=late.late, oldest=late.oldest, reason=late.reason, server_away_since=away)
 
 
-def _rows() -> Select[*tuple[Any, ...]]:
-    """A snooze, the kept message it is about, and the ledger's word on its newest promise."""
+def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
+    """A snooze, the kept message it is about, and the ledger's word on its newest promise; living or archived."""
     newest = (
-        select(Send.id)
-        .where(Send.snooze_id == Snooze.id)
-        .order_by(Send.scheduled_for.desc())
+        select(send.id)
+        .where(send.snooze_id == snooze.id)
+        .order_by(send.scheduled_for.desc())
         .limit(1)
-        .correlate(Snooze)
+        .correlate(snooze)
         .scalar_subquery()
     )
     return (
         select(
-            *Snooze.__table__.columns,
+            *snooze.__table__.columns,
             KeptMessage.id.label("kept_id"),
             KeptMessage.sender_name,
             KeptMessage.folder,
-            Send.state.label("send_state"),
-            Send.sent_at,
+            send.state.label("send_state"),
+            send.sent_at,
         )
         .outerjoin(
-            KeptMessage, and_(KeptMessage.user_email == Snooze.user_email, KeptMessage.message_id == Snooze.message_id)
+            KeptMessage, and_(KeptMessage.user_email == snooze.user_email, KeptMessage.message_id == snooze.message_id)
         )
-        .outerjoin(Send, Send.id == newest)
+        .outerjoin(send, send.id == newest)
     )
+
+
+def _sends(send: Any, *, id: int) -> Select[*tuple[Any, ...]]:
+    columns = send.__table__.columns
+    return select(*columns).where(columns.snooze_id == id).order_by(columns.scheduled_for.desc())
 
 
 def _put_away_anew() -> ColumnElement[bool]:

@@ -1,0 +1,126 @@
+"""What a request says, checked field by field before anything is done with it."""
+
+import json
+import re
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from flask import request
+
+from snoozer.domain.times import zones
+from snoozer.mail import headers
+from snoozer.web.api.problems import Refused, fields_refused
+
+LONGEST_SUBJECT = 998
+LONGEST_TEXT = 8192
+
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_LOCALE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{2}))?", re.ASCII)
+
+
+def of_body(allowed: Collection[str]) -> dict[str, str | None]:
+    """The JSON object in the body: texts and nulls, under `allowed` names. Refused with 400, 415 or 422."""
+    if request.mimetype != "application/json":
+        raise Refused(415, "not_json", "Send the body as JSON, with Content-Type: application/json.")
+    try:
+        body = json.loads(request.get_data(), object_pairs_hook=_once_each, parse_constant=_no_number)
+    except (ValueError, RecursionError) as broken:
+        raise Refused(400, "bad_json", f"The body is not JSON: {_safe(str(broken))}.") from None
+    if not isinstance(body, dict):
+        raise Refused(422, "not_an_object", 'The body is JSON, but not an object such as {"message_id": "..."}.')
+    return _checked(body, allowed=allowed)
+
+
+def of_query(allowed: Collection[str]) -> dict[str, str | None]:
+    """The query's parameters under `allowed` names, each at most once. Refused with 422."""
+    twice = {name: f"{name} is given twice." for name in request.args if len(request.args.getlist(name)) > 1}
+    if twice:
+        raise fields_refused({_safe(name): _safe(detail) for name, detail in twice.items()})
+    return _checked(request.args.to_dict(), allowed=allowed)
+
+
+def zone_of(name: str | None, *, default: str) -> str:
+    """The zone of that name as the tz database spells it."""
+    if name is None:
+        return default
+    zone = zones.canonical(name)
+    if zone is None:
+        raise fields_refused({"zone": "zone must be an IANA name such as Europe/Berlin, or UTC."})
+    return zone
+
+
+def locale_of(name: str | None, *, default: str) -> str:
+    """The locale, as en_GB."""
+    if name is None:
+        return default
+    match = _LOCALE.fullmatch(name)
+    if match is None:
+        raise fields_refused({"locale": "locale must be a language and a country such as en_GB or de_DE."})
+    language, country = match.groups()
+    return f"{language.lower()}_{country.upper()}" if country else language.lower()
+
+
+def instant_of(text: str, *, field: str) -> datetime:
+    """An ISO 8601 date and time; naive when it has no offset."""
+    if _INSTANT.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text.upper())
+        except ValueError:
+            raise fields_refused({field: f"{field} names a date or time that does not exist."}) from None
+    raise fields_refused({field: f"{field} must be a date and time such as 2027-03-21T09:00:00+01:00."})
+
+
+def subject_of(text: str | None) -> str | None:
+    """A subject as a person reads it, in one line."""
+    if text is not None and len(text) > LONGEST_SUBJECT:
+        raise fields_refused({"subject": f"subject has more than {LONGEST_SUBJECT} characters."})
+    return headers.one_line(text) or None if text is not None else None
+
+
+def address_of(text: str | None) -> str | None:
+    """A bare mail address."""
+    if text is None:
+        return None
+    address = headers.address(text)
+    if address is None:
+        raise fields_refused({"sender_email": "sender_email must be a bare address such as ann@example.org."})
+    return address
+
+
+def _checked(given: dict[str, Any], *, allowed: Collection[str]) -> dict[str, str | None]:
+    wrong: dict[str, str] = {}
+    for name, value in given.items():
+        if name not in allowed:
+            known = ", ".join(sorted(allowed))
+            wrong[_safe(name)] = f"{_safe(name)} is not a field here; the fields are {known}."
+        elif value is not None and not isinstance(value, str):
+            wrong[name] = f"{name} must be a text."
+        elif value is not None and (len(value) > LONGEST_TEXT or not _is_text(value)):
+            wrong[name] = f"{name} must be a text of at most {LONGEST_TEXT} whole characters, without NUL."
+    if wrong:
+        raise fields_refused(wrong)
+    return given
+
+
+def _is_text(value: str) -> bool:
+    """Can it be stored? Neither NUL nor half of a surrogate pair can."""
+    return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _safe(text: str) -> str:
+    """A name somebody sent, fit to be said back."""
+    return headers.one_line(text.encode("utf-8", "replace").decode(), limit=80)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        raise ValueError("a name occurs twice in an object")
+    return named
+
+
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON number")

@@ -1,0 +1,44 @@
+"""For those who keep watch: is the process there, can it serve, and its figures. Counts and ages only."""
+
+from typing import Any
+
+from flask import Blueprint, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from snoozer.postgres import schema
+from snoozer.postgres.pages import figures
+from snoozer.web import current
+
+blueprint = Blueprint("health", __name__)
+
+
+@blueprint.get("/healthz")
+def healthz() -> dict[str, str]:
+    """The process answers. The database is not asked, so that its outage restarts nobody."""
+    return {"status": "ok"}
+
+
+@blueprint.get("/readyz")
+def readyz() -> tuple[dict[str, Any], int]:
+    """Pages can be served. A schema newer than this copy is ready too: so it is while a new version rolls out."""
+    try:
+        with current.transaction() as connection:
+            has, wants = schema.versions(connection)
+            if has is None or has < (wants or ""):
+                return _not_ready("schema_behind", f"The schema is at {has}, not at {wants}; run `snoozer migrate`.")
+            late = figures.oldest_due(connection)
+    except (DBAPIError, NoConnection):
+        return _not_ready("database_away", "The database cannot be reached.")
+    return {"status": "ready", "schema": has, "oldest_due_seconds": round(late, 3)}, 200
+
+
+@blueprint.get("/metrics")
+def metrics() -> Response:
+    """The figures of this process and the gauges of the queue, for Prometheus. Open: it holds counts and ages only."""
+    return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _not_ready(code: str, detail: str) -> tuple[dict[str, Any], int]:
+    return {"status": "not ready", "code": code, "detail": detail}, 503

@@ -1,0 +1,212 @@
+"""Every refusal is a problem (RFC 9457) with a code, and leaves nothing half-saved."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+from werkzeug.test import TestResponse
+
+from snoozer.postgres.engine import connect
+from snoozer.settings import Settings
+from tests.factories import People, a_snooze
+
+SNOOZES = "/api/v1/snoozes"
+
+
+def is_problem(answer: TestResponse, status: int, code: str) -> dict[str, Any]:
+    assert (answer.status_code, answer.mimetype) == (status, "application/problem+json"), answer.get_data(as_text=True)
+    problem: dict[str, Any] = answer.get_json()
+    assert problem["type"] == "about:blank"
+    assert problem["status"] == status
+    assert problem["code"] == code
+    assert problem["title"] and problem["detail"].endswith((".", "?"))
+    return problem
+
+
+def nothing_is_saved(engine: Engine) -> bool:
+    with engine.connect() as connection:
+        return not connection.execute(text("SELECT count(*) FROM email_snoozes")).scalar_one()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({}, "invalid_fields", "when"),
+        ({"message_id": "m"}, "invalid_fields", "when"),
+        ({"message_id": "m", "when": "tomorrow", "remind_at": "2099-01-01T00:00:00Z"}, "invalid_fields", "remind_at"),
+        ({"when": "tomorrow"}, "invalid_fields", "message_id"),
+        ({"when": "tomorrow", "subject": "\u200b"}, "invalid_fields", "message_id"),
+        ({"message_id": "m", "when": "tomorrow", "to": "eve@evil.example"}, "invalid_fields", "to"),
+        ({"message_id": "m", "when": "tomorrow", "user_email": "eve@evil.example"}, "invalid_fields", "user_email"),
+        ({"message_id": 7, "when": "tomorrow"}, "invalid_fields", "message_id"),
+        ({"message_id": ["m"], "when": "tomorrow"}, "invalid_fields", "message_id"),
+        ({"message_id": "m", "when": True}, "invalid_fields", "when"),
+        ({"message_id": "m", "remind_at": 1773300000}, "invalid_fields", "remind_at"),
+        ({"message_id": "m", "remind_at": "soon"}, "invalid_fields", "remind_at"),
+        ({"message_id": "m", "remind_at": "2099-02-30T08:00:00Z"}, "invalid_fields", "remind_at"),
+        ({"message_id": "m", "remind_at": "2099-02-03"}, "invalid_fields", "remind_at"),
+        ({"message_id": "m", "when": "tomorrow", "zone": "Mars/Olympus"}, "invalid_fields", "zone"),
+        ({"message_id": "m", "when": "tomorrow", "zone": "../../etc/passwd"}, "invalid_fields", "zone"),
+        ({"message_id": "m", "when": "tomorrow", "locale": "klingon!"}, "invalid_fields", "locale"),
+        ({"message_id": "m", "when": "tomorrow", "subject": "x" * 999}, "invalid_fields", "subject"),
+        ({"message_id": "m", "when": "tomorrow", "sender_email": "no address"}, "invalid_fields", "sender_email"),
+        ({"message_id": "m\x00", "when": "tomorrow"}, "invalid_fields", "message_id"),
+        ({"message_id": "m", "when": "tomorrow", "note": "\ud800"}, "invalid_fields", "note"),
+    ],
+)
+def test_a_wrong_field_is_named(
+    client: FlaskClient, people: People, engine: Engine, body: dict[str, Any], code: str, field: str
+) -> None:
+    problem = is_problem(client.post(SNOOZES, json=body, headers=people.ann().bearer), 422, code)
+    assert [error["field"] for error in problem["errors"]] == [field]
+    assert nothing_is_saved(engine)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"message_id": "m", "remind_at": "2001-01-01T00:00:00Z"}, "past"),
+        ({"message_id": "m", "remind_at": "2099-01-01T00:00:00Z"}, "too_far"),
+        ({"message_id": "m", "remind_at": "2001-01-01T00:00:00"}, "past"),
+        ({"message_id": "m", "when": "yesterday 8am"}, "past"),
+        ({"message_id": "m", "when": "when the cows come home"}, "unrecognised"),
+        ({"message_id": "m", "when": ""}, "empty"),
+        ({"message_id": "m", "when": "until they reply"}, "condition"),
+        ({"message_id": "m", "when": "tomorrow", "note": "x" * 2001}, "note_too_long"),
+        ({"message_id": "", "when": "tomorrow"}, "bad_message_id"),
+        ({"message_id": "x" * 999, "when": "tomorrow"}, "bad_message_id"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused_with_its_code(
+    client: FlaskClient, people: People, engine: Engine, body: dict[str, Any], code: str
+) -> None:
+    is_problem(client.post(SNOOZES, json=body, headers=people.ann().bearer), 422, code)
+    assert nothing_is_saved(engine)
+
+
+def test_a_refused_phrase_comes_with_suggestions_that_work(client: FlaskClient, people: People) -> None:
+    ann = people.ann()
+    body = {"message_id": "m", "when": "tomorow 8 o clck"}
+    problem = is_problem(client.post(SNOOZES, json=body, headers=ann.bearer), 422, "unrecognised")
+    assert 1 <= len(problem["suggestions"]) <= 3
+    for phrase in problem["suggestions"]:
+        assert client.post(SNOOZES, json={"message_id": phrase, "when": phrase}, headers=ann.bearer).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "status", "code"),
+    [
+        (b"{", "application/json", 400, "bad_json"),
+        (b"", "application/json", 400, "bad_json"),
+        (b"\xff\xfe\xff", "application/json", 400, "bad_json"),
+        (b'{"when": NaN}', "application/json", 400, "bad_json"),
+        (b'{"when": "tomorrow", "when": "today"}', "application/json", 400, "bad_json"),
+        (b"[" * 30_000, "application/json", 400, "bad_json"),
+        (b"[]", "application/json", 422, "not_an_object"),
+        (b"null", "application/json", 422, "not_an_object"),
+        (b'{"when": "tomorrow"}', "text/plain", 415, "not_json"),
+        (b"when=tomorrow", "application/x-www-form-urlencoded", 415, "not_json"),
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(
+    client: FlaskClient, people: People, data: bytes, kind: str, status: int, code: str
+) -> None:
+    answer = client.post(SNOOZES, data=data, content_type=kind, headers=people.ann().bearer)
+    is_problem(answer, status, code)
+
+
+def every_route(app: Flask) -> list[tuple[str, str]]:
+    return [
+        (method, rule.rule.replace("<row:id>", "1"))
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint.startswith("api.")
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+
+
+def test_no_route_takes_a_large_body_from_anybody(app: Flask, client: FlaskClient, people: People) -> None:
+    ann = people.ann()
+    for method, path in every_route(app):
+        for headers in ({}, ann.bearer):
+            answer = client.open(path, method=method, data=b"x" * 70_000, headers=headers)
+            is_problem(answer, 413, "too_large")
+
+
+def test_every_route_but_the_description_asks_for_a_token(
+    app: Flask, client: FlaskClient, people: People, engine: Engine
+) -> None:
+    ann = people.ann()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE api_tokens SET revoked_at = now()"))
+    for method, path in every_route(app):
+        if path.endswith("/openapi.json"):
+            continue
+        bare = client.open(path, method=method)
+        is_problem(bare, 401, "no_token")
+        assert bare.headers["WWW-Authenticate"] == 'Bearer realm="snoozer"'
+        is_problem(client.open(path, method=method, headers={"Authorization": "Basic YTpi"}), 401, "no_token")
+        is_problem(client.open(path, method=method, headers={"Authorization": "Bearer snz_made-up"}), 401, "bad_token")
+        is_problem(client.open(path, method=method, headers=ann.bearer), 401, "bad_token")
+
+
+def test_a_browsers_cookie_opens_nothing_here(client: FlaskClient, people: People) -> None:
+    client.set_cookie("snoozer_session", people.ann().session)
+    is_problem(client.get(SNOOZES), 401, "no_token")
+
+
+def test_a_disabled_account_has_no_token_any_more(client: FlaskClient, people: People, engine: Engine) -> None:
+    ann = people.ann()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
+    is_problem(client.get(SNOOZES, headers=ann.bearer), 401, "bad_token")
+
+
+def test_an_unverified_address_gets_no_reminders(client: FlaskClient, people: People, engine: Engine) -> None:
+    ann = people.ann()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET verified_at = NULL"))
+    answer = client.post(SNOOZES, json={"message_id": "m", "when": "tomorrow"}, headers=ann.bearer)
+    is_problem(answer, 403, "unverified")
+    assert nothing_is_saved(engine)
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=ten", "limit=-1", "limit=%D9%A3"])
+def test_a_page_of_no_sensible_size_is_refused(client: FlaskClient, people: People, query: str) -> None:
+    problem = is_problem(client.get(f"{SNOOZES}?{query}", headers=people.ann().bearer), 422, "invalid_fields")
+    assert problem["errors"][0]["field"] == "limit"
+
+
+@pytest.mark.parametrize(
+    "query", ["cursor=xyz", "cursor=%00", "cursor=" + "9" * 400, "state=lost", "page=2", "limit=1&limit=2"]
+)
+def test_a_made_up_query_is_refused(client: FlaskClient, people: People, query: str) -> None:
+    is_problem(client.get(f"{SNOOZES}?{query}", headers=people.ann().bearer), 422, "invalid_fields")
+
+
+@pytest.mark.parametrize("body", [{}, {"zone": "UTC"}, {"note": "n", "zone": "UTC"}, {"subject": "s"}])
+def test_a_change_must_say_what_changes(
+    client: FlaskClient, people: People, engine: Engine, body: dict[str, Any]
+) -> None:
+    ann, id = people.ann(), a_snooze(engine)
+    is_problem(client.patch(f"{SNOOZES}/{id}", json=body, headers=ann.bearer), 422, "invalid_fields")
+
+
+def test_unknown_paths_and_methods_are_problems_too(client: FlaskClient, people: People) -> None:
+    ann = people.ann()
+    for path in ("/api/v1/nothing", "/api/", f"{SNOOZES}/0", f"{SNOOZES}/abc", f"{SNOOZES}/{2**63}"):
+        is_problem(client.get(path, headers=ann.bearer), 404, "not_found")
+    wrong = client.put(SNOOZES, headers=ann.bearer)
+    is_problem(wrong, 405, "method_not_allowed")
+    assert "POST" in wrong.headers["Allow"]
+
+
+def test_without_a_database_every_route_says_so_and_when_to_try_again(settings: Settings) -> None:
+    from snoozer.web import create_app
+
+    away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    client = create_app(engine=away, settings=settings).test_client()
+    answer = client.get(SNOOZES, headers={"Authorization": "Bearer snz_x"})
+    is_problem(answer, 503, "database_away")
+    assert int(answer.headers["Retry-After"]) > 0

@@ -1,0 +1,87 @@
+"""What watches over Snoozer asks these; they must be right exactly when things are wrong."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.postgres import schema
+from snoozer.postgres.engine import connect
+from snoozer.settings import Settings
+from snoozer.web import create_app
+from tests.factories import ANN, a_snooze, now
+
+
+@pytest.fixture
+def cut_off(settings: Settings) -> FlaskClient:
+    """A site whose database is away."""
+    away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    return create_app(engine=away, settings=settings).test_client()
+
+
+@pytest.fixture
+def empty_database(postgres_url: str, migrated: Engine) -> Iterator[Engine]:
+    """A database without any schema on the same server."""
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("CREATE DATABASE behind"))
+    engine = connect(migrated.url.set(database="behind").render_as_string(hide_password=False), name="behind")
+    yield engine
+    engine.dispose()
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE behind"))
+
+
+def test_the_process_is_healthy_also_without_a_database(client: FlaskClient, cut_off: FlaskClient) -> None:
+    for site in (client, cut_off):
+        answer = site.get("/healthz")
+        assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
+
+
+def test_ready_says_how_late_the_oldest_due_row_is(client: FlaskClient, engine: Engine) -> None:
+    assert client.get("/readyz").get_json()["oldest_due_seconds"] == 0
+    a_snooze(engine, remind_at=now() - timedelta(seconds=90))
+    a_snooze(engine, remind_at=now() + timedelta(seconds=90))
+    a_snooze(engine, remind_at=now() - timedelta(hours=1), attempts=5)
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert 90 <= ready.get_json()["oldest_due_seconds"] < 100
+
+
+def test_not_ready_while_the_database_is_away(cut_off: FlaskClient) -> None:
+    answer = cut_off.get("/readyz")
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "database_away")
+
+
+def test_not_ready_while_the_schema_is_behind_and_ready_when_it_is_ahead(
+    empty_database: Engine, settings: Settings
+) -> None:
+    site = create_app(engine=empty_database, settings=settings).test_client()
+    assert site.get("/readyz").get_json()["code"] == "schema_behind"
+    schema.upgrade(empty_database, revision="0001")
+    behind = site.get("/readyz")
+    assert (behind.status_code, behind.get_json()["code"]) == (503, "schema_behind")
+    assert "snoozer migrate" in behind.get_json()["detail"]
+    schema.upgrade(empty_database)
+    assert site.get("/readyz").status_code == 200
+    with empty_database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert site.get("/readyz").status_code == 200
+
+
+def test_metrics_are_for_prometheus_and_name_nobody(client: FlaskClient, engine: Engine) -> None:
+    a_snooze(engine, subject="SECRETSUBJECT")
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    told = answer.get_data(as_text=True)
+    assert "SECRETSUBJECT" not in told
+    assert ANN not in told
+
+
+def test_nobody_has_to_sign_in_to_watch(client: FlaskClient) -> None:
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert client.get(path).status_code == 200
+        assert client.head(path).status_code == 200
+        assert client.post(path).status_code == 405
