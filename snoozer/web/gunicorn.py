@@ -1,0 +1,26 @@
+"""How gunicorn serves the pages: `gunicorn -c python:snoozer.web.gunicorn 'snoozer.web:from_environment()'`.
+
+What is not here keeps gunicorn's default, so that `--bind`, PORT and WEB_CONCURRENCY work as its manual says. Requests
+are not logged: the paths of mail links carry tokens.
+"""
+
+from pathlib import Path
+
+# Most of a request's time is waiting for the database, so threads carry the load; one process by default, because
+# /metrics speaks for the process that answers.
+worker_class = "gthread"
+threads = 16
+
+timeout = 30
+graceful_timeout = 10
+keepalive = 5
+
+loglevel = "warning"
+proc_name = "snoozer-web"
+
+# A worker shows that it lives by touching a file; on a disk that stalls it would be killed for no fault of its own.
+_MEMORY = "/dev/shm"  # noqa: S108
+worker_tmp_dir = _MEMORY if Path(_MEMORY).is_dir() else None
+
+# Its file in the home folder would be shared, and fought over, by every gunicorn of this account.
+control_socket_disable = True

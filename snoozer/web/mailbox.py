@@ -1,0 +1,143 @@
+"""The mailbox that Snoozer keeps: its folders, one message, and putting it away."""
+
+import re
+
+from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
+
+from snoozer import snoozing
+from snoozer.mail import original
+from snoozer.postgres import kept
+from snoozer.postgres.models import Account
+from snoozer.postgres.pages import messages as pages
+from snoozer.postgres.pages import snoozes
+from snoozer.web import current, toast
+from snoozer.web.sheet import Sheet, answer, sheet
+from snoozer.web.snoozes import ROUTE, cursor
+from snoozer.web.visitor import clock, signed_in
+
+blueprint = Blueprint("mailbox", __name__, url_prefix="/mailbox")
+
+FOLDERS: dict[str, pages.Folder] = {"inbox": "inbox", "asleep": "snoozed", "done": "done"}
+
+
+@blueprint.get("")
+@signed_in
+def browse(account: Account) -> ResponseReturnValue:
+    """One folder, the last to come (back) on top."""
+    name = request.args.get("folder", "inbox")
+    if name not in FOLDERS:
+        abort(404)
+    before = cursor(request.args.get("before"))
+    with current.transaction() as connection:
+        page = pages.in_folder(connection, user_email=account.email, folder=FOLDERS[name], before=before)
+        counts = pages.counts(connection, user_email=account.email)
+    return render_template(
+        "mailbox/list.html", page=page, counts=counts, folder=name, sheet=sheet(clock()), first_page=before is None
+    )
+
+
+@blueprint.get("/<row:id>")
+@signed_in
+def show(account: Account, id: int) -> ResponseReturnValue:
+    """One message as plain text."""
+    with current.transaction() as connection:
+        return _page(connection, account, id=id)
+
+
+@blueprint.get("/<row:id>/original")
+@signed_in
+def download(account: Account, id: int) -> ResponseReturnValue:
+    """The bytes as they came, as a file that no browser opens by itself."""
+    with current.transaction() as connection:
+        row = _mine(connection, account, id=id)
+    name = re.sub(r"[^A-Za-z0-9]+", "-", row.subject or "").strip("-")[:60] or "message"
+    response = make_response(row.original)
+    response.headers["Content-Type"] = "application/octet-stream"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.eml"'
+    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+
+
+@blueprint.get("/<row:id>/snooze")
+@signed_in
+def ask(account: Account, id: int) -> ResponseReturnValue:
+    """The snooze sheet as a page of its own."""
+    with current.transaction() as connection:
+        row = _mine(connection, account, id=id)
+        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+        return _sheet(connection, account, id=id, asked=sheet(clock(), note=asleep.note if asleep else None))
+
+
+@blueprint.post("/<row:id>/snooze")
+@signed_in
+def snooze(account: Account, id: int) -> ResponseReturnValue:
+    """Put the message away."""
+    answered = answer(request.form, clock=clock())
+    with current.transaction() as connection:
+        row = _mine(connection, account, id=id)
+        if isinstance(answered, Sheet):
+            return _sheet(connection, account, id=id, asked=answered)
+        message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
+        snooze_id, created = snoozing.snooze(
+            connection, user_email=account.email, message=message, appointment=answered, route=ROUTE
+        )
+    undo = url_for("snoozes.cancel", id=snooze_id) if created else None
+    toast.say(f"Asleep until {clock().inline(answered.remind_at)}.", undo=undo, **{"from": "mailbox"})
+    return redirect(url_for(".browse"), code=303)
+
+
+@blueprint.post("/<row:id>/done")
+@signed_in
+def done(account: Account, id: int) -> ResponseReturnValue:
+    """Out of the inbox for good."""
+    with current.transaction() as connection:
+        row = _mine(connection, account, id=id)
+        kept.settle(connection, user_email=account.email, message_id=row.message_id)
+    toast.say("Done.", undo=url_for(".to_inbox", id=id))
+    return redirect(url_for(".browse"), code=303)
+
+
+@blueprint.post("/<row:id>/inbox")
+@signed_in
+def to_inbox(account: Account, id: int) -> ResponseReturnValue:
+    """Back into the inbox; a snooze of it that still lives is cancelled, for a message is in one place."""
+    with current.transaction() as connection:
+        row = _mine(connection, account, id=id)
+        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+        if asleep is not None:
+            snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
+        kept.take_back(connection, user_email=account.email, message_id=row.message_id)
+    toast.say("It is in your inbox.", undo=url_for("snoozes.undo", id=asleep.id) if asleep is not None else None)
+    return redirect(url_for(".browse"), code=303)
+
+
+@blueprint.post("/<row:id>/read")
+@signed_in
+def mark_read(account: Account, id: int) -> ResponseReturnValue:
+    """Opened. The page's script posts this; without scripts there is a button."""
+    with current.transaction() as connection:
+        if not kept.read(connection, id=id, user_email=account.email):
+            abort(404)
+    return redirect(url_for(".show", id=id), code=303)
+
+
+def _mine(connection: Connection, account: Account, *, id: int) -> pages.Found:
+    row = pages.one(connection, id=id, user_email=account.email)
+    if row is None:
+        abort(404)
+    return row
+
+
+def _page(connection: Connection, account: Account, *, id: int) -> ResponseReturnValue:
+    row = _mine(connection, account, id=id)
+    asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+    return render_template(
+        "mailbox/show.html", row=row, letter=original.read(row.original), asleep=asleep, sheet=sheet(clock())
+    )
+
+
+def _sheet(connection: Connection, account: Account, *, id: int, asked: Sheet) -> ResponseReturnValue:
+    row = _mine(connection, account, id=id)
+    return render_template("mailbox/snooze.html", row=row, sheet=asked), asked.status

@@ -1,0 +1,47 @@
+"""Mail that a page sends: in the background, after the commit, and never twice."""
+
+import logging
+import secrets
+from datetime import UTC, datetime
+from threading import BoundedSemaphore, Thread
+
+from snoozer.accounts import LINK_LIFETIME, Invitation
+from snoozer.mail import compose, smtp
+from snoozer.mail.headers import sender
+from snoozer.mail.relay import Relay
+from snoozer.settings import Settings
+
+log = logging.getLogger("snoozer.web")
+
+# More than this at once means the mail server hangs; the person can ask again.
+_hands = BoundedSemaphore(16)
+
+
+def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
+    """Mail the sign-in link and code. Answers at once, and whoever asked learns nothing from how long it took."""
+    if not _hands.acquire(blocking=False):
+        log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
+        return
+    Thread(target=_send, args=(invitation, settings), name="sign-in-mail", daemon=True).start()
+
+
+def _send(invitation: Invitation, settings: Settings) -> None:
+    try:
+        relay = Relay.from_url(settings.smtp_url.get_secret_value())
+        mail_from = sender(settings.mail_from).email or ""
+        domain = mail_from.rpartition("@")[2]
+        message = compose.compose_sign_in(
+            to=invitation.email,
+            link=f"{settings.base_url}/sign-in/{invitation.token}",
+            code=invitation.code,
+            minutes=int(LINK_LIFETIME.total_seconds() // 60),
+            mail_from=settings.mail_from,
+            instance=domain,
+            now=datetime.now(UTC),
+            message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
+        )
+        smtp.deliver(relay, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
+    except Exception as error:
+        log.error("A sign-in mail could not be sent: %s", type(error).__name__)
+    finally:
+        _hands.release()

@@ -1,0 +1,69 @@
+"""What the mail sink of `snoozer up` received for the person who looks: the demo's other inbox."""
+
+import re
+from collections.abc import Iterator
+from email import policy
+from email.parser import BytesParser
+
+from flask import Blueprint, abort, render_template, request
+from flask.typing import ResponseReturnValue
+
+from snoozer.mail import original
+from snoozer.postgres.models import Account
+from snoozer.postgres.pages import messages as pages
+from snoozer.web import current
+from snoozer.web.visitor import signed_in
+
+blueprint = Blueprint("sink", __name__, url_prefix="/sink")
+
+SHOWN_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To")
+
+
+@blueprint.before_request
+def _only_where_there_is_one() -> None:
+    if not current.settings().sink:
+        abort(404)
+
+
+@blueprint.get("")
+@signed_in
+def browse(account: Account) -> ResponseReturnValue:
+    """The newest first."""
+    before = request.args.get("before", type=int)
+    with current.transaction() as connection:
+        rows, onward = pages.sunk(connection, rcpt_to=account.email, before=before)
+    mails = [(row, original.read(row.original)) for row in rows]
+    return render_template("sink/list.html", mails=mails, onward=onward, first_page=before is None)
+
+
+@blueprint.get("/<row:id>")
+@signed_in
+def show(account: Account, id: int) -> ResponseReturnValue:
+    """One mail: its headers and its text, where only links to this Snoozer can be followed."""
+    with current.transaction() as connection:
+        row = pages.one_sunk(connection, id=id, rcpt_to=account.email)
+    if row is None:
+        abort(404)
+    letter = original.read(row.original)
+    return render_template(
+        "sink/show.html",
+        row=row,
+        letter=letter,
+        headers=_headers(row.original),
+        pieces=list(_pieces(letter.text, base_url=current.settings().base_url)),
+    )
+
+
+def _headers(message: bytes) -> list[tuple[str, str]]:
+    parsed = BytesParser(policy=policy.default).parsebytes(message, headersonly=True)
+    return [(name, str(parsed[name])) for name in SHOWN_HEADERS if parsed[name]]
+
+
+def _pieces(text: str, *, base_url: str) -> Iterator[tuple[str, bool]]:
+    """The text in order, cut so that each link to this Snoozer stands alone; True marks a link."""
+    done = 0
+    for found in re.finditer(re.escape(base_url) + r"/[^\s<>\"]*", text):
+        yield text[done : found.start()], False
+        yield found.group(), True
+        done = found.end()
+    yield text[done:], False

@@ -1,0 +1,98 @@
+"""Who is asking: the signed-in person behind a request, their clock, and the cookies that say so."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from flask import Response, g, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response as AnyResponse
+
+from snoozer import accounts, snoozing
+from snoozer.postgres.models import Account
+from snoozer.settings import Settings
+from snoozer.web import current
+from snoozer.web.moments import Clock
+
+P = ParamSpec("P")
+
+
+def cookie_name(settings: Settings, word: str) -> str:
+    """`__Host-` where the site is served over https, so that no other host can plant the cookie."""
+    return f"__Host-snoozer_{word}" if is_secure(settings) else f"snoozer_{word}"
+
+
+def is_secure(settings: Settings) -> bool:
+    return settings.base_url.startswith("https://")
+
+
+def set_cookie(response: AnyResponse, word: str, value: str, *, days: int, readable: bool = False) -> None:
+    """A cookie for this host only, sent along on visits from elsewhere but not on posts from elsewhere."""
+    settings = current.settings()
+    response.set_cookie(
+        cookie_name(settings, word),
+        value,
+        max_age=days * 86_400,
+        path="/",
+        secure=is_secure(settings),
+        httponly=not readable,
+        samesite="Lax",
+    )
+
+
+def forget_cookie(response: AnyResponse, word: str) -> None:
+    settings = current.settings()
+    response.delete_cookie(
+        cookie_name(settings, word), path="/", secure=is_secure(settings), httponly=True, samesite="Lax"
+    )
+
+
+def cookie(word: str) -> str | None:
+    return request.cookies.get(cookie_name(current.settings(), word))
+
+
+def account() -> Account | None:
+    """Who is signed in, looked up once a request; sets `g.clock`, the clock that every page of theirs shows."""
+    if "account" not in g:
+        g.account = None
+        token = cookie("session")
+        if token:
+            with current.transaction() as connection:
+                g.account = accounts.who(connection, session=token)
+                if g.account is not None:
+                    g.clock = Clock(now=snoozing.now(connection), zone=g.account.zone, locale=g.account.locale)
+    found: Account | None = g.account
+    return found
+
+
+def clock() -> Clock:
+    """The clock of the signed-in person."""
+    found: Clock = g.clock
+    return found
+
+
+def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:
+    """Only for people who are signed in; the view gets the account first. Others are sent to sign in and back."""
+
+    @wraps(view)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
+        person = account()
+        if person is None:
+            return to_sign_in()
+        return view(person, *args, **kwargs)
+
+    return guarded
+
+
+def to_sign_in() -> Response:
+    """The sign-in page, remembering a page (never a form) to come back to."""
+    wanted = request.full_path.rstrip("?") if request.method in {"GET", "HEAD"} else None
+    target = url_for("sign_in.ask", next=wanted if wanted != "/" else None)
+    return redirect(target, code=303)  # type: ignore[return-value]
+
+
+def local_path(path: str | None) -> str:
+    """A path on this site, or the front page for anything that could lead elsewhere."""
+    if not path or not path.startswith("/") or path[1:2] in {"/", "\\"} or not path.isprintable():
+        return "/"
+    return "/" if "\\" in path else path

@@ -1,0 +1,37 @@
+// Dropping message files: anywhere on the page, checked for size before anything is sent.
+(() => {
+  "use strict";
+  const form = document.querySelector("[data-drop]");
+  const field = form.querySelector("[type=file]");
+  const zone = form.querySelector(".drop");
+  const error = document.getElementById("file-error");
+  const largest = Number(form.dataset.largest);
+
+  const say = (words) => {
+    error.hidden = words === "";
+    error.querySelector("span").textContent = words;
+    field.toggleAttribute("aria-invalid", words !== "");
+  };
+  const check = () => {
+    const files = [...field.files];
+    const large = files.find((file) => file.size > largest);
+    const sum = files.reduce((total, file) => total + file.size, 0);
+    const limit = `${Math.round(largest / 1048576)} MB`;
+    if (large) say(`${large.name} has ${Math.ceil(large.size / 1048576)} MB, and ${limit} is the most Snoozer keeps. Nothing was sent.`);
+    else if (sum > largest) say(`Together these have more than ${limit}. Add them in smaller groups. Nothing was sent.`);
+    else say("");
+    return error.hidden;
+  };
+
+  field.addEventListener("change", check);
+  form.addEventListener("submit", (event) => { if (!check()) event.preventDefault(); });
+  document.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) zone.classList.remove("over"); });
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    if (event.dataTransfer.files.length === 0) return;
+    field.files = event.dataTransfer.files;
+    if (check()) form.requestSubmit();
+  });
+})();

@@ -1,0 +1,14 @@
+// An opened message: it is marked as read by a small post, and the keys of the list work here too.
+(() => {
+  "use strict";
+  const mark = document.querySelector("[data-mark-read]");
+  if (mark && document.visibilityState === "visible") {
+    const form = mark.form;
+    fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" }).then(() => { form.hidden = true; }, () => {});
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    if (event.key === "b" || event.key === "h") { event.preventDefault(); window.openSheet(document.querySelector("[data-row]")); }
+    if (event.key === "e") document.querySelector("[data-act=done]")?.click();
+  });
+})();

@@ -1,0 +1,26 @@
+// On every page: the browser's zone for the sign-in form, toasts that are announced and leave by themselves, z for Undo.
+(() => {
+  "use strict";
+  for (const field of document.querySelectorAll("[data-zone]")) {
+    field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  }
+
+  const region = document.querySelector(".toasts");
+  for (const toast of [...region.children]) {
+    toast.remove();
+    setTimeout(() => region.append(toast), 60);
+    let stays = false;
+    for (const kind of ["pointerenter", "focusin"]) toast.addEventListener(kind, () => { stays = true; });
+    for (const kind of ["pointerleave", "focusout"]) toast.addEventListener(kind, () => { stays = false; });
+    const leave = () => (stays ? setTimeout(leave, 4000) : toast.remove());
+    setTimeout(leave, 20000);
+  }
+
+  const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "z" || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (document.querySelector("dialog[open]")) return;
+    const undo = document.querySelector("form[data-undo]");
+    if (undo) { event.preventDefault(); undo.requestSubmit(); }
+  });
+})();

@@ -1,0 +1,139 @@
+// The snooze sheet: reads while one types, 1–9 choose a usual time, Enter saves, Esc leaves.
+(() => {
+  "use strict";
+  const PAUSE = 120;
+  const STALE = 60000;
+  const loaded = Date.now();
+
+  for (const form of document.querySelectorAll("form[data-sheet]")) live(form);
+
+  function live(form) {
+    const field = form.querySelector("[name=phrase]");
+    const reading = form.querySelector(".reading");
+    const save = form.querySelector(".save");
+    form.classList.add("live");
+    let timer = 0;
+    let running = null;
+    let shown = field.value;
+    const hint = document.createElement("p");
+    hint.className = "quiet";
+    hint.textContent = "Say it as you would to a person, or take one of these.";
+
+    const offers = () => [...form.querySelectorAll("button[data-key]")];
+    const offerFor = (typed) => (/^[1-9]$/.test(typed) ? offers().find((offer) => offer.dataset.key === typed) : undefined);
+    const choose = (chosen) => {
+      for (const offer of offers()) offer.classList.toggle("chosen", offer === chosen);
+    };
+    save.addEventListener("click", (event) => {
+      const offer = offerFor(field.value.trim());
+      if (offer) { event.preventDefault(); form.requestSubmit(offer); }
+    });
+    const isRead = () => shown === field.value.trim() && form.querySelector("[name=seen_at]") !== null;
+    const settle = () => {
+      save.hidden = false;
+      save.disabled = !isRead() && !offerFor(field.value.trim());
+      field.toggleAttribute("aria-invalid", false);
+      if (reading.querySelector(".error")) field.setAttribute("aria-invalid", "true");
+    };
+
+    async function read() {
+      clearTimeout(timer);
+      const typed = field.value.trim();
+      running?.abort();
+      running = null;
+      choose(offerFor(typed));
+      if (typed === "" || offerFor(typed)) {
+        reading.replaceChildren(...(typed === "" ? [hint.cloneNode(true)] : []));
+        shown = typed;
+        if (offerFor(typed)) {
+          const words = document.createElement("p");
+          words.className = "reading-words";
+          const bold = document.createElement("b");
+          bold.textContent = offerFor(typed).querySelector("b").textContent;
+          const when = document.createElement("span");
+          when.className = "quiet";
+          when.textContent = offerFor(typed).title;
+          words.append(bold, when);
+          reading.append(words);
+        }
+        settle();
+        return;
+      }
+      const asking = new AbortController();
+      running = asking;
+      const slow = setTimeout(() => reading.classList.add("busy"), 300);
+      try {
+        const answer = await fetch("/when/preview?phrase=" + encodeURIComponent(typed), { signal: asking.signal, headers: { Accept: "text/html" } });
+        if (answer.redirected) return location.reload();
+        if (!answer.ok) return;
+        const piece = await answer.text();
+        if (asking.signal.aborted) return;
+        reading.innerHTML = piece;
+        shown = typed;
+        settle();
+      } catch (problem) {
+        if (problem.name !== "AbortError") form.classList.remove("live");
+      } finally {
+        clearTimeout(slow);
+        reading.classList.remove("busy");
+        if (running === asking) running = null;
+      }
+    }
+
+    field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(read, PAUSE); });
+    form.addEventListener("keydown", async (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      const inNote = event.target.name === "note";
+      if (event.target !== field && !(inNote && (event.ctrlKey || event.metaKey)) && event.target.type !== "text") return;
+      event.preventDefault();
+      const offer = offerFor(field.value.trim());
+      if (offer) return form.requestSubmit(offer);
+      if (!isRead()) await read();
+      if (isRead()) form.requestSubmit(save); else field.focus();
+    });
+    form.addEventListener("click", (event) => {
+      const suggestion = event.target.closest("button[name=suggestion]");
+      if (!suggestion) return;
+      event.preventDefault();
+      field.value = suggestion.value;
+      field.focus();
+      read();
+    });
+    form.addEventListener("submit", () => setTimeout(() => form.classList.add("busy"), 300));
+    settle();
+  }
+
+  const dialog = document.getElementById("sheet");
+  if (!dialog) return;
+  const form = dialog.querySelector("form");
+  const field = form.querySelector("[name=phrase]");
+
+  async function refresh() {
+    if (Date.now() - Number(dialog.dataset.fresh || loaded) < STALE) return;
+    const answer = await fetch("/when/offers");
+    if (!answer.ok || answer.redirected) return;
+    form.querySelector(".offers").innerHTML = await answer.text();
+    dialog.dataset.fresh = String(Date.now());
+  }
+
+  window.openSheet = (row) => {
+    if (!row.dataset.sheetUrl) return row.querySelector("a.button").click();
+    form.action = row.dataset.sheetUrl;
+    form.querySelector("[data-title]").textContent = (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
+    form.querySelector("[name=note]").value = row.dataset.note || "";
+    field.value = "";
+    field.dispatchEvent(new Event("input"));
+    dialog.showModal();
+    field.focus();
+    refresh();
+  };
+
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-open-sheet]");
+    if (opener?.closest("[data-sheet-url]") && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+      event.preventDefault();
+      window.openSheet(opener.closest("[data-row]"));
+    }
+    if (event.target.closest("[data-close]") || event.target === dialog) dialog.close();
+  });
+})();

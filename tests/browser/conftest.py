@@ -1,0 +1,109 @@
+"""A real site on loopback and a real Chromium that looks at it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from sqlalchemy import Engine
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from snoozer.embedded import ports
+from snoozer.settings import Settings
+from snoozer.web import create_app
+from tests.conftest import missing
+from tests.factories import People, Person
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+class Quiet(WSGIRequestHandler):
+    """Serves without a word."""
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site that runs, and who may use it."""
+
+    url: str
+    settings: Settings
+    ann: Person
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        missing("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def site(engine: Engine, settings: Settings, people: People) -> Iterator[Site]:
+    held = ports.hold(0)
+    assert held is not None
+    url = f"http://{ports.HOST}:{ports.of(held)}"
+    told = settings.model_copy(update={"base_url": url})
+    app = create_app(engine=engine, settings=told)
+    server = make_server(ports.HOST, ports.of(held), app, threaded=True, request_handler=Quiet, fd=held.fileno())
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield Site(url=url, settings=told, ann=people.ann(role="operator"))
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    held.close()
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
+    """`quiet("/mailbox", width=360)`: a page that Ann sees, whatever its console says of refusals."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(path: str = "/", *, width: int = 1280, signed_in: bool = True, **options: Any) -> Page:
+        context = chromium.new_context(base_url=site.url, viewport={"width": width, "height": 800}, **options)
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        if signed_in:
+            context.add_cookies([{"name": "snoozer_session", "value": site.ann.session, "url": site.url}])
+        page = context.new_page()
+        page.goto(path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def opened(quiet: Opened) -> Iterator[Opened]:
+    """The same, but what a console complains about fails the test."""
+    complaints: list[str] = []
+
+    def open_page(path: str = "/", **options: Any) -> Page:
+        page = quiet("about:blank", **options)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.goto(path)
+        return page
+
+    yield open_page
+    assert complaints == []
+
+
+@pytest.fixture
+def page(opened: Opened) -> Page:
+    """The list of what is asleep."""
+    return opened("/")

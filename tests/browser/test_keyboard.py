@@ -1,0 +1,139 @@
+"""Hands on the keyboard: the sheet, the reading while one types, Undo."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from sqlalchemy import Engine, text
+
+from tests.browser.conftest import Opened
+from tests.factories import HOUR, a_kept_message, a_snooze, now
+
+pytestmark = pytest.mark.browser
+
+
+def asleep(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one())
+
+
+def test_a_key_a_digit_and_enter_put_a_message_away_and_z_brings_it_back(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine, subject="The letter")
+    page = opened("/mailbox")
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    expect(page.get_by_label("When should it come back?")).to_be_focused()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    expect(page.get_by_role("heading", name="The inbox is clear")).to_be_visible()
+    assert asleep(engine) == 1
+    page.keyboard.press("z")
+    expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
+    assert asleep(engine) == 0
+
+
+def test_the_reading_stands_there_before_enter_saves_it(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    page = opened("/mailbox")
+    page.keyboard.press("b")
+    page.keyboard.type("in 3 days")
+    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
+    expect(page.get_by_role("button", name="Snooze", exact=True)).to_be_enabled()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    assert asleep(engine) == 1
+
+
+def test_enter_before_the_reading_has_come_still_saves_what_it_says(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    page = opened("/mailbox")
+    page.keyboard.press("b")
+    page.keyboard.type("in 2 weeks", delay=0)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    assert asleep(engine) == 1
+
+
+def test_what_cannot_be_read_is_not_saved_and_its_suggestion_is_one_click(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    page = opened("/mailbox")
+    page.keyboard.press("b")
+    page.keyboard.type("tomorow")
+    expect(page.locator("#reading .error")).to_be_visible()
+    page.keyboard.press("Enter")
+    assert asleep(engine) == 0
+    page.locator("#reading button").first.click()
+    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
+    assert asleep(engine) == 0
+
+
+def test_escape_leaves_everything_as_it_was(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    page = opened("/mailbox")
+    page.keyboard.press("b")
+    page.keyboard.type("in 3 days")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert asleep(engine) == 0
+
+
+def test_another_time_is_given_from_the_list_and_undone(page: Page, engine: Engine) -> None:
+    a_snooze(engine, remind_at=now() + 22 * HOUR, subject="The letter", note="ask Bob")
+    page.reload()
+    before = page.locator(".chip").inner_text()
+    page.keyboard.press("b")
+    expect(page.get_by_label("Note")).to_have_value("ask Bob")
+    page.keyboard.type("in 9 days")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    page.goto("/")
+    expect(page.locator(".chip")).not_to_have_text(before)
+
+
+def test_a_snooze_is_cancelled_from_the_list_and_undone(page: Page, engine: Engine) -> None:
+    a_snooze(engine, remind_at=now() + 22 * HOUR)
+    page.reload()
+    page.keyboard.press("c")
+    assert asleep(engine) == 1
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    expect(page.get_by_role("status")).to_contain_text("Cancelled")
+    assert asleep(engine) == 0
+    page.keyboard.press("z")
+    expect(page.get_by_role("status")).to_contain_text("Asleep again until")
+    assert asleep(engine) == 1
+
+
+def test_the_message_is_marked_as_read_by_its_page(opened: Opened, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    page = opened("/mailbox")
+    expect(page.get_by_role("img", name="Unread")).to_have_count(1)
+    with page.expect_response(re.compile("/read$")):
+        page.goto(f"/mailbox/{id}")
+    page.goto("/mailbox")
+    expect(page.get_by_role("img", name="Unread")).to_have_count(0)
+
+
+def test_a_dropped_file_lands_in_the_mailbox(opened: Opened, engine: Engine) -> None:
+    page = opened("/add")
+    page.evaluate(
+        """() => {
+            const carried = new DataTransfer();
+            carried.items.add(new File(["Subject: Dropped\\r\\n\\r\\nbody"], "one.eml"));
+            document.dispatchEvent(new DragEvent("drop", { dataTransfer: carried, cancelable: true }));
+        }"""
+    )
+    expect(page.get_by_role("heading", name="Dropped")).to_be_visible()
+
+
+def test_a_file_that_is_too_large_is_not_even_sent(opened: Opened, engine: Engine) -> None:
+    page = opened("/add")
+    page.evaluate(
+        """() => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([new Uint8Array(26 * 1048576)], "large.eml"));
+            document.dispatchEvent(new DragEvent("drop", { dataTransfer: carried, cancelable: true }));
+        }"""
+    )
+    expect(page.locator("#file-error")).to_contain_text("25 MB is the most")

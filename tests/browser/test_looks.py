@@ -1,0 +1,115 @@
+"""What every page owes whoever looks: it fits, it is light, it can be heard, and a stranger's words stay words."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, insert
+
+from snoozer.postgres import sink
+from snoozer.postgres.models import Snooze
+from tests.browser.conftest import Opened, Site
+from tests.factories import ANN, HOUR, a_kept_message, a_snooze, an_original, now
+from tests.web.reminders import a_link, a_sent_reminder
+
+pytestmark = pytest.mark.browser
+
+HERE = Path(__file__).parent
+CANARY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+LONG = "Donaudampfschifffahrtsgesellschaftskapitaen" * 8
+SUBJECTS = (CANARY, LONG, "תזכורת: פגישת הורים ביום רביעי", "🎉 Launch party", None)
+
+NAMELESS = (HERE / "nameless.js").read_text(encoding="utf-8").partition("\n")[2]
+
+PALE = (HERE / "pale.js").read_text(encoding="utf-8").partition("\n")[2]
+
+
+@pytest.fixture
+def paths(site: Site, engine: Engine) -> list[str]:
+    """Every page of a person, with what is hardest to show on it."""
+    for subject in SUBJECTS:
+        a_snooze(engine, subject=subject, sender_email=subject, note=subject, remind_at=now() + 5 * HOUR)
+    late = a_snooze(
+        engine,
+        subject=CANARY,
+        note=CANARY,
+        last_error=CANARY + LONG,
+        attempts=1,
+        last_error_at=now(),
+        remind_at=now() - HOUR,
+    )
+    stuck = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=LONG)
+    strange = an_original(subject=LONG, body=f"{CANARY} {LONG} http://x.example/{LONG}")
+    kept = a_kept_message(engine, original=strange)
+    reminder = a_sent_reminder(engine, subject=CANARY, note=LONG)
+    with engine.begin() as connection:
+        mail = sink.keep(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
+    link = a_link(engine, site.settings, reminder, act="again", phrase="tomorrow")
+    return [
+        *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
+        *(
+            f"/snoozes/{late}",
+            f"/snoozes/{stuck}",
+            f"/snoozes/{reminder}",
+            f"/mailbox/{kept}",
+            f"/mailbox/{kept}/snooze",
+        ),
+        *(f"/sink/{mail}", link, "/r/forged", "/sign-in/forged", f"{link}?phrase=whenever"),
+    ]
+
+
+@pytest.mark.parametrize("width", [320, 360, 1440])
+def test_nothing_is_wider_than_the_screen(width: int, quiet: Opened, paths: list[str]) -> None:
+    page = quiet("/", width=width, is_mobile=width < 500, has_touch=width < 500)
+    for path in paths:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_everything_has_a_name_and_nothing_is_too_small_to_press(quiet: Opened, paths: list[str]) -> None:
+    page = quiet("/", width=360, is_mobile=True, has_touch=True)
+    for path in paths:
+        page.goto(path)
+        assert page.evaluate(NAMELESS) == [], path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_can_be_read(scheme: str, quiet: Opened, paths: list[str]) -> None:
+    page = quiet("/", color_scheme=scheme)
+    for path in paths:
+        page.goto(path)
+        assert page.evaluate(PALE) == [], path
+
+
+def test_a_strangers_words_stay_words(quiet: Opened, paths: list[str]) -> None:
+    page = quiet("/")
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    for path in paths:
+        page.goto(path)
+        assert page.locator("img").count() == 0, path
+        assert page.locator("main script").count() == 0, path
+    assert dialogs == []
+
+
+def test_a_page_with_five_hundred_rows_is_light(quiet: Opened, engine: Engine) -> None:
+    rows = [
+        {"user_email": ANN, "message_id": f"<{n}>", "subject": f"Row {n}", "remind_at": now() + n * HOUR}
+        for n in range(500)
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(Snooze), rows)
+    page = quiet("/sign-in/forged")
+    weights: list[int] = []
+    page.on("response", lambda answer: weights.append(len(answer.body())))
+    page.goto("/")
+    assert page.locator("[data-row]").count() == 40
+    assert 0 < sum(weights) <= 100_000
+
+
+def test_the_choice_of_colours_holds_on_every_page(opened: Opened) -> None:
+    page = opened("/", color_scheme="light")
+    page.get_by_role("button", name="Dark").click()
+    page.goto("/settings")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 20, 28)"
+    page.get_by_role("button", name="As the device").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(246, 244, 239)"

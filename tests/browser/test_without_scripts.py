@@ -1,0 +1,52 @@
+"""The same work in a browser that runs no scripts."""
+
+import pytest
+from playwright.sync_api import expect
+from sqlalchemy import Engine
+
+from tests.browser.conftest import Opened, Site
+from tests.factories import a_kept_message
+from tests.web.reminders import a_link, a_sent_reminder
+
+pytestmark = pytest.mark.browser
+
+
+def test_typed_words_are_read_shown_and_saved_in_two_steps(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine, subject="The letter")
+    page = opened("/mailbox", java_script_enabled=False)
+    page.get_by_role("link", name="Snooze: The letter").click()
+    page.get_by_label("When should it come back?").fill("in 3 days")
+    page.keyboard.press("Enter")
+    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
+    page.get_by_role("button", name="Snooze", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
+
+
+def test_a_usual_time_is_one_click(opened: Opened, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    page = opened(f"/mailbox/{id}/snooze", java_script_enabled=False)
+    page.get_by_role("group", name="Usual times").get_by_role("button").first.click()
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+
+
+def test_a_message_is_opened_marked_and_done(opened: Opened, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    page = opened(f"/mailbox/{id}", java_script_enabled=False)
+    page.get_by_role("button", name="Mark as read").click()
+    expect(page.get_by_role("button", name="Mark as read")).to_have_count(0)
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("status")).to_contain_text("Done.")
+
+
+def test_the_reminders_link_asks_and_its_button_acts(opened: Opened, site: Site, engine: Engine) -> None:
+    path = a_link(engine, site.settings, a_sent_reminder(engine), act="again", phrase="tomorrow")
+    page = opened(path, java_script_enabled=False, signed_in=False)
+    page.get_by_role("button", name="Keep it as it is").click()
+    expect(page.get_by_text("Nothing was changed.")).to_be_visible()
+    page.get_by_role("button", name="Snooze until").click()
+    expect(page.get_by_role("heading", name="It comes back")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Done with it").click()
+    expect(page.get_by_role("heading", name="You are done with it")).to_be_visible()

@@ -1,0 +1,57 @@
+"""Reminders that are out, and the links that stand in them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Engine, insert
+
+from snoozer.domain import links
+from snoozer.postgres.models import Send
+from snoozer.settings import Settings
+from tests.factories import a_snooze, now, the_row
+
+MINUTE = timedelta(minutes=1)
+
+
+def a_sent_reminder(engine: Engine, *, promised: datetime | None = None, **columns: Any) -> int:
+    """A snooze whose reminder went out on time; answers the snooze's id."""
+    promised = promised or now() - MINUTE
+    id = a_snooze(
+        engine,
+        remind_at=promised,
+        scheduled_for=promised,
+        inactive=True,
+        outcome="sent",
+        finished_at=promised + timedelta(seconds=1),
+        **columns,
+    )
+    row = the_row(engine, id)
+    send = {
+        "snooze_id": id,
+        "user_email": row.user_email,
+        "message_id": row.message_id,
+        "scheduled_for": promised,
+        "bucket": row.bucket,
+        "reminder_message_id": f"<{uuid4()}@snoozer.example>",
+        "state": "sent",
+        "claim_token": uuid4(),
+        "subject": row.subject,
+        "sender_email": row.sender_email,
+        "note": row.note,
+        "zone": "Europe/Berlin",
+        "bytes_sha256": "0" * 64,
+        "reserved_at": promised,
+        "dot_authorised_at": promised,
+        "sent_at": promised + timedelta(seconds=1),
+    }
+    with engine.begin() as connection:
+        connection.execute(insert(Send).values(**send))
+    return id
+
+
+def a_link(engine: Engine, settings: Settings, id: int, *, act: links.Act = "see", phrase: str | None = None) -> str:
+    """The path of a link in the reminder of that snooze."""
+    scheduled_for = the_row(engine, id).scheduled_for
+    link = links.Link(snooze_id=id, scheduled_for=scheduled_for, act=act, phrase=phrase)
+    return f"/r/{links.sign(link, keys=settings.keys)}"

@@ -1,0 +1,155 @@
+"""What holds for every page: reading writes nothing, nothing comes from elsewhere, no post without its token."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.postgres import sink
+from snoozer.postgres.engine import connect
+from snoozer.postgres.models import metadata
+from snoozer.settings import Settings
+from snoozer.web import create_app, from_environment
+from tests.factories import ANN, People, a_kept_message, a_snooze, an_original, now
+from tests.web.reminders import a_link, a_sent_reminder
+
+
+def checksum(engine: Engine) -> str:
+    """Every table but sessions, whose last visit is noted once an hour."""
+    names = [table.name for table in metadata.sorted_tables if table.name != "sessions"]
+    content = "SELECT coalesce(md5(string_agg(t::text, ',' ORDER BY t::text)), '') FROM {} t"
+    with engine.connect() as connection:
+        return " ".join(str(connection.execute(text(content.format(name))).scalar_one()) for name in names)
+
+
+@pytest.fixture
+def furnished(engine: Engine, settings: Settings, people: People) -> dict[str, str]:
+    """Something behind every kind of address: what stands for each placeholder of a route."""
+    people.ann(role="operator")
+    a_snooze(engine, remind_at=now())
+    a_kept_message(engine)
+    a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
+    with engine.begin() as connection:
+        sink.keep(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
+    link = a_link(engine, settings, a_sent_reminder(engine), act="again", phrase="tomorrow")
+    return {"<row:id>": "1", "<token>": link.removeprefix("/r/"), "<path:filename>": "snoozer.css"}
+
+
+def paths(app: Flask, method: str, fill: dict[str, str]) -> Iterator[str]:
+    for rule in app.url_map.iter_rules():
+        if method in (rule.methods or set()):
+            path = rule.rule
+            for placeholder, value in fill.items():
+                path = path.replace(placeholder, value)
+            assert "<" not in path, f"{rule.rule}: say in `furnished` what stands for its placeholder"
+            yield path
+
+
+def test_no_get_writes_whoever_asks(app: Flask, engine: Engine, people: People, furnished: dict[str, str]) -> None:
+    signed_in = app.test_client()
+    signed_in.set_cookie("snoozer_session", people.ann().session)
+    before = checksum(engine)
+    for browser in (app.test_client(), signed_in):
+        for path in [
+            *paths(app, "GET", furnished),
+            "/?after=x",
+            "/when/preview?phrase=tomorrow",
+            "/mailbox?folder=done",
+        ]:
+            for method in ("GET", "HEAD", "OPTIONS"):
+                with browser.open(path, method=method) as answer:
+                    assert answer.status_code < 500, (method, path)
+    assert checksum(engine) == before
+
+
+def test_every_page_guards_itself(app: Flask, people: People, furnished: dict[str, str]) -> None:
+    browser = app.test_client()
+    browser.set_cookie("snoozer_session", people.ann().session)
+    for path in [*paths(app, "GET", furnished), "/nothing", "/r/forged", "/api/nothing"]:
+        with browser.get(path) as answer:
+            page, headers, kind = answer.get_data(as_text=True), answer.headers, answer.mimetype
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        if not path.startswith("/static"):
+            assert headers["Cache-Control"] == "no-store", path
+        if kind == "text/html":
+            assert not re.search(r"<style|<script(?! src=\"/static/)|\son\w+=|style=|javascript:", page), path
+            assert not re.search(r'(?:src|href|action)="(?:https?:)?//', page), path
+
+
+def test_no_post_acts_without_the_forms_token(
+    engine: Engine, settings: Settings, people: People, furnished: dict[str, str]
+) -> None:
+    app = create_app(engine=engine, settings=settings)
+    browser = app.test_client()
+    browser.set_cookie("snoozer_session", people.ann().session)
+    before = checksum(engine)
+    for path in paths(app, "POST", furnished):
+        if path.startswith(("/r/", "/api/")):
+            continue
+        answer = browser.post(path, data={"at": "2031-05-01T08:00:00+00:00", "email": ANN})
+        assert answer.status_code == 400, path
+        assert "open for too long" in answer.text
+    assert checksum(engine) == before
+
+
+def test_links_never_come_from_the_host_header(client: FlaskClient) -> None:
+    answer = client.get("/mailbox", headers={"Host": "evil.example", "X-Forwarded-Host": "evil.example"})
+    assert "evil.example" not in answer.text + answer.headers["Location"]
+
+
+def test_cookies_are_bound_to_the_host_where_the_site_is_secure(engine: Engine, settings: Settings) -> None:
+    secure = settings.model_copy(update={"base_url": "https://snoozer.example"})
+    answer = (
+        create_app(engine=engine, settings=secure).test_client().get("/sign-in", base_url="https://snoozer.example")
+    )
+    cookie = answer.headers["Set-Cookie"]
+    assert cookie.startswith("__Host-snoozer_form=")
+    assert all(word in cookie for word in ("Secure", "HttpOnly", "SameSite=Lax", "Path=/"))
+
+
+def test_what_is_not_there_not_allowed_or_not_understood_has_a_page(ann: FlaskClient) -> None:
+    for answer, code in ((ann.get("/nothing"), 404), (ann.post("/"), 405), (ann.post("/settings/theme"), 400)):
+        assert answer.status_code == code
+        assert "<h1>" in answer.text
+        assert "Snoozer" in answer.text
+    assert "GET" in ann.post("/").headers["Allow"]
+
+
+def test_a_database_that_is_away_has_a_page_that_says_so(settings: Settings) -> None:
+    away = connect("postgresql+psycopg://nobody@127.0.0.1:1/none", name="tests")
+    app = create_app(engine=away, settings=settings)
+    browser = app.test_client()
+    browser.set_cookie("snoozer_session", "any")
+    for path in ("/", "/mailbox", "/sign-in/abc"):
+        answer = browser.get(path)
+        assert answer.status_code == 503
+        assert "The database cannot be reached" in answer.text
+        assert answer.headers["Retry-After"]
+    assert browser.get("/sign-in", headers={"Cookie": ""}).status_code in {200, 503}
+    away.dispose()
+
+
+def test_a_missing_setting_is_one_sentence_and_status_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    for name in ("DATABASE_URL", "SECRET_KEY", "SMTP_URL", "MAIL_FROM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SNOOZER_HOME", str(tmp_path))
+    with pytest.raises(SystemExit) as left:
+        from_environment()
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("snoozer: No database")
+    assert said.count("\n") == 1
+
+
+def test_the_choice_of_colours_sticks(client: FlaskClient) -> None:
+    assert 'data-theme="auto"' in client.get("/sign-in").text
+    assert client.post("/settings/theme", data={"theme": "dark", "here": "//evil.example"}).location == "/"
+    assert 'data-theme="dark"' in client.get("/sign-in").text

@@ -1,0 +1,158 @@
+"""Links in reminders: scanners change nothing, people act once, and old or broken links explain themselves."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.settings import Settings
+from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
+from tests.web.reminders import a_link, a_sent_reminder
+
+
+def forms(page: str) -> list[tuple[str, str]]:
+    return [(method, unescape(action)) for method, action in re.findall(r'<form method="(\w+)" action="([^"]+)"', page)]
+
+
+def awake(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one())
+
+
+def test_looking_changes_nothing_however_often(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    id = a_sent_reminder(engine)
+    before = the_row(engine, id)
+    for act in ("done", "again", "see"):
+        path = a_link(engine, settings, id, act=act, phrase="tomorrow" if act == "again" else None)
+        for agent in ("Mozilla/5.0", "SafeLinks", "BarracudaCentral", "Slackbot-LinkExpanding"):
+            for _ in range(20):
+                assert client.get(path, headers={"User-Agent": agent}).status_code == 200
+                assert client.head(path, headers={"User-Agent": agent}).status_code == 200
+    assert the_row(engine, id) == before
+    assert the_events(engine, id) == []
+
+
+def test_a_robot_that_presses_the_first_form_changes_nothing(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    id = a_sent_reminder(engine)
+    path = a_link(engine, settings, id, act="done")
+    for _ in range(3):
+        method, action = forms(client.get(path).text)[0]
+        assert method == "get"
+        assert client.get(action, query_string={"keep": "1"}).status_code == 200
+        assert the_events(engine, id) == []
+        client.post(f"{path}/done")
+        method, action = forms(client.get(path).text)[0]
+        assert (method, action) == ("get", "/")
+        client.post(f"{path}/undo")
+        with engine.begin() as connection:
+            connection.execute(text("TRUNCATE snooze_events"))
+
+
+def test_done_is_done_once_and_can_be_undone(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    a_kept_message(engine, message_id="<m@x>")
+    id = a_sent_reminder(engine, message_id="<m@x>")
+    path = a_link(engine, settings, id, act="done")
+    for _ in range(5):
+        answer = client.post(f"{path}/done", follow_redirects=True)
+        assert "You are done with it" in answer.text
+    assert the_events(engine, id) == ["done"]
+    undone = client.post(f"{path}/undo", follow_redirects=True)
+    assert "It is back" in undone.text
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "inbox"
+
+
+def test_what_the_mail_proposed_is_one_button_and_repeats_make_one_snooze(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    id = a_sent_reminder(engine, note="ask Bob")
+    path = a_link(engine, settings, id, act="again", phrase="tomorrow")
+    page = client.get(path).text
+    proposed = re.search(r'class="primary" name="preset" value="([^"]+)"', page)
+    assert proposed is not None
+    for _ in range(5):
+        data = {"preset": unescape(proposed.group(1)), "note": "ask Bob"}
+        answer = client.post(f"{path}/again", data=data, follow_redirects=True)
+        assert "It comes back" in answer.text
+    assert awake(engine) == 1
+    assert the_events(engine, id) == ["again"]
+    client.post(f"{path}/undo")
+    assert awake(engine) == 0
+
+
+def test_typed_words_are_read_first(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    read = client.get(path, query_string={"phrase": "in 3 days"}).text
+    fields = dict(re.findall(r'<input type="hidden" name="(phrase|seen_\w+|act)" value="([^"]*)"', read))
+    assert client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "snooze"}).status_code == 200
+    assert awake(engine) == 0
+    assert client.post(f"{path}/again", data={k: unescape(v) for k, v in fields.items()}).status_code == 303
+    assert awake(engine) == 1
+
+
+def test_an_unreadable_phrase_is_said_so(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    answer = client.get(path, query_string={"phrase": "whenever"})
+    assert answer.status_code == 422
+    assert 'class="error"' in answer.text
+
+
+def test_a_link_whose_message_was_put_away_anew_explains_and_does_nothing(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    id = a_sent_reminder(engine, message_id="<m@x>")
+    newer = a_snooze(engine, message_id="<m@x>", remind_at=now() + timedelta(days=2))
+    path = a_link(engine, settings, id)
+    page = client.post(f"{path}/done", follow_redirects=True)
+    assert page.status_code == 200
+    assert "put away anew" in page.text
+    client.post(f"{path}/undo")
+    client.post(f"{path}/again", data={"at": (now() + timedelta(days=9)).isoformat()})
+    assert the_row(engine, newer).outcome is None
+    assert awake(engine) == 1
+
+
+def test_an_old_link_explains_offers_and_does_not_act(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    id = a_sent_reminder(engine, promised=now() - timedelta(days=31))
+    path = a_link(engine, settings, id, act="done")
+    page = client.get(path)
+    assert page.status_code == 200
+    assert "more than 30 days old" in page.text
+    client.post(f"{path}/done")
+    client.post(f"{path}/again", data={"at": (now() + timedelta(days=9)).isoformat()})
+    assert the_events(engine, id) == []
+
+
+def test_no_changed_letter_makes_another_link(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    for place in range(len("/r/"), len(path)):
+        forged = path[:place] + ("A" if path[place] != "A" else "B") + path[place + 1 :]
+        for answer in (client.get(forged), client.post(f"{forged}/done")):
+            assert answer.status_code == 404
+            assert "not one of ours" in answer.text
+
+
+@pytest.mark.parametrize("act", ["done", "again", "undo"])
+def test_a_reminder_that_is_gone_is_said_so(act: str, client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    id = a_sent_reminder(engine)
+    path = a_link(engine, settings, id)
+    with engine.begin() as connection:
+        connection.execute(text("TRUNCATE reminder_sends"))
+    assert client.get(path).status_code == 410
+    assert client.post(f"{path}/{act}").status_code == 410
+
+
+def test_the_page_shows_only_this_reminder_and_needs_no_scripts(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    a_snooze(engine, subject="Another secret", remind_at=now() + timedelta(days=1))
+    page = client.get(a_link(engine, settings, a_sent_reminder(engine, note="<i>mine</i>"))).text
+    assert "Quarterly figures" in page
+    assert "&lt;i&gt;mine" in page
+    assert "Another secret" not in page
+    assert "ann@snoozer.example" not in page

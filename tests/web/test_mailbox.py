@@ -1,0 +1,129 @@
+"""The kept mailbox: shown as plain text, moved on request only, nobody else's to see."""
+
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from tests.conftest import SHARED
+from tests.factories import a_kept_message, an_original
+from tests.web.test_snoozes import undo
+
+CORPUS = SHARED / "mail-corpus" / "messages"
+
+
+def folder_of(engine: Engine, id: int) -> tuple[str, bool]:
+    with engine.connect() as connection:
+        row = connection.execute(text("SELECT folder, unread FROM kept_messages WHERE id = :id"), {"id": id}).one()
+        return row.folder, row.unread
+
+
+def html_mail() -> bytes:
+    return (
+        b"From: Mallory <m@evil.example>\r\nSubject: =?utf-8?q?=3Cscript=3Ealert=281=29=3C/script=3E?=\r\n"
+        b"Content-Type: text/html; charset=utf-8\r\n\r\n"
+        b"<p>Hello</p><script>alert(2)</script><img src=https://evil.example/pixel.gif onerror=alert(3)>"
+        b"<a href='javascript:alert(4)'>go</a><form action=https://evil.example><input></form>\r\n"
+    )
+
+
+def test_a_message_in_html_is_shown_as_text_and_loads_nothing(ann: FlaskClient, engine: Engine) -> None:
+    page = ann.get(f"/mailbox/{a_kept_message(engine, original=html_mail())}").text
+    assert "Hello" in page
+    for markup in ("<script>alert", "<img", 'javascript:alert(4)"', "https://evil.example/pixel.gif", 'action="https'):
+        assert markup not in page
+
+
+def test_opening_a_message_changes_nothing_until_its_page_says_so(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    ann.get(f"/mailbox/{id}")
+    ann.head(f"/mailbox/{id}")
+    assert folder_of(engine, id) == ("inbox", True)
+    ann.post(f"/mailbox/{id}/read")
+    assert folder_of(engine, id) == ("inbox", False)
+
+
+def test_the_original_comes_back_byte_for_byte_and_no_browser_opens_it(ann: FlaskClient, engine: Engine) -> None:
+    original = html_mail()
+    answer = ann.get(f"/mailbox/{a_kept_message(engine, original=original)}/original")
+    assert answer.data == original
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+
+
+def test_done_can_be_undone(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    done = ann.post(f"/mailbox/{id}/done", follow_redirects=True)
+    assert folder_of(engine, id)[0] == "done"
+    assert ann.get("/mailbox?folder=done").text.count("data-row") == 1
+    undo(ann, done.text)
+    assert folder_of(engine, id)[0] == "inbox"
+
+
+def test_taking_a_sleeping_message_back_ends_its_snooze(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    ann.post(f"/mailbox/{id}/snooze", data={"at": "2031-05-01T08:00:00+00:00"})
+    assert folder_of(engine, id)[0] == "snoozed"
+    assert "Thu 1 May 2031 10:00" in ann.get("/mailbox?folder=asleep").text
+    taken = ann.post(f"/mailbox/{id}/inbox", follow_redirects=True)
+    assert folder_of(engine, id)[0] == "inbox"
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT outcome FROM email_snoozes")).scalar_one() == "cancelled"
+    undo(ann, taken.text)
+    assert folder_of(engine, id)[0] == "snoozed"
+
+
+def test_what_came_back_is_on_top_and_says_since_when(ann: FlaskClient, engine: Engine) -> None:
+    old = a_kept_message(engine, subject="Old one")
+    a_kept_message(engine, subject="New one")
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE kept_messages SET returned = TRUE, surfaced_at = clock_timestamp() WHERE id = :id"),
+            {"id": old},
+        )
+    page = ann.get("/mailbox").text
+    assert page.index("Old one") < page.index("New one")
+    assert "Back since" in page
+
+
+def test_somebody_elses_message_is_not_there(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine, user_email="bob@snoozer.example", subject="Private")
+    for path in ("", "/original", "/snooze"):
+        assert ann.get(f"/mailbox/{id}{path}").status_code == 404
+    for path in ("/snooze", "/done", "/inbox", "/read"):
+        assert ann.post(f"/mailbox/{id}{path}", data={"at": "2031-05-01T08:00:00+00:00"}).status_code == 404
+    assert folder_of(engine, id) == ("inbox", True)
+    assert "Private" not in ann.get("/mailbox").text
+
+
+def test_a_message_without_subject_or_sender_has_a_stand_in(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine, original=b"X-Nothing: here\r\n\r\nBody\r\n")
+    for page in (ann.get("/mailbox").text, ann.get(f"/mailbox/{id}").text):
+        assert "(no subject)" in page
+        assert "(no sender)" in page
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the mail corpus is not beside the checkout")
+def test_every_message_of_the_corpus_has_a_page(ann: FlaskClient, engine: Engine) -> None:
+    files: list[Path] = sorted(CORPUS.glob("*.eml"))
+    for file in files:
+        id = a_kept_message(engine, original=file.read_bytes())
+        page = ann.get(f"/mailbox/{id}")
+        assert page.status_code == 200, file.name
+        assert "<h1></h1>" not in page.text
+        assert ann.get(f"/mailbox/{id}/original").data == file.read_bytes()
+    assert ann.get("/mailbox").status_code == 200
+
+
+def test_an_unknown_folder_is_no_page(ann: FlaskClient) -> None:
+    assert ann.get("/mailbox?folder=trash").status_code == 404
+
+
+def test_an_empty_inbox_says_what_to_do_first(ann: FlaskClient, engine: Engine) -> None:
+    assert "No mail here yet" in ann.get("/mailbox").text
+    id = a_kept_message(engine, original=an_original())
+    ann.post(f"/mailbox/{id}/snooze", data={"at": "2031-05-01T08:00:00+00:00"})
+    assert "The inbox is clear" in ann.get("/mailbox").text

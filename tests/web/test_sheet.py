@@ -1,0 +1,118 @@
+"""The snooze sheet: nothing is saved before its reading was seen, and nothing typed is lost."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+from werkzeug.test import TestResponse
+
+from tests.factories import a_kept_message
+
+
+def snoozes(engine: Engine) -> list[object]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM email_snoozes")).all())
+
+
+def seen(answer: TestResponse) -> dict[str, str]:
+    """What a browser sends back from the sheet: its hidden fields."""
+    found = re.findall(r'<input type="hidden" name="(seen_\w+)" value="([^"]*)"', answer.text)
+    return {name: unescape(value) for name, value in found}
+
+
+def test_typed_words_are_saved_only_after_their_reading_was_shown(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "in 3 days", "note": "ask Bob"})
+    assert read.status_code == 200
+    assert "Europe/Berlin" in read.text
+    assert "in 3 days" in read.text
+    assert ">ask Bob</textarea>" in read.text
+    assert snoozes(engine) == []
+    unseen = ann.post(path, data={"phrase": "in 3 days", "act": "snooze"})
+    assert unseen.status_code == 200
+    assert snoozes(engine) == []
+    saved = ann.post(path, data={"phrase": "in 3 days", "note": "ask Bob", "act": "snooze", **seen(read)})
+    assert saved.status_code == 303
+    assert len(snoozes(engine)) == 1
+
+
+def test_words_changed_after_the_reading_are_read_again(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "in 3 days"})
+    again = ann.post(path, data={"phrase": "in 4 days", "act": "snooze", **seen(read)})
+    assert again.status_code == 200
+    assert snoozes(engine) == []
+
+
+def test_a_button_pressed_after_midnight_does_not_mean_another_day_unasked(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    yesterday_it_said = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
+    answer = ann.post(path, data={"preset": f"in 30 hours|{yesterday_it_said}"})
+    assert answer.status_code == 200
+    assert "Nothing was saved yet" in answer.text
+    assert snoozes(engine) == []
+
+
+def test_every_usual_time_saves_what_it_shows(ann: FlaskClient, engine: Engine) -> None:
+    sheet = ann.get(f"/mailbox/{a_kept_message(engine)}/snooze").text
+    offers = re.findall(r'name="preset" value="([^"]+)\|([^"|]+)"', sheet)
+    assert len(offers) >= 5
+    for phrase, at in offers:
+        path = f"/mailbox/{a_kept_message(engine)}/snooze"
+        assert ann.post(path, data={"preset": unescape(f"{phrase}|{at}")}).status_code == 303
+        with engine.connect() as connection:
+            saved = connection.execute(
+                text("SELECT remind_at FROM email_snoozes ORDER BY id DESC LIMIT 1")
+            ).scalar_one()
+        assert abs(saved - datetime.fromisoformat(at)) < timedelta(minutes=2)
+
+
+@pytest.mark.parametrize("phrase", ["yesterday 8am", "soonish", "", "31 feb", "x" * 5000, "\x00", "<b>"])
+def test_what_cannot_be_read_is_said_beside_the_field_and_kept(phrase: str, ann: FlaskClient, engine: Engine) -> None:
+    answer = ann.post(f"/mailbox/{a_kept_message(engine)}/snooze", data={"phrase": phrase, "act": "snooze"})
+    assert answer.status_code == 422
+    assert 'aria-invalid="true"' in answer.text
+    assert 'class="error"' in answer.text
+    assert "<b>" not in answer.text.split('id="phrase"')[1].split(">")[0]
+    assert snoozes(engine) == []
+
+
+def test_suggestions_are_buttons_that_show_their_reading(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    refused = ann.post(path, data={"phrase": "nex week"})
+    suggestion = re.search(r'name="suggestion" value="([^"]+)"', refused.text)
+    assert suggestion is not None
+    read = ann.post(path, data={"phrase": "nex week", "suggestion": unescape(suggestion.group(1))})
+    assert read.status_code == 200
+    assert seen(read)["seen_phrase"] == unescape(suggestion.group(1))
+
+
+def test_the_other_reading_is_one_button(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "3/4/2031"})
+    assert "could also mean" in read.text
+    other = re.search(r'name="at" value="([^"]+)"', read.text)
+    assert other is not None
+    assert ann.post(path, data={"phrase": "3/4/2031", "at": unescape(other.group(1))}).status_code == 303
+    with engine.connect() as connection:
+        saved = connection.execute(text("SELECT remind_at FROM email_snoozes")).scalar_one()
+    assert saved == datetime.fromisoformat(unescape(other.group(1)))
+
+
+def test_a_note_that_is_too_long_is_refused_and_kept(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "in 3 days"})
+    note = "n" * 2001
+    answer = ann.post(path, data={"phrase": "in 3 days", "act": "snooze", "note": note, **seen(read)})
+    assert answer.status_code == 422
+    assert note in answer.text
+    assert "Keep it under 2000" in answer.text
+    assert snoozes(engine) == []
+
+
+def test_the_preview_reads_and_never_writes(ann: FlaskClient) -> None:
+    assert "Europe/Berlin" in ann.get("/when/preview", query_string={"phrase": "tomorrow 8am"}).text
+    assert "suggestion" in ann.get("/when/preview", query_string={"phrase": "tomorow"}).text

@@ -1,0 +1,173 @@
+"""Signing in: by mail, once, in the browser that asked, and without telling who has an account."""
+
+import re
+from collections.abc import Iterator
+from queue import Queue
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope
+from aiosmtpd.smtp import Session as SmtpSession
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.embedded import ports
+from snoozer.mail import original
+from snoozer.settings import Settings
+from snoozer.web import create_app, visitor
+from tests.factories import ANN, People
+
+
+class Inbox:
+    """A mail server that hands over what it took."""
+
+    def __init__(self) -> None:
+        self.mails: Queue[bytes] = Queue()
+
+    async def handle_DATA(self, server: SMTP, session: SmtpSession, envelope: Envelope) -> str:  # noqa: N802
+        assert isinstance(envelope.content, bytes)
+        self.mails.put(envelope.content)
+        return "250 taken"
+
+    def text(self) -> str:
+        return original.read(self.mails.get(timeout=10)).text
+
+
+@pytest.fixture
+def inbox() -> Iterator[Inbox]:
+    yield Inbox()
+
+
+@pytest.fixture
+def site(engine: Engine, settings: Settings, inbox: Inbox) -> Iterator[Flask]:
+    port = ports.any_free()
+    controller = Controller(inbox, hostname=ports.HOST, port=port)
+    controller.start()
+    try:
+        whole = settings.model_dump(by_alias=True) | {"SMTP_URL": f"smtp://127.0.0.1:{port}"}
+        app = create_app(engine=engine, settings=Settings(**whole))
+        app.config["WTF_CSRF_ENABLED"] = False
+        yield app
+    finally:
+        controller.stop()
+
+
+def ask(browser: FlaskClient, email: str = ANN, **fields: str) -> str:
+    answer = browser.post("/sign-in", data={"email": email, **fields}, follow_redirects=True)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def link_and_code(inbox: Inbox) -> tuple[str, str]:
+    mail = inbox.text()
+    link = re.search(r"http://snoozer\.example(/sign-in/\S+)", mail)
+    code = re.search(r"\b(\d{4}[ ]?\d{4})\b", mail)
+    assert link is not None
+    assert code is not None
+    return link.group(1), code.group(1)
+
+
+def test_the_mailed_link_signs_in_once_and_only_when_the_button_is_pressed(
+    site: Flask, people: People, inbox: Inbox
+) -> None:
+    people.ann()
+    browser = site.test_client()
+    ask(browser)
+    link, _ = link_and_code(inbox)
+    for _ in range(5):
+        assert browser.get(link).status_code == 200
+        assert browser.head(link).status_code == 200
+        assert browser.get("/").status_code == 303
+    assert browser.post(link, data={"zone": "Europe/Berlin"}).status_code == 303
+    assert browser.get("/").status_code == 200
+    used = site.test_client().get(link)
+    assert used.status_code == 410
+    assert "Ask for a new link" in used.text
+
+
+def test_a_forwarded_link_is_worth_nothing_in_another_browser(site: Flask, people: People, inbox: Inbox) -> None:
+    people.ann()
+    ask(site.test_client())
+    link, code = link_and_code(inbox)
+    thief = site.test_client()
+    assert thief.get(link).status_code == 403
+    assert "belongs to another browser" in thief.post(link).text
+    assert thief.post("/sign-in/code", data={"code": code}).status_code == 422
+    assert thief.get("/").status_code == 303
+
+
+def test_the_typed_code_signs_in_where_it_was_asked_for(site: Flask, people: People, inbox: Inbox) -> None:
+    people.ann()
+    browser = site.test_client()
+    ask(browser, next="/mailbox?folder=done")
+    _, code = link_and_code(inbox)
+    wrong = browser.post("/sign-in/code", data={"code": "00000000" if code != "00000000" else "1"})
+    assert wrong.status_code == 422
+    assert "does not fit" in wrong.text
+    spaced = f"{code[:4]} {code[-4:]}"
+    answer = browser.post("/sign-in/code", data={"code": spaced})
+    assert answer.location == "/mailbox?folder=done"
+
+
+def test_a_guesser_has_five_tries(site: Flask, people: People, inbox: Inbox) -> None:
+    people.ann()
+    browser = site.test_client()
+    ask(browser)
+    _, code = link_and_code(inbox)
+    for _ in range(5):
+        browser.post("/sign-in/code", data={"code": "x"})
+    assert browser.post("/sign-in/code", data={"code": code}).status_code == 422
+
+
+def test_nobody_learns_who_has_an_account(site: Flask, people: People, inbox: Inbox) -> None:
+    people.ann()
+    known = ask(site.test_client(), ANN).replace(ANN, "ADDRESS")
+    unknown = ask(site.test_client(), "bob@snoozer.example").replace("bob@snoozer.example", "ADDRESS")
+    assert _without_tokens(known) == _without_tokens(unknown)
+    inbox.text()
+    assert inbox.mails.empty()
+
+
+def test_a_word_that_is_no_address_is_said_so_beside_the_field(client: FlaskClient) -> None:
+    answer = client.post("/sign-in", data={"email": "ann at home"})
+    assert answer.status_code == 422
+    assert "That is not a mail address" in answer.text
+    assert 'value="ann at home"' in answer.text
+
+
+def test_the_browsers_zone_is_taken_until_the_person_chose_one(
+    site: Flask, engine: Engine, people: People, inbox: Inbox
+) -> None:
+    people.ann(zone="UTC")
+    for offered, kept in (("Not/AZone", "UTC"), ("Asia/Kolkata", "Asia/Kolkata"), ("Europe/Paris", "Asia/Kolkata")):
+        browser = site.test_client()
+        ask(browser)
+        link, _ = link_and_code(inbox)
+        browser.post(link, data={"zone": offered})
+        with engine.connect() as connection:
+            assert connection.execute(text("SELECT zone FROM accounts")).scalar_one() == kept
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["//evil.example", "/\\evil.example", "https://evil.example", "\\\\evil", "/\t/evil.example", "javascript:1"],
+)
+def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people: People) -> None:
+    client.set_cookie("snoozer_session", people.ann().session)
+    assert client.get("/sign-in", query_string={"next": target}).location == "/"
+    assert visitor.local_path(target) == "/"
+
+
+def test_signing_out_ends_the_session_everywhere_it_was_copied(ann: FlaskClient, app: Flask) -> None:
+    copy = app.test_client()
+    cookie = ann.get_cookie("snoozer_session")
+    assert cookie is not None
+    copy.set_cookie("snoozer_session", cookie.value)
+    assert copy.get("/").status_code == 200
+    ann.post("/sign-out")
+    assert copy.get("/").status_code == 303
+
+
+def _without_tokens(page: str) -> str:
+    return re.sub(r'name="csrf_token" value="[^"]*"', "", page)

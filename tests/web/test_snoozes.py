@@ -1,0 +1,187 @@
+"""What is asleep: said honestly, changed and cancelled with a way back, and nobody else's business."""
+
+import re
+import time
+from datetime import timedelta
+from html import unescape
+
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, insert, text
+from werkzeug.test import TestResponse
+
+from snoozer.postgres.models import Snooze
+from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
+from tests.web.reminders import a_sent_reminder
+
+CANARY = "<script>alert('x')</script>"
+
+
+def undo(browser: FlaskClient, page: str) -> TestResponse:
+    """Press Undo in the toast, as a browser without scripts would."""
+    form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.DOTALL)
+    assert form is not None
+    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(2))}
+    return browser.post(form.group(1), data=fields, follow_redirects=True)
+
+
+def test_each_state_is_said_in_a_word(ann: FlaskClient, engine: Engine) -> None:
+    a_snooze(engine, remind_at=now() + 22 * HOUR, subject="One")
+    a_snooze(engine, remind_at=now() - timedelta(seconds=3), subject="Two")
+    a_snooze(engine, remind_at=now() - HOUR, subject="Three")
+    a_snooze(engine, remind_at=now(), scheduled_for=now(), claimed_at=now(), subject="Four")
+    a_snooze(engine, remind_at=now(), scheduled_for=now(), claimed_at=now() - HOUR, subject="Five")
+    a_snooze(engine, remind_at=now() + HOUR, scheduled_for=now() - HOUR, attempts=2, last_error="451 later")
+    a_snooze(engine, remind_at=now() + HOUR, inactive=True)
+    a_snooze(engine, remind_at=now(), inactive=True, outcome="retired", finished_at=now(), attempts=5)
+    a_sent_reminder(engine)
+    page = ann.get("/").text
+    words = re.findall(r'<span class="state">([^<]+)</span>', page)
+    assert sorted(words) == sorted(
+        ["Asleep", "Due", "Late", "Being sent", "Late", "Late", "Paused", "Stuck", "Came back"]
+    )
+    assert "reminders are late" in page
+    assert "451 later" in page
+    assert "in 22 hours" in page
+
+
+def test_an_empty_list_says_what_to_do_first(ann: FlaskClient) -> None:
+    page = ann.get("/").text
+    assert "Nothing is asleep" in page
+    assert "Open your mailbox" in page
+
+
+def test_nothing_typed_by_a_stranger_becomes_markup(ann: FlaskClient, engine: Engine) -> None:
+    strange = {"subject": CANARY, "sender_email": CANARY, "note": CANARY, "last_error": CANARY}
+    id = a_snooze(engine, **strange, last_error_at=now(), remind_at=now() - HOUR)
+    for path in ("/", f"/snoozes/{id}"):
+        page = ann.get(path).text
+        assert "<script>alert" not in page
+        assert page.count("&lt;script&gt;alert") >= 3
+
+
+def test_somebody_elses_snooze_is_not_there(ann: FlaskClient, engine: Engine) -> None:
+    id = a_snooze(engine, user_email="bob@snoozer.example", subject="Private")
+    before = the_row(engine, id)
+    assert ann.get(f"/snoozes/{id}").status_code == 404
+    for act in ("time", "time/undo", "note", "cancel", "undo"):
+        data = {"phrase": "in 3 days", "at": (now() + HOUR).isoformat(), "note": "x"}
+        assert ann.post(f"/snoozes/{id}/{act}", data=data).status_code == 404
+    assert the_row(engine, id) == before
+    assert "Private" not in ann.get("/").text
+    assert ann.get(f"/snoozes/{2**63}").status_code == 404
+
+
+def test_cancelling_brings_the_message_back_and_undo_puts_it_away_again(ann: FlaskClient, engine: Engine) -> None:
+    kept = a_kept_message(engine, message_id="<1@x>")
+    ann.post(f"/mailbox/{kept}/snooze", data=_preset(ann, kept))
+    id = _latest(engine)
+    assert "Nothing is asleep" not in ann.get("/").text
+    cancelled = ann.post(f"/snoozes/{id}/cancel", data={"from": "list"}, follow_redirects=True)
+    assert "The message is back in your inbox" in cancelled.text
+    assert the_row(engine, id).outcome == "cancelled"
+    undone = undo(ann, cancelled.text)
+    assert "Asleep again until" in undone.text
+    assert the_row(engine, id).outcome is None
+    assert the_events(engine, id) == ["cancelled", "undone"]
+
+
+def test_another_time_can_be_undone_to_the_very_instant(ann: FlaskClient, engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() + 22 * HOUR, note="keep me", time_kind="wall")
+    before = the_row(engine, id).remind_at
+    at = (now() + 5 * 24 * HOUR).isoformat()
+    changed = ann.post(f"/snoozes/{id}/time", data={"at": at, "note": "keep me"}, follow_redirects=True)
+    assert the_row(engine, id).remind_at != before
+    assert "as before" in undo(ann, changed.text).text
+    after = the_row(engine, id)
+    assert (after.remind_at, after.note, after.time_kind) == (before, "keep me", "wall")
+
+
+def test_a_note_changes_without_touching_the_promise(ann: FlaskClient, engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() + 22 * HOUR)
+    before = the_row(engine, id)
+    ann.post(f"/snoozes/{id}/note", data={"note": "bring the forms"})
+    after = the_row(engine, id)
+    assert (after.note, after.remind_at) == ("bring the forms", before.remind_at)
+    refused = ann.post(f"/snoozes/{id}/note", data={"note": "n" * 2001})
+    assert refused.status_code == 422
+    assert "n" * 2001 in refused.text
+
+
+def test_what_came_back_can_be_put_away_again_from_its_page(ann: FlaskClient, engine: Engine) -> None:
+    id = a_sent_reminder(engine, message_id="<m@x>")
+    assert "The mail server took it" in ann.get(f"/snoozes/{id}").text
+    answer = ann.post(f"/snoozes/{id}/time", data={"at": (now() + HOUR).isoformat()}, follow_redirects=True)
+    assert "Asleep until" in answer.text
+    assert the_row(engine, id).outcome == "sent"
+    assert the_row(engine, _latest(engine)).message_id == "<m@x>"
+
+
+def test_five_hundred_rows_come_page_by_page_and_quickly(ann: FlaskClient, engine: Engine) -> None:
+    rows = [
+        {
+            "user_email": ANN,
+            "message_id": f"<{n}>",
+            "subject": f"Row {n:03}",
+            "remind_at": now() + timedelta(minutes=n + 5),
+        }
+        for n in range(500)
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(Snooze), rows)
+        connection.execute(text("ANALYZE email_snoozes"))
+    ann.get("/")
+    path: str | None = "/"
+    shown: list[str] = []
+    slowest = 0.0
+    while path:
+        began = time.perf_counter()
+        page = ann.get(path).text
+        slowest = max(slowest, time.perf_counter() - began)
+        assert len(page) < 100_000
+        shown += re.findall(r'class="row-title"[^>]*>(Row \d+)<', page)
+        following = re.search(r'href="([^"]+)" rel="next"', page)
+        path = unescape(following.group(1)) if following else None
+    assert shown == [f"Row {n:03}" for n in range(500)]
+    assert slowest < 1
+
+
+def test_what_repeats_says_how_and_what_cannot_be_read_breaks_no_page(ann: FlaskClient, engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() + HOUR)
+    ann.post(f"/snoozes/{id}/time", data=_seen(ann, "every 2 weeks on tuesday at 14:00"))
+    assert "repeats" in ann.get("/").text
+    assert "Every 2 weeks on Tuesday at 14:00" in ann.get(f"/snoozes/{id}").text
+    ann.post(f"/snoozes/{id}/note", data={"note": "still"})
+    assert the_row(engine, id).recurrence is not None
+    strange = a_snooze(engine, remind_at=now() + HOUR, recurrence={"unit": "fortnight"})
+    assert "cannot read" in ann.get(f"/snoozes/{strange}").text
+
+
+def test_a_made_up_cursor_is_no_page(ann: FlaskClient) -> None:
+    for cursor in ("x", "AAAA", "-1", "é", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5LjE"):
+        assert ann.get("/", query_string={"after": cursor}).status_code == 404
+
+
+def test_a_person_without_a_session_is_sent_to_sign_in(app: Flask, people: People) -> None:
+    stranger = app.test_client()
+    assert stranger.get("/mailbox?folder=done").location == "/sign-in?next=/mailbox?folder%3Ddone"
+    stranger.set_cookie("snoozer_session", "made-up")
+    assert stranger.get("/").location == "/sign-in"
+
+
+def _latest(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT max(id) FROM email_snoozes")).scalar_one())
+
+
+def _seen(browser: FlaskClient, phrase: str) -> dict[str, str]:
+    """A sheet whose reading was shown."""
+    page = browser.get("/when/preview", query_string={"phrase": phrase}).text
+    fields = dict(re.findall(r'name="(seen_\w+)" value="([^"]*)"', page))
+    return {"phrase": phrase, "act": "snooze", **{name: unescape(value) for name, value in fields.items()}}
+
+
+def _preset(browser: FlaskClient, kept: int) -> dict[str, str]:
+    found = re.search(r'name="preset" value="([^"]+)"', browser.get(f"/mailbox/{kept}/snooze").text)
+    assert found is not None
+    return {"preset": unescape(found.group(1))}
