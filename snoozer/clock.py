@@ -3,6 +3,7 @@
 import logging
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -16,11 +17,13 @@ from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
+ARCHIVE_SECONDS = 60
 TIDY_SECONDS = 3600
+MONTHS_SECONDS = 86_400
 
 
-@click.command("clock", help="Keep housekeeping on time: recover what lost workers held, retire, tidy.")
-@click.option("--once", is_flag=True, help="Sweep and tidy once, then stop.")
+@click.command("clock", help="Keep housekeeping on time: recover what lost workers held, retire, archive, tidy.")
+@click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
     terms = settings.load().need("database_url")
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
@@ -30,6 +33,8 @@ def command(once: bool) -> None:
     try:
         if once:
             sweep(engine, terms)
+            housekeeping.keep_months(engine, terms=terms.retention)
+            housekeeping.archive(engine, terms=terms.retention)
             housekeeping.tidy(engine)
         else:
             _tick_on(engine, terms)
@@ -47,14 +52,21 @@ def sweep(engine: Engine, terms: Settings) -> None:
 def _tick_on(engine: Engine, terms: Settings) -> None:
     scheduler = BlockingScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
-    scheduler.add_job(_patiently(lambda: sweep(engine, terms)), seconds=terms.sweep, **every)
-    scheduler.add_job(_patiently(lambda: housekeeping.tidy(engine)), seconds=TIDY_SECONDS, **every)
+
+    def at_each(seconds: float, chore: Callable[[], object], **when: Any) -> None:
+        scheduler.add_job(_patiently(chore), seconds=seconds, **every, **when)
+
+    retention = terms.retention
+    at_each(terms.sweep, lambda: sweep(engine, terms))
+    at_each(ARCHIVE_SECONDS, lambda: housekeeping.archive(engine, terms=retention))
+    at_each(TIDY_SECONDS, lambda: housekeeping.tidy(engine))
+    at_each(MONTHS_SECONDS, lambda: housekeeping.keep_months(engine, terms=retention), next_run_time=datetime.now(UTC))
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: scheduler.shutdown(wait=False))
     scheduler.start()
 
 
-def _patiently(chore: Callable[[], None]) -> Callable[[], None]:
+def _patiently(chore: Callable[[], object]) -> Callable[[], None]:
     """A tick that finds the database away is left out; the next one does its work."""
 
     def run() -> None:

@@ -21,6 +21,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from snoozer import housekeeping
+from snoozer.postgres.ledger import Uncertainty
 
 UP_FILE = "up.json"
 SAMPLE_SECRETS = frozenset({"change-me", "changeme", "secret", "dev", "development", "sample", "test"})
@@ -75,6 +76,9 @@ class Settings(BaseSettings):
     breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
     breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
 
+    archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
+    keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
+
     otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
 
     failpoints: bool = Field(default=False, alias="SNOOZER_FAILPOINTS")
@@ -125,11 +129,6 @@ class Settings(BaseSettings):
             )
         if self.lease <= self.heartbeat * 2:
             raise ValueError("SNOOZER_LEASE_SECONDS must be more than twice SNOOZER_HEARTBEAT_SECONDS")
-        if self.uncertain_policy == "verify":
-            raise ValueError(
-                "SNOOZER_UNCERTAIN_POLICY=verify needs a connected mailbox to look into, which this version does not "
-                "have; use auto, resend or hold"
-            )
         return self
 
     @property
@@ -138,14 +137,31 @@ class Settings(BaseSettings):
         return tuple(key.get_secret_value() for key in self.secret_key)
 
     @property
+    def uncertainty(self) -> Uncertainty:
+        """What is done about a reminder that may have been sent. `auto` is `resend`: no mailbox is connected yet."""
+        verifies = self.uncertain_policy == "verify"
+        return Uncertainty(
+            hold=timedelta(seconds=self.uncertain_hold),
+            for_operator=self.uncertain_policy == "hold",
+            looks=2 if verifies else 0,
+            between_looks=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
+        )
+
+    @property
+    def retention(self) -> housekeeping.Retention:
+        """When what is over moves to the archive, and how long it is kept there."""
+        return housekeeping.Retention(
+            archive_after=timedelta(days=self.archive_after_days), keep_months=self.keep_months
+        )
+
+    @property
     def housekeeping(self) -> housekeeping.Terms:
         """How long housekeeping waits before it acts."""
         return housekeeping.Terms(
             lease=timedelta(seconds=self.lease),
             dead_after=timedelta(seconds=self.worker_dead),
             delay=timedelta(seconds=self.poll),
-            hold=timedelta(seconds=self.uncertain_hold),
-            hold_for_operator=self.uncertain_policy == "hold",
+            uncertainty=self.uncertainty,
             deadline=timedelta(seconds=self.deadline),
         )
 

@@ -66,7 +66,7 @@ def test_every_statement_says_what_it_promises(path: Path) -> None:
     assert first[3].isupper()
 
 
-@pytest.mark.parametrize("folder", ["queue", "ledger", "workers"])
+@pytest.mark.parametrize("folder", ["queue", "ledger", "workers", "breaker", "archive", "kept"])
 def test_each_statement_has_one_function_of_its_name(folder: str) -> None:
     tree = ast.parse((PACKAGE / "postgres" / f"{folder}.py").read_text())
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
@@ -79,6 +79,14 @@ def test_statements_that_let_a_claim_go_do_it_in_one_order() -> None:
         if "claimed_at = NULL" in code:
             places = [code.index(f"{column} = NULL") for column in QUEUE_COLUMNS]
             assert places == sorted(places), path.name
+
+
+def test_what_locks_a_limited_number_of_rows_is_materialized() -> None:
+    """An inlined sub-select may be run again for each row, and take more than its LIMIT."""
+    for path in SQL.rglob("*.sql"):
+        code = _code(path)
+        if "SKIP LOCKED" in code:
+            assert re.search(r"AS MATERIALIZED \([^;]*?SKIP LOCKED", code, re.S), path.name
 
 
 def test_the_house_has_no_drawer_for_odds_and_ends() -> None:

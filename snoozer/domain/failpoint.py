@@ -4,7 +4,7 @@ import os
 import re
 import signal
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, get_ident
 
 STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", "finalized")
 
@@ -46,7 +46,10 @@ class Failpoint:
     def _fire(self) -> None:
         if self.act == "raise":
             raise FailpointReached(f"failpoint {self.step}")
-        os.kill(os.getpid(), signal.SIGKILL if self.act == "kill" else signal.SIGSTOP)
+        if self.act == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        # Sent to the process, a stop may be taken by another thread while this one runs past the step.
+        signal.pthread_kill(get_ident(), signal.SIGSTOP)
 
 
 def never(step: str, message_id: str) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 
@@ -14,11 +15,14 @@ class Claim:
     claim_token: UUID
     user_email: str
     message_id: str
+    remind_at: datetime
     scheduled_for: datetime
     attempts: int
     max_attempts: int
     crash_count: int
     lease_expires_at: datetime
+    recurrence: dict[str, Any] | None
+    zone: str | None
     traceparent: str | None
 
 
@@ -55,3 +59,4 @@ class Verdict(StrEnum):
     RETIRED = "retired"
     UNCERTAIN = "uncertain"
     LOST = "lost"
+    HANDED_BACK = "handed_back"

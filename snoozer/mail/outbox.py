@@ -1,10 +1,12 @@
-"""Connections to the mail server, kept for the next reminder while they are fresh."""
+"""Connections to the mail server, kept for the next reminder while they are fresh, and left alone when it is down."""
 
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 
+from snoozer.mail.gate import Gate
 from snoozer.mail.relay import Relay
 from snoozer.mail.smtp import RelayDown, Session
 
@@ -13,11 +15,12 @@ FRESH_SECONDS = 5.0
 
 
 class Outbox:
-    """Hands out sessions with one relay; as many as are asked for at once."""
+    """Hands out sessions with one relay, as many as are asked for at once while the relay answers."""
 
-    def __init__(self, relay: Relay, *, helo: str, mail_from: str, connect_deadline: float) -> None:
+    def __init__(self, relay: Relay, *, helo: str, mail_from: str, connect_deadline: float, gate: Gate) -> None:
         self.relay = relay
-        self.mail_from = mail_from
+        self.gate = gate
+        self._mail_from = mail_from
         self._helo = helo
         self._connect_deadline = connect_deadline
         self._idle: deque[tuple[Session, int, float]] = deque()
@@ -25,7 +28,7 @@ class Outbox:
         self._lock = Lock()
 
     def hand_over_body(self, *, rcpt_to: str, message: bytes, deadline: float) -> Session:
-        """A session that has taken everything but the final dot. Raises RelayDown or Refused.
+        """A session that has taken everything but the final dot. Raises RelayDown, Refused or Shut.
 
         A connection that went stale while it was kept says nothing about the server, so a fresh one is tried.
         """
@@ -33,9 +36,10 @@ class Outbox:
         if session is not None:
             with suppress(RelayDown):
                 return self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
-        session = Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
-        self._uses[session] = 0
-        return self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
+        with self.gate.attempt():
+            session = Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
+            self._uses[session] = 0
+            return self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
 
     def keep(self, session: Session) -> None:
         """The session's mail was accepted: it may carry another one."""
@@ -53,17 +57,17 @@ class Outbox:
 
     def close(self) -> None:
         """Say goodbye to the idle connections."""
-        with self._lock:
-            idle, self._idle = list(self._idle), deque()
-        for session, _, _ in idle:
-            session.quit()
+        self._part_with(lambda since: True)
 
     def close_stale(self) -> None:
         """Say goodbye to connections that nobody used for a while."""
+        self._part_with(lambda since: not _is_fresh(since))
+
+    def _part_with(self, unwanted: Callable[[float], bool]) -> None:
         with self._lock:
-            stale = [entry for entry in self._idle if not _is_fresh(entry[2])]
-            self._idle = deque(entry for entry in self._idle if _is_fresh(entry[2]))
-        for session, _, _ in stale:
+            leaving = [entry for entry in self._idle if unwanted(entry[2])]
+            self._idle = deque(entry for entry in self._idle if not unwanted(entry[2]))
+        for session, _, _ in leaving:
             session.quit()
 
     def _kept(self) -> Session | None:
@@ -78,7 +82,7 @@ class Outbox:
 
     def _hand_over(self, session: Session, *, rcpt_to: str, message: bytes, deadline: float) -> Session:
         try:
-            session.hand_over_body(mail_from=self.mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
+            session.hand_over_body(mail_from=self._mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
         except BaseException:
             self.drop(session)
             raise

@@ -37,6 +37,20 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Uncertainty:
+    """What is done about a reminder that may have been sent.
+
+    It is held for `hold`; then it is left to an operator (`for_operator`) or sent again, but not before it was missed
+    in the person's mailbox `looks` times, the looks at least `between_looks` apart.
+    """
+
+    hold: timedelta
+    for_operator: bool = False
+    looks: int = 0
+    between_looks: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fact:
     """What a mail server said of one reminder. It stands on its own: it can wait on disk for the database."""
 
@@ -58,13 +72,7 @@ class Recorded:
 
 
 def reserve(
-    connection: Connection,
-    *,
-    worker: str,
-    ids: Sequence[int],
-    domain: str,
-    hold: timedelta,
-    hold_for_operator: bool,
+    connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: Uncertainty
 ) -> list[Reserved]:
     """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the answer.
 
@@ -76,8 +84,9 @@ def reserve(
         worker=worker,
         ids=list(ids),
         domain=domain,
-        hold=hold,
-        hold_for_operator=hold_for_operator,
+        hold=uncertainty.hold,
+        hold_for_operator=uncertainty.for_operator,
+        needed_looks=uncertainty.looks,
         most_resends=MOST_RESENDS,
     ).mappings()
     return [
@@ -86,10 +95,29 @@ def reserve(
     ]
 
 
-def look(connection: Connection, *, snooze_id: int, hold: timedelta) -> Known | None:
+def look(connection: Connection, *, snooze_id: int, uncertainty: Uncertainty) -> Known | None:
     """What is known of the promise of a claimed snooze."""
-    row = run(connection, "ledger/look", snooze_id=snooze_id, hold=hold).first()
+    row = run(
+        connection,
+        "ledger/look",
+        snooze_id=snooze_id,
+        hold=uncertainty.hold,
+        needed_looks=uncertainty.looks,
+        between_looks=uncertainty.between_looks,
+    ).first()
     return None if row is None else Known(**row._mapping)
+
+
+def verify(connection: Connection, *, uncertainty: Uncertainty, batch_size: int) -> list[tuple[int, bool]]:
+    """Look for uncertain reminders in kept mailboxes; answers each looked-for snooze and whether it was found."""
+    rows = run(
+        connection,
+        "ledger/verify",
+        hold=uncertainty.hold,
+        between_looks=uncertainty.between_looks,
+        batch_size=batch_size,
+    )
+    return [(row.snooze_id, row.found) for row in rows]
 
 
 def mark(connection: Connection, *, send: Send, bytes_sha256: str) -> bool:
@@ -106,18 +134,14 @@ def mark(connection: Connection, *, send: Send, bytes_sha256: str) -> bool:
 
 
 def record(connection: Connection, *, fact: Fact) -> Recorded:
-    """Write down that the server took it. Telling it again changes nothing."""
-    row = run(
-        connection,
-        "ledger/record",
-        send_id=fact.send_id,
-        claim_token=fact.claim_token,
-        smtp_code=fact.smtp_code,
-        enhanced_code=fact.enhanced_code,
-        reply=fact.reply,
-        queue_id=fact.queue_id,
-    ).one()
-    return Recorded(**row._mapping)
+    """Write down that the server took it, wherever its entry lies by now. Telling it again changes nothing."""
+    row = run(connection, "ledger/record", **_told(fact)).first()
+    return record_archived(connection, fact=fact) if row is None else Recorded(**row._mapping)
+
+
+def record_archived(connection: Connection, *, fact: Fact) -> Recorded:
+    """The same for an entry that lies in the archive, or is gone with its month."""
+    return Recorded(**run(connection, "ledger/record_archived", **_told(fact)).one()._mapping)
 
 
 def refuse(
@@ -154,6 +178,11 @@ def doubt_orphans(connection: Connection, *, deadline: timedelta, batch_size: in
     return list(run(connection, "ledger/doubt_orphans", deadline=deadline, batch_size=batch_size).scalars())
 
 
+def abandon(connection: Connection, *, hold: timedelta, batch_size: int) -> list[int]:
+    """Uncertain entries whose promise is no longer wanted are settled after `hold`; answers their snoozes."""
+    return list(run(connection, "ledger/abandon", hold=hold, batch_size=batch_size).scalars())
+
+
 def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """An operator sends these snoozes' open entries again."""
     return list(run(connection, "ledger/reopen", ids=list(ids), actor=actor).scalars())
@@ -162,3 +191,14 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """An operator gives these snoozes' uncertain entries up."""
     return list(run(connection, "ledger/close", ids=list(ids), actor=actor).scalars())
+
+
+def _told(fact: Fact) -> dict[str, object]:
+    return {
+        "send_id": fact.send_id,
+        "claim_token": fact.claim_token,
+        "smtp_code": fact.smtp_code,
+        "enhanced_code": fact.enhanced_code,
+        "reply": fact.reply,
+        "queue_id": fact.queue_id,
+    }

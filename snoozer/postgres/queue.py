@@ -1,15 +1,17 @@
 """The queue: one function per file in `sql/queue`, of the same name. Together the files are the state machine.
 
-asleep → claimed → sent · claimed → asleep (release, hand_back, recover) · claimed → retired (release, recover)
+asleep → claimed → sent · claimed → asleep (release, hand_back, recover, rearm) · claimed → retired (release, recover)
 asleep → retired (retire) · any living row → cancelled (cancel) → asleep (restore) · retired → asleep (reactivate)
 retired → cancelled (dismiss)
 
 Each function answers with facts: ids that changed, or None or False when the claim was no longer the caller's.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -23,7 +25,7 @@ class Appointment:
     """When a person wants a message back, and how they said it.
 
     `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
-    "wall" (a time on the clock), both None where an instant was given.
+    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
     """
 
     remind_at: datetime
@@ -32,6 +34,18 @@ class Appointment:
     wall_time: datetime | None = None
     zone: str | None = None
     time_kind: str | None = None
+    recurrence: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """A snooze by the clock that was promised for `promised` and comes at `remind_at` instead, on the clock of
+    `zone`."""
+
+    id: int
+    promised: datetime
+    remind_at: datetime
+    zone: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +83,39 @@ def enqueue(
 
 
 def claim(
-    connection: Connection, *, worker: str, batch_size: int, lease: timedelta, suspects: bool = False
+    connection: Connection,
+    *,
+    worker: str,
+    batch_size: int,
+    lease: timedelta,
+    priority: int = 0,
+    suspects: bool = False,
+    since: datetime | None = None,
+    crowds: Sequence[str] = (),
+    buckets: Sequence[int] | None = None,
+    steal_after: timedelta = timedelta(0),
+    known_schema: int = 1,
 ) -> list[Claim]:
-    """Up to `batch_size` due snoozes, now held by `worker` for `lease`, in the order of their promises.
+    """Up to `batch_size` due snoozes of one priority, now held by `worker` for `lease`, in the order of their promises.
 
-    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone.
+    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone. Rows due
+    before `since` and those of the persons in `crowds` are left out. With `buckets`, rows of other buckets are taken
+    only once they are `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer workers.
     """
-    rows = run(connection, "queue/claim", worker=worker, batch_size=batch_size, lease=lease, suspects=suspects)
+    rows = run(
+        connection,
+        "queue/claim",
+        worker=worker,
+        batch_size=batch_size,
+        lease=lease,
+        priority=priority,
+        suspects=suspects,
+        since=since,
+        crowds=list(crowds),
+        buckets=None if buckets is None else list(buckets),
+        steal_after=steal_after,
+        known_schema=known_schema,
+    )
     return sorted((Claim(**row._mapping) for row in rows), key=lambda claim: (claim.scheduled_for, claim.id))
 
 
@@ -87,6 +127,12 @@ def extend(connection: Connection, *, worker: str, ids: Sequence[int], lease: ti
 def finalize(connection: Connection, *, id: int, claim_token: UUID) -> bool:
     """The reminder is out; False when the claim is no longer ours."""
     return run(connection, "queue/finalize", id=id, claim_token=claim_token).first() is not None
+
+
+def rearm(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:
+    """The occurrence is out and the next one promised; False when the claim is no longer ours."""
+    values = {"id": id, "claim_token": claim_token, "remind_at": remind_at}
+    return run(connection, "queue/rearm", **values).first() is not None
 
 
 def release(
@@ -155,6 +201,17 @@ def reschedule(connection: Connection, *, id: int, user_email: str, appointment:
     return run(connection, "queue/reschedule", id=id, user_email=user_email, **columns).first() is not None
 
 
+def move(connection: Connection, *, moves: Sequence[Move]) -> set[int]:
+    """Times on the clock fall on other instants; answers those that moved. What changed since it was read stays."""
+    values = {
+        "ids": [one.id for one in moves],
+        "promised": [one.promised for one in moves],
+        "remind_at": [one.remind_at for one in moves],
+        "zones": [one.zone for one in moves],
+    }
+    return set(run(connection, "queue/move", **values).scalars())
+
+
 def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime | None = None) -> bool:
     """The person no longer wants it; with `scheduled_for` only that promise is meant. False when it is over."""
     values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
@@ -176,6 +233,11 @@ def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
     return list(run(connection, "queue/dismiss", ids=list(ids)).scalars())
 
 
+def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
+    """Move those of these snoozes that have been over for `older_than` to the archive, with their sends."""
+    return list(run(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
+
+
 def _columns(appointment: Appointment) -> dict[str, object]:
     return {
         "remind_at": appointment.remind_at,
@@ -184,4 +246,5 @@ def _columns(appointment: Appointment) -> dict[str, object]:
         "wall_time": appointment.wall_time,
         "zone": appointment.zone,
         "time_kind": appointment.time_kind,
+        "recurrence": None if appointment.recurrence is None else json.dumps(appointment.recurrence),
     }

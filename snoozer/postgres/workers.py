@@ -35,3 +35,8 @@ def bury(connection: Connection, *, dead_after: timedelta) -> list[str]:
 def forget(connection: Connection) -> list[str]:
     """Strike out workers that died long ago and hold nothing."""
     return list(run(connection, "workers/forget").scalars())
+
+
+def living(connection: Connection) -> list[str]:
+    """The ids of the workers that are alive, in order."""
+    return list(run(connection, "workers/living").scalars())

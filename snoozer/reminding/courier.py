@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.mail.gate import Shut
 from snoozer.mail.outbox import Outbox
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
 from snoozer.postgres import ledger
@@ -69,6 +70,8 @@ class Courier:
             session = self.outbox.hand_over_body(
                 rcpt_to=send.user_email, message=message, deadline=self.terms.deadline / 2
             )
+        except Shut:
+            return self.settlement.hand_back(claim)
         except RelayDown as down:
             return self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
@@ -119,11 +122,11 @@ class Courier:
     def _already_known(self, claim: Claim) -> Verdict:
         """The ledger would not reserve it: it was sent, or may have been and is on hold."""
         with self.engine.begin() as connection:
-            known = ledger.look(connection, snooze_id=claim.id, hold=self.terms.hold)
+            known = ledger.look(connection, snooze_id=claim.id, uncertainty=self.terms.uncertainty)
         if known is not None and known.state == "sent":
             return self.settlement.finalize(claim, verdict=Verdict.ALREADY_SENT)
         exhausted = known is not None and known.resends >= MOST_RESENDS
-        if known is not None and known.state == "uncertain" and (exhausted or self.terms.hold_for_operator):
+        if known is not None and known.state == "uncertain" and (exhausted or self.terms.uncertainty.for_operator):
             return self.settlement.release(claim, error=may_have_been_sent(exhausted), spent=0, permanent=True)
         pause = known.hold_left if known is not None and known.hold_left is not None else self.terms.first_delay
         return self.settlement.release(claim, error=ON_ITS_WAY, spent=0, delay=pause)

@@ -4,10 +4,11 @@ Every act is repeated until the database is there to hear it. Repeating is harml
 claim that was settled or lost in the meantime answers with no row.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import TypeVar
 
@@ -16,12 +17,15 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.domain import backoff
 from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.mail.smtp import Refused, Reply
-from snoozer.postgres import events, kept, ledger, queue
+from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.engine import is_away
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
 from snoozer.reminding.taking import ROUTE, Terms
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -60,10 +64,15 @@ class Settlement:
             self.journal.settle(fact)
 
     def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
-        """The snooze is over, and its kept message lies on top of the inbox."""
+        """The snooze is over, or promised anew when it recurs, and its kept message lies on top of the inbox."""
 
         def finalize(connection: Connection) -> bool:
-            if not queue.finalize(connection, id=claim.id, claim_token=claim.claim_token):
+            again = _next_promise(connection, claim)
+            if again is None:
+                ours = queue.finalize(connection, id=claim.id, claim_token=claim.claim_token)
+            else:
+                ours = queue.rearm(connection, id=claim.id, claim_token=claim.claim_token, remind_at=again)
+            if not ours:
                 return False
             kept.surface(connection, user_email=claim.user_email, message_id=claim.message_id)
             return True
@@ -102,8 +111,8 @@ class Settlement:
             claim,
             error=f"{may_have_been_sent(exhausted)}: {reason}",
             spent=0,
-            delay=self.terms.hold,
-            permanent=exhausted or self.terms.hold_for_operator,
+            delay=self.terms.uncertainty.hold,
+            permanent=exhausted or self.terms.uncertainty.for_operator,
         )
         return Verdict.UNCERTAIN
 
@@ -111,6 +120,12 @@ class Settlement:
         """The mail server is away. That is not this reminder's fault: no attempt is spent."""
         verdict = self.release(claim, error=error, spent=0)
         return Verdict.POSTPONED if verdict is Verdict.RELEASED else verdict
+
+    def hand_back(self, claim: Claim) -> Verdict:
+        """It was not tried, so nothing is spent and nothing is written down."""
+        ids = [claim.id]
+        back = self._until_done(lambda connection: queue.hand_back(connection, worker=self.terms.worker, ids=ids))
+        return Verdict.HANDED_BACK if back else Verdict.LOST
 
     def release(
         self, claim: Claim, *, error: str, spent: int, delay: timedelta | None = None, permanent: bool = False
@@ -177,6 +192,19 @@ def may_have_been_sent(exhausted: bool) -> str:
     if exhausted:
         return "It may have been sent, and was sent again twice without an answer"
     return "It may have been sent: no answer came after the end of the message"
+
+
+def _next_promise(connection: Connection, claim: Claim) -> datetime | None:
+    """The next occurrence of a recurring snooze. Occurrences missed during an outage are not made up for."""
+    if claim.recurrence is None:
+        return None
+    try:
+        recurrence = Recurrence.from_json(claim.recurrence)
+        after = max(claim.scheduled_for, clock.now(connection))
+        return next_occurrence(recurrence, after=after, zone=claim.zone or "UTC")
+    except (KeyError, TypeError, ValueError):
+        log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
+        return None
 
 
 def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> None:

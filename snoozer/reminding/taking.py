@@ -1,15 +1,17 @@
 """What a worker takes on: due snoozes, claimed, with their sends reserved in the ledger."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import IntegrityError
 
 from snoozer.domain.reminder import Claim, Send
-from snoozer.postgres import events, ledger, queue
+from snoozer.postgres import events, ledger
 
 ROUTE = "worker"
+MOST_COLLISIONS = 3
 
 # Hears that the delivery of a message passes a step; tests let it kill the process there.
 Passage = Callable[[str, str], None]
@@ -22,8 +24,7 @@ class Terms:
     worker: str
     domain: str
     lease: timedelta
-    hold: timedelta
-    hold_for_operator: bool
+    uncertainty: ledger.Uncertainty
     first_delay: timedelta
     deadline: float
 
@@ -40,28 +41,34 @@ class Delivery:
     send: Send | None
 
 
-def take(engine: Engine, *, terms: Terms, batch_size: int, suspects: bool, passage: Passage) -> list[Delivery]:
-    """Claim due snoozes and reserve their sends, in one transaction."""
-    with engine.begin() as connection:
-        claims = queue.claim(
-            connection, worker=terms.worker, batch_size=batch_size, lease=terms.lease, suspects=suspects
-        )
-        if not claims:
-            return []
-        for claim in claims:
-            passage("claimed", claim.message_id)
-        reserved = ledger.reserve(
-            connection,
-            worker=terms.worker,
-            ids=[claim.id for claim in claims],
-            domain=terms.domain,
-            hold=terms.hold,
-            hold_for_operator=terms.hold_for_operator,
-        )
-        for entry in reserved:
-            if entry.resent:
-                events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=terms.actor, route=ROUTE)
-    sends = {entry.send.snooze_id: entry.send for entry in reserved}
-    for claim in claims:
-        passage("reserved", claim.message_id)
-    return [Delivery(claim=claim, send=sends.get(claim.id)) for claim in claims]
+def take(
+    engine: Engine, *, terms: Terms, claim: Callable[[Connection], list[Claim]], passage: Passage
+) -> list[Delivery]:
+    """Claim by `claim` and reserve the sends, in one transaction."""
+    for _ in range(MOST_COLLISIONS):
+        try:
+            with engine.begin() as connection:
+                claims = claim(connection)
+                for held in claims:
+                    passage("claimed", held.message_id)
+                sends = _reserve(connection, claims=claims, terms=terms) if claims else {}
+        except IntegrityError:
+            continue  # Another worker took a row of the same serialization key in this moment.
+        for held in claims:
+            passage("reserved", held.message_id)
+        return [Delivery(claim=held, send=sends.get(held.id)) for held in claims]
+    return []
+
+
+def _reserve(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> dict[int, Send]:
+    reserved = ledger.reserve(
+        connection,
+        worker=terms.worker,
+        ids=[claim.id for claim in claims],
+        domain=terms.domain,
+        uncertainty=terms.uncertainty,
+    )
+    for entry in reserved:
+        if entry.resent:
+            events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=terms.actor, route=ROUTE)
+    return {entry.send.snooze_id: entry.send for entry in reserved}

@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from email.utils import parseaddr
 from random import Random
@@ -19,6 +19,7 @@ from snoozer import housekeeping, settings, telemetry
 from snoozer.domain import failpoint
 from snoozer.domain.reminder import Send
 from snoozer.mail.compose import compose_reminder
+from snoozer.mail.gate import Gate
 from snoozer.mail.outbox import Outbox
 from snoozer.mail.relay import Relay
 from snoozer.postgres.engine import connect
@@ -26,7 +27,8 @@ from snoozer.postgres.journal import Journal
 from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
 from snoozer.reminding.taking import Passage
 from snoozer.settings import Settings, SettingsRefused
-from snoozer.worker.loop import Worker
+from snoozer.worker.loop import Leaving, Worker
+from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
 LONGEST_CONNECT = 60.0
@@ -62,9 +64,10 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         pulse.start()
         closing.callback(pulse.stop)
         settlement = Settlement(engine=engine, journal=journal, terms=terms, giving_up=stopping.is_set, rng=rng)
+        outbox = _outbox(settings, domain=terms.domain)
         courier = Courier(
             engine=engine,
-            outbox=_outbox(settings, domain=terms.domain),
+            outbox=outbox,
             settlement=settlement,
             terms=terms,
             compose=lambda send: _compose(send, settings=settings, domain=terms.domain),
@@ -75,6 +78,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             engine,
             courier=courier,
             pulse=pulse,
+            protection=_protection(settings, engine, outbox=outbox),
             stopping=stopping,
             batch_size=batch_size,
             concurrency=concurrency,
@@ -84,10 +88,11 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         closing.callback(worker.close)
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: stopping.set())
-        if drain:
-            worker.drain(sweep=lambda: sweep(engine, settings), every=settings.sweep)
-        else:
-            worker.run()
+        with suppress(Leaving):
+            if drain:
+                worker.drain(sweep=lambda: sweep(engine, settings), every=settings.sweep)
+            else:
+                worker.run()
         return 1 if pulse.declared_dead.is_set() else 0
 
 
@@ -102,8 +107,7 @@ def _terms(settings: Settings) -> Terms:
         worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
         domain=parseaddr(settings.mail_from)[1].rpartition("@")[2],
         lease=timedelta(seconds=settings.lease),
-        hold=timedelta(seconds=settings.uncertain_hold),
-        hold_for_operator=settings.uncertain_policy == "hold",
+        uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
         deadline=settings.deadline,
     )
@@ -150,6 +154,17 @@ def _outbox(settings: Settings, *, domain: str) -> Outbox:
         helo=domain,
         mail_from=parseaddr(settings.mail_from)[1],
         connect_deadline=min(LONGEST_CONNECT, settings.deadline / 4),
+        gate=Gate(threshold=settings.breaker_threshold),
+    )
+
+
+def _protection(settings: Settings, engine: Engine, *, outbox: Outbox) -> Protection:
+    return Protection(
+        engine=engine,
+        gate=outbox.gate,
+        server=f"{outbox.relay.host}:{outbox.relay.port}",
+        threshold=settings.breaker_threshold,
+        cooldown=timedelta(seconds=settings.breaker_cooldown),
     )
 
 

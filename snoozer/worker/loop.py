@@ -6,23 +6,31 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from random import Random
 from threading import Event
+from typing import TypeVar
 
 from opentelemetry import trace
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.domain.reminder import Verdict
+from snoozer.domain.reminder import Claim, Verdict
 from snoozer.postgres import queue, workers
 from snoozer.postgres.engine import is_away
 from snoozer.postgres.statements import run
-from snoozer.reminding import Courier, Delivery, take
+from snoozer.reminding import Courier, Delivery, Lanes, take
+from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse, boot_time
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LOOK_UP = 0.25
 LONGEST_ABSENCE = 5.0
+
+
+class Leaving(Exception):
+    """The worker was told to stop while the database was away."""
 
 
 class Worker:
@@ -34,6 +42,7 @@ class Worker:
         *,
         courier: Courier,
         pulse: Pulse,
+        protection: Protection,
         stopping: Event,
         batch_size: int,
         concurrency: int,
@@ -44,9 +53,10 @@ class Worker:
         self._engine = engine
         self._courier = courier
         self._pulse = pulse
+        self._protection = protection
         self._stopping = stopping
         self._terms = courier.terms
-        self._batch_size = batch_size
+        self._lanes = Lanes(worker=courier.terms.worker, lease=courier.terms.lease, batch_size=batch_size)
         self._poll = poll
         self._rng = rng
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
@@ -54,26 +64,36 @@ class Worker:
     def run(self) -> None:
         """Deliver until told to stop, or until declared dead."""
         while not self._is_over():
-            if not self._present(self.tick):
-                self._present(self._wait_for_the_next)
+            due = self._present(self._seconds_to_the_next)
+            if due > 0 or not self._present(self.tick):
+                self._rest(due)
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
         """Deliver until nothing is due or claimed. Nobody else may be sweeping, so this does, too."""
-        swept = 0.0
+        swept = float("-inf")
         while not self._is_over():
             if time.monotonic() - swept >= every:
                 self._present(lambda: sweep() is None)
                 swept = time.monotonic()
-            if not self._present(self.tick) and not self._present(self._something_is_left):
-                return
-            self._stopping.wait(0 if self._present(self._something_is_due) else min(self._poll, every))
+            if not self._present(self.tick):
+                if not self._present(self._something_is_left):
+                    return
+                self._stopping.wait(min(self._poll, every))
 
     def tick(self) -> int:
         """One batch, then one suspect alone, away from other rows. Answers how many were delivered or tried."""
-        batch = self._take(batch_size=self._batch_size, suspects=False)
+        permit = self._protection.ask()
+        if permit.kind == "open":
+            return 0
+        most = 1 if permit.kind == "probe" else None
+        self._lanes.buckets = self._pulse.buckets
+        batch = self._take(lambda connection: self._lanes.claim(connection, most=most))
         self._deliver(batch)
-        suspect = [] if self._stopping.is_set() else self._take(batch_size=1, suspects=True)
-        self._deliver(suspect)
+        suspect = []
+        if not self._stopping.is_set() and not (most and batch):
+            suspect = self._take(self._lanes.claim_suspect)
+            self._deliver(suspect)
+        self._protection.tell(permit)
         return len(batch) + len(suspect)
 
     def close(self) -> None:
@@ -83,11 +103,9 @@ class Worker:
     def _is_over(self) -> bool:
         return self._stopping.is_set() or self._pulse.declared_dead.is_set()
 
-    def _take(self, *, batch_size: int, suspects: bool) -> list[Delivery]:
+    def _take(self, claim: Callable[[Connection], list[Claim]]) -> list[Delivery]:
         since = boot_time()
-        taken = take(
-            self._engine, terms=self._terms, batch_size=batch_size, suspects=suspects, passage=self._courier.passage
-        )
+        taken = take(self._engine, terms=self._terms, claim=claim, passage=self._courier.passage)
         self._pulse.hold((delivery.claim.id for delivery in taken), since=since)
         telemetry.claimed(len(taken))
         return taken
@@ -135,37 +153,36 @@ class Worker:
         for id in ids:
             self._pulse.let_go(id)
 
-    def _wait_for_the_next(self) -> bool:
-        """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step."""
+    def _rest(self, due: float) -> None:
+        """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step.
+
+        A row that is due and was not taken (another worker's, one on hold behind its key, an open breaker) is asked for
+        again after the poll.
+        """
         self._courier.outbox.close_stale()
+        poll = self._poll * (0.75 + self._rng.random() / 2)
+        self._stopping.wait(min(due, poll) if due > 0 else poll)
+
+    def _seconds_to_the_next(self) -> float:
         with self._engine.connect() as connection:
             seconds = run(connection, "support/next").scalar_one_or_none()
-        pause = self._poll * (0.75 + self._rng.random() / 2)
-        if seconds is not None:
-            pause = min(pause, max(float(seconds), 0.0))
-        self._stopping.wait(pause)
-        return True
+        return float("inf") if seconds is None else float(seconds)
 
     def _something_is_left(self) -> bool:
         with self._engine.connect() as connection:
             return bool(run(connection, "support/unfinished").scalar_one())
 
-    def _something_is_due(self) -> bool:
-        with self._engine.connect() as connection:
-            seconds = run(connection, "support/next").scalar_one_or_none()
-        return seconds is not None and seconds <= 0
-
-    def _present(self, act: Callable[[], int | bool]) -> int | bool:
+    def _present(self, act: Callable[[], T]) -> T:
         """Do it with the database there; wait for it as long as it takes."""
         pause = LOOK_UP
         while True:
             try:
                 return act()
             except DBAPIError as error:
-                if not is_away(error) or self._is_over():
+                if not is_away(error):
                     raise
+                if self._is_over():
+                    raise Leaving from None
                 log.warning("the database is away: %s", type(error.orig).__name__)
             self._stopping.wait(pause * (0.5 + self._rng.random()))
             pause = min(pause * 2, LONGEST_ABSENCE)
-            if self._is_over():
-                return False

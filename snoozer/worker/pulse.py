@@ -13,6 +13,7 @@ from threading import Event, Lock, Thread
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from snoozer.domain import ring
 from snoozer.postgres import queue, workers
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,8 @@ class Pulse:
         self._ends: dict[int, float] = {}
         self._stop = Event()
         self._thread = Thread(target=self._beat_on, name="pulse", daemon=True)
+        self._living: list[str] = []
+        self.buckets: list[int] | None = None
         self.declared_dead = Event()
 
     def start(self) -> None:
@@ -51,6 +54,7 @@ class Pulse:
         before = boot_time()
         with self._engine.begin() as connection:
             workers.register(connection, id=self._worker)
+            self._share_out(workers.living(connection))
         self._heard = before
         self._thread.start()
 
@@ -94,11 +98,18 @@ class Pulse:
                 self.declared_dead.set()
                 return
             kept = queue.extend(connection, worker=self._worker, ids=ids, lease=timedelta(seconds=self._lease))
+            self._share_out(workers.living(connection))
         with self._lock:
             self._heard = before
             for id in ids:
                 if id in self._leases:
                     self._leases[id] = before + self._lease if id in kept else 0.0
+
+    def _share_out(self, living: list[str]) -> None:
+        """Which buckets are this worker's among the living; all of them when it is alone."""
+        if living != self._living:
+            self._living = living
+            self.buckets = ring.owned(self._worker, workers=living) if len(living) > 1 else None
 
     def _beat_on(self) -> None:
         while not self._stop.wait(self._every) and not self.declared_dead.is_set():

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer import housekeeping
 from snoozer.postgres import workers
 from snoozer.postgres.housekeeping import alone
+from snoozer.postgres.ledger import Uncertainty
 from tests.factories import a_snooze, the_events, the_row
 from tests.postgres.test_ledger import a_reserved_send, mark
 from tests.postgres.test_queue import claim, lapse
@@ -18,8 +19,7 @@ TERMS = housekeeping.Terms(
     lease=timedelta(seconds=90),
     dead_after=timedelta(seconds=10),
     delay=timedelta(0),
-    hold=timedelta(minutes=10),
-    hold_for_operator=False,
+    uncertainty=Uncertainty(hold=timedelta(minutes=10)),
     deadline=timedelta(minutes=12),
 )
 
@@ -43,7 +43,7 @@ def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> Non
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])
-    housekeeping.sweep(engine, terms=_with(hold_for_operator=True))
+    housekeeping.sweep(engine, terms=_with(uncertainty=Uncertainty(hold=timedelta(0), for_operator=True)))
     assert the_row(engine, held.id).outcome == "retired"
     assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
 

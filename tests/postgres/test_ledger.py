@@ -10,18 +10,21 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import ledger, queue
-from snoozer.postgres.ledger import Fact, Reserved
-from tests.factories import ANN, a_snooze, now, the_send
+from snoozer.postgres.ledger import Fact, Reserved, Uncertainty
+from tests.factories import ANN, a_kept_message, a_snooze, now, the_send
 from tests.postgres.test_queue import claim, lapse, recover
 
 HOLD = timedelta(minutes=10)
 SHA = "0" * 64
+TWO_LOOKS = Uncertainty(hold=timedelta(0), looks=2)
 
 
 def reserve(engine: Engine, held: Claim, *, worker: str = "w", **values: Any) -> list[Reserved]:
-    terms: dict[str, Any] = {"domain": "snoozer.example", "hold": HOLD, "hold_for_operator": False} | values
+    uncertainty = Uncertainty(**({"hold": HOLD} | values))
     with engine.begin() as connection:
-        return ledger.reserve(connection, worker=worker, ids=[held.id], **terms)
+        return ledger.reserve(
+            connection, worker=worker, ids=[held.id], domain="snoozer.example", uncertainty=uncertainty
+        )
 
 
 def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
@@ -98,7 +101,7 @@ def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
     again = recovered(engine, held)
     assert reserve(engine, again) == []
     with engine.connect() as connection:
-        known = ledger.look(connection, snooze_id=again.id, hold=HOLD)
+        known = ledger.look(connection, snooze_id=again.id, uncertainty=Uncertainty(hold=HOLD))
     assert known is not None
     assert known.state == "sent"
 
@@ -144,7 +147,7 @@ def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
         queue.cancel(connection, id=held.id, user_email=ANN)
         marking = Thread(target=lambda: marks.append(mark(engine, send)))
         marking.start()
-        _wait_until_somebody_waits_for_a_lock(engine)
+        _wait_until_it_waits_for_a_lock(engine, marking)
     marking.join()
     assert marks == [False]
 
@@ -201,7 +204,7 @@ def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine
         assert mark(engine, send)
         held = recovered(engine, held)
         assert reserve(engine, held) == [], "still on hold"
-        assert reserve(engine, held, hold=timedelta(0), hold_for_operator=True) == []
+        assert reserve(engine, held, hold=timedelta(0), for_operator=True) == []
         [entry] = reserve(engine, held, hold=timedelta(0))
         send = entry.send
     assert mark(engine, send)
@@ -209,6 +212,44 @@ def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine
     [found] = recover(engine)
     assert found.retired is True
     assert the_send(engine, held.id).resends == 2
+
+
+def test_a_reminder_found_in_the_mailbox_is_not_sent_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    a_kept_message(engine, message_id=send.reminder_message_id)
+    with engine.begin() as connection:
+        assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, True)]
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution, row.resolved_by) == ("sent", "verified", "mailbox")
+    assert reserve(engine, again, hold=timedelta(0), looks=2) == []
+
+
+def test_a_reminder_is_missed_twice_before_it_is_sent_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    for looks in (1, 2):
+        assert reserve(engine, again, hold=timedelta(0), looks=2) == []
+        with engine.begin() as connection:
+            assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, False)]
+        assert the_send(engine, held.id).looks == looks
+    assert len(reserve(engine, again, hold=timedelta(0), looks=2)) == 1
+
+
+def test_looks_during_the_hold_do_not_count(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    patient = Uncertainty(hold=HOLD, looks=2)
+    with engine.begin() as connection:
+        ledger.verify(connection, uncertainty=patient, batch_size=10)
+        known = ledger.look(connection, snooze_id=held.id, uncertainty=patient)
+    assert the_send(engine, held.id).looks == 0
+    assert known is not None
+    assert known.hold_left is not None
+    assert known.hold_left > HOLD - timedelta(seconds=30)
 
 
 def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> None:
@@ -227,6 +268,18 @@ def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotte
         queue.cancel(connection, id=held.id, user_email=ANN)
         assert ledger.doubt_orphans(connection, deadline=timedelta(minutes=12), batch_size=10) == []
         assert ledger.doubt_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == [held.id]
+        assert ledger.abandon(connection, hold=HOLD, batch_size=10) == []
+        assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == [held.id]
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution) == ("failed", "no longer wanted")
+
+
+def test_an_uncertain_send_that_is_still_wanted_is_not_abandoned(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    with engine.begin() as connection:
+        assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == []
 
 
 def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: Engine) -> None:
@@ -238,7 +291,8 @@ def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: En
         connection.rollback()
 
 
-def _wait_until_somebody_waits_for_a_lock(engine: Engine) -> None:
+def _wait_until_it_waits_for_a_lock(engine: Engine, thread: Thread) -> None:
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        while not connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():
+        while thread.is_alive() and not connection.execute(waiting).scalar_one():
             pass

@@ -1,5 +1,6 @@
 """The schema goes up and down, models agree with migrations, and a stranger's INSERT is a whole snooze."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -29,7 +30,8 @@ def empty(migrated: Engine) -> Iterator[Engine]:
 
 def test_models_agree_with_migrations(migrated: Engine) -> None:
     with migrated.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        opts = {"compare_type": True, "compare_server_default": True, "include_name": _is_no_month}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, metadata) == []
 
 
@@ -104,3 +106,8 @@ def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
     a_snooze(engine, message_id="<same@mail.example>", user_email="bob@snoozer.example")
     with pytest.raises(IntegrityError, match="uq_email_snoozes_live"):
         a_snooze(engine, message_id="<same@mail.example>")
+
+
+def _is_no_month(name: str | None, *_: object) -> bool:
+    """The archive's partitions are made by the clock, not by a migration."""
+    return re.search(r"_archive_\d{4}_\d{2}$", name or "") is None

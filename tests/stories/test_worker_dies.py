@@ -83,9 +83,10 @@ def test_a_worker_told_to_stop_gives_back_what_it_never_began(place: Field) -> N
     assert sum(row.outcome == "sent" for row in rows) < len(rows)
 
 
-def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field) -> None:
+@pytest.mark.parametrize("step", ["claimed", "body", "marked"])
+def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field, step: str) -> None:
     id = a_snooze(place.engine, message_id="<slept@mail.example>")
-    zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
+    zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop")
     _wait_until_stopped(zombie)
     ends = time.monotonic() + PATIENCE
     while the_row(place.engine, id).outcome is None and time.monotonic() < ends:

@@ -1,6 +1,7 @@
 """The ORM's picture of the tables: for the pages people read and for Alembic. Nothing is written through it."""
 
-from snoozer.postgres.models.account import Account, ApiToken, IdempotencyKey, Session, SignIn
+from snoozer.postgres.models.account import Account, ApiToken, IdempotencyKey, OwnPreset, Session, SignIn, TypedPhrase
+from snoozer.postgres.models.archive import ArchivedSend, ArchivedSnooze
 from snoozer.postgres.models.declared import Table
 from snoozer.postgres.models.event import Event, HousekeepingRun
 from snoozer.postgres.models.kept import KeptMessage, SinkMessage
@@ -13,17 +14,21 @@ metadata = Table.metadata
 __all__ = [
     "Account",
     "ApiToken",
+    "ArchivedSend",
+    "ArchivedSnooze",
     "CircuitBreaker",
     "Event",
     "HousekeepingRun",
     "IdempotencyKey",
     "KeptMessage",
+    "OwnPreset",
     "Send",
     "Session",
     "SignIn",
     "SinkMessage",
     "Snooze",
     "Table",
+    "TypedPhrase",
     "Worker",
     "metadata",
 ]

@@ -40,6 +40,8 @@ class Send(Table):
     resolution: Mapped[str | None]
     resolved_by: Mapped[str | None]
     resolved_at: Mapped[datetime | None]
+    looks: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    looked_at: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),

@@ -46,6 +46,7 @@ class Snooze(Table):
     zone: Mapped[str | None]
     time_kind: Mapped[str | None]
     traceparent: Mapped[str | None]
+    serialization_key: Mapped[str | None]
     schema_version: Mapped[int] = mapped_column(SmallInteger, server_default="1")
 
     __table_args__ = (
@@ -61,6 +62,19 @@ class Snooze(Table):
             "remind_at",
             "id",
             postgresql_where=text("NOT inactive AND claimed_at IS NULL"),
+        ),
+        Index(
+            "ix_email_snoozes_lane",
+            "priority",
+            "remind_at",
+            "id",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL"),
+        ),
+        Index(
+            "uq_email_snoozes_in_flight",
+            "serialization_key",
+            unique=True,
+            postgresql_where=text("claimed_at IS NOT NULL AND serialization_key IS NOT NULL"),
         ),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
         Index("ix_email_snoozes_person", "user_email", "remind_at", "id"),

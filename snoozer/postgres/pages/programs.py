@@ -82,6 +82,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
         snooze.zone,
         snooze.wall_time,
         snooze.time_kind,
+        snooze.recurrence,
         snooze.inactive,
         snooze.outcome,
         snooze.claimed_at,

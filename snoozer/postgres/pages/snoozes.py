@@ -95,6 +95,32 @@ def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Foun
     ).all()
 
 
+def by_the_clock(
+    connection: Connection,
+    *,
+    now: datetime,
+    user_email: str | None = None,
+    zone: str | None = None,
+    after: int = 0,
+    size: int | None = None,
+) -> Sequence[Found]:
+    """What is still to come at a time on the clock, of one person and zone or of everybody, in the order of ids."""
+    promise = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+    rows = select(
+        Snooze.id, Snooze.subject, promise.label("promise"), Snooze.wall_time, Snooze.zone, Snooze.recurrence
+    ).where(
+        Snooze.id > after,
+        Snooze.outcome.is_(None),
+        Snooze.claimed_at.is_(None),
+        Snooze.time_kind == "wall",
+        promise > now,
+    )
+    if user_email is not None:
+        rows = rows.where(Snooze.user_email == user_email)
+    rows = rows.where(Snooze.zone.is_not(None) if zone is None else Snooze.zone == zone)
+    return connection.execute(rows.order_by(Snooze.id).limit(size)).all()
+
+
 def trouble(connection: Connection, *, user_email: str, now: datetime, patience: timedelta) -> Trouble | None:
     """What to say when this person's reminders are later than `patience`; None when none is."""
     promised = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)

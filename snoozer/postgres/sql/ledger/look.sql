@@ -1,9 +1,15 @@
--- What the ledger knows of a claimed promise that could not be reserved.
+-- What the ledger knows of a claimed promise that could not be reserved, and when it is worth looking again.
 SELECT
     send.id,
     send.state,
     send.resends,
-    GREATEST(send.uncertain_at + :hold - clock_timestamp(), INTERVAL '1 second') AS hold_left
+    GREATEST(
+        GREATEST(
+            send.uncertain_at + :hold,
+            CASE WHEN send.looks < :needed_looks THEN COALESCE(send.looked_at, clock_timestamp()) + :between_looks END
+        ) - clock_timestamp(),
+        INTERVAL '1 second'
+    ) AS hold_left
 FROM reminder_sends AS send
 JOIN email_snoozes AS snooze
   ON snooze.user_email = send.user_email
@@ -11,3 +17,9 @@ JOIN email_snoozes AS snooze
  AND snooze.scheduled_for = send.scheduled_for
 WHERE snooze.id = :snooze_id
   AND send.channel = 'email'
+UNION ALL
+SELECT archived.id, 'sent', 0, NULL
+FROM email_snoozes AS snooze
+CROSS JOIN LATERAL snooze_archived_send(snooze.user_email, snooze.message_id, snooze.scheduled_for) AS archived (id)
+WHERE snooze.id = :snooze_id
+  AND archived.id IS NOT NULL

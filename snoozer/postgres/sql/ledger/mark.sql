@@ -1,11 +1,10 @@
--- Authorise the final dot, in the last instant before it leaves. The claim must still be ours, unexpired and wanted;
--- the lock makes a cancellation that is under way come first.
+-- Authorise the final dot, in the last instant before it leaves. The claim must still be ours and its lease run;
+-- a cancelled row holds no claim, and the lock makes a cancellation that is under way come first.
 WITH held AS MATERIALIZED (
     SELECT id
     FROM email_snoozes
     WHERE id = :snooze_id
       AND claim_token = :claim_token
-      AND NOT inactive
       AND lease_expires_at > clock_timestamp()
     FOR NO KEY UPDATE
 )

@@ -23,4 +23,5 @@ UNION ALL
 SELECT FALSE, claim_token <> :claim_token
 FROM reminder_sends
 WHERE id = :send_id
+  AND state = 'sent'
   AND NOT EXISTS (SELECT 1 FROM told)

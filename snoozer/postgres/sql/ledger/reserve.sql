@@ -1,5 +1,5 @@
 -- Enter each claimed promise in the ledger, once. Whoever holds the claim takes the entry over,
--- unless it was sent, is in flight, or is uncertain and still on hold.
+-- unless it was sent, is in flight, or is uncertain and still on hold. Words are frozen once a dot was authorised.
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at
@@ -25,14 +25,21 @@ FROM email_snoozes AS snooze
 LEFT JOIN accounts ON accounts.email = snooze.user_email
 WHERE snooze.id = ANY(:ids)
   AND snooze.claimed_by = :worker
+  AND snooze_archived_send(snooze.user_email, snooze.message_id, snooze.scheduled_for) IS NULL
 ORDER BY snooze.id
 ON CONFLICT (user_email, message_id, scheduled_for, channel) DO UPDATE
 SET snooze_id = EXCLUDED.snooze_id,
+    subject = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.subject ELSE send.subject END,
+    sender_email = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.sender_email ELSE send.sender_email END,
+    note = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.note ELSE send.note END,
+    zone = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.zone ELSE send.zone END,
     claim_token = EXCLUDED.claim_token,
     resends = send.resends + CASE WHEN send.state = 'uncertain' THEN 1 ELSE 0 END,
     resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN 'policy' ELSE send.resolved_by END,
     resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
+    looks = 0,
+    looked_at = NULL,
     state = 'reserved'
 WHERE send.state IN ('reserved', 'failed')
    OR (
@@ -40,6 +47,7 @@ WHERE send.state IN ('reserved', 'failed')
        AND NOT :hold_for_operator
        AND send.resends < :most_resends
        AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold
+       AND send.looks >= :needed_looks
    )
 RETURNING
     send.id,

@@ -1,13 +1,31 @@
--- Take up to batch_size due snoozes for one worker, oldest promise first. Nobody waits and nobody shares a row.
--- The first claim writes the promise down; rows that once lost their worker (suspects) are asked for apart.
+-- Take up to batch_size due snoozes of one priority for one worker, oldest promise first. Nobody waits, nobody shares
+-- a row, and of rows with the same serialization key only one is in anybody's hands.
 WITH due AS MATERIALIZED (
-    SELECT id
-    FROM email_snoozes
+    SELECT id, remind_at, serialization_key
+    FROM email_snoozes AS waiting
     WHERE NOT inactive
       AND claimed_at IS NULL
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts < max_attempts
+      AND schema_version <= :known_schema
+      AND priority = :priority
       AND (crash_count > 0) = :suspects
+      AND remind_at >= COALESCE(CAST(:since AS timestamptz), '-infinity')
+      AND (
+          CAST(:buckets AS smallint[]) IS NULL
+          OR bucket = ANY(CAST(:buckets AS smallint[]))
+          OR remind_at <= CURRENT_TIMESTAMP - :steal_after
+      )
+      AND user_email <> ALL(CAST(:crowds AS text[]))
+      AND (
+          serialization_key IS NULL
+          OR NOT EXISTS (
+              SELECT 1
+              FROM email_snoozes AS busy
+              WHERE busy.serialization_key = waiting.serialization_key
+                AND busy.claimed_at IS NOT NULL
+          )
+      )
     ORDER BY remind_at, id
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED
@@ -21,14 +39,23 @@ SET claimed_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
 FROM due
 WHERE snooze.id = due.id
+  AND NOT EXISTS (
+      SELECT 1
+      FROM due AS earlier
+      WHERE earlier.serialization_key = due.serialization_key
+        AND (earlier.remind_at, earlier.id) < (due.remind_at, due.id)
+  )
 RETURNING
     snooze.id,
     snooze.claim_token,
     snooze.user_email,
     snooze.message_id,
+    snooze.remind_at,
     snooze.scheduled_for,
     snooze.attempts,
     snooze.max_attempts,
     snooze.crash_count,
     snooze.lease_expires_at,
+    snooze.recurrence,
+    snooze.zone,
     snooze.traceparent

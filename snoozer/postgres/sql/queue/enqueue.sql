@@ -2,11 +2,11 @@
 -- and an edit takes the row out of whichever worker's hands it is in.
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
-    note, wall_time, zone, time_kind, traceparent
+    note, recurrence, wall_time, zone, time_kind, traceparent
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
-    :note, :wall_time, :zone, :time_kind, :traceparent
+    :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent
 )
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
 SET claimed_at = NULL,
@@ -21,6 +21,7 @@ SET claimed_at = NULL,
     scheduled_for = NULL,
     snooze_duration_hours = EXCLUDED.snooze_duration_hours,
     note = EXCLUDED.note,
+    recurrence = EXCLUDED.recurrence,
     wall_time = EXCLUDED.wall_time,
     zone = EXCLUDED.zone,
     time_kind = EXCLUDED.time_kind,

@@ -1,0 +1,56 @@
+"""The circuit breaker of a mail server, shared by all workers: one function per file in `sql/breaker`.
+
+closed → open (fail, threshold reached) → half-open (permit, one probe) → closed (succeed) or open again (fail)
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from snoozer.postgres.statements import run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permit:
+    """What a worker may do now: claim ("closed"), claim one row as the probe ("probe"), or wait ("open").
+
+    `seconds_left` is how long until the next probe may be asked for; `failures` how many there were in a row.
+    """
+
+    kind: Literal["closed", "probe", "open"]
+    probe_token: UUID | None
+    failures: int
+    seconds_left: float
+
+
+def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permit:
+    """Ask before claiming. The row of a server that is not known yet is made first."""
+    row = run(connection, "breaker/permit", server=server, cooldown=cooldown).first()
+    if row is None:
+        return Permit(kind="closed", probe_token=None, failures=0, seconds_left=0.0)
+    return Permit(
+        kind=row.kind, probe_token=row.probe_token, failures=row.failures, seconds_left=float(row.seconds_left or 0)
+    )
+
+
+def fail(
+    connection: Connection, *, server: str, failures: int, threshold: int, reason: str, probe_token: UUID | None
+) -> str | None:
+    """So many failures in a row; answers the breaker's state."""
+    return run(
+        connection,
+        "breaker/fail",
+        server=server,
+        failures=failures,
+        threshold=threshold,
+        reason=reason,
+        probe_token=probe_token,
+    ).scalar_one_or_none()
+
+
+def succeed(connection: Connection, *, server: str, probe_token: UUID | None) -> bool:
+    """The server answered; False when the breaker is open and this was not its probe."""
+    return run(connection, "breaker/succeed", server=server, probe_token=probe_token).first() is not None

@@ -1,0 +1,15 @@
+-- The paper trail goes after the snooze it is about. It stays where it was written until then: it names nobody,
+-- and the page of an archived snooze reads it.
+WITH forgotten AS MATERIALIZED (
+    SELECT event.id
+    FROM snooze_events AS event
+    WHERE event.at < date_trunc('month', clock_timestamp()) - :keep_months * INTERVAL '1 month'
+      AND NOT EXISTS (SELECT 1 FROM email_snoozes AS snooze WHERE snooze.id = event.snooze_id)
+      AND NOT EXISTS (SELECT 1 FROM email_snoozes_archive AS snooze WHERE snooze.id = event.snooze_id)
+    LIMIT :batch_size
+    FOR UPDATE SKIP LOCKED
+)
+DELETE FROM snooze_events AS event
+USING forgotten
+WHERE event.id = forgotten.id
+RETURNING event.id

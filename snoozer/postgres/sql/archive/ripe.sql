@@ -1,0 +1,8 @@
+-- What has been over for long enough, the oldest first, and the month it belongs to. Cases are not over: people decide.
+SELECT id, finished_at, date_trunc('month', finished_at AT TIME ZONE 'UTC')::date AS month
+FROM email_snoozes
+WHERE outcome IN ('sent', 'cancelled')
+  AND finished_at < clock_timestamp() - :older_than
+  AND (finished_at, id) > (COALESCE(CAST(:finished_at AS timestamptz), '-infinity'), CAST(:id AS bigint))
+ORDER BY finished_at, id
+LIMIT :batch_size

@@ -1,0 +1,19 @@
+-- The mail server could not be used, so many times in a row. Enough of that opens the breaker;
+-- a probe that failed opens it again.
+UPDATE circuit_breakers
+SET failures = LEAST(failures, 1000000) + :failures,
+    last_failure = :reason,
+    state = CASE
+        WHEN probe_token = CAST(:probe_token AS uuid) OR LEAST(failures, 1000000) + :failures >= :threshold THEN 'open'
+        ELSE state
+    END,
+    opened_at = CASE
+        WHEN probe_token = CAST(:probe_token AS uuid) THEN clock_timestamp()
+        WHEN state = 'closed' AND LEAST(failures, 1000000) + :failures >= :threshold THEN clock_timestamp()
+        ELSE opened_at
+    END,
+    probe_token = CASE WHEN probe_token = CAST(:probe_token AS uuid) THEN NULL ELSE probe_token END,
+    probe_at = CASE WHEN probe_token = CAST(:probe_token AS uuid) THEN NULL ELSE probe_at END,
+    updated_at = clock_timestamp()
+WHERE server = :server
+RETURNING state

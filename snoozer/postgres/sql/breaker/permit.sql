@@ -1,0 +1,31 @@
+-- May this worker claim? While the breaker is open nobody may, until the cooldown is over; then one worker gets
+-- the probe, by this statement alone, and another one when that probe is not heard of again.
+WITH known AS (
+    INSERT INTO circuit_breakers (server)
+    VALUES (:server)
+    ON CONFLICT (server) DO NOTHING
+),
+probe AS (
+    UPDATE circuit_breakers
+    SET state = 'half-open',
+        probe_token = gen_random_uuid(),
+        probe_at = clock_timestamp(),
+        updated_at = clock_timestamp()
+    WHERE server = :server
+      AND (
+          (state = 'open' AND opened_at <= clock_timestamp() - :cooldown)
+          OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
+      )
+    RETURNING probe_token
+)
+SELECT
+    CASE WHEN probe.probe_token IS NOT NULL THEN 'probe' WHEN breaker.state = 'closed' THEN 'closed' ELSE 'open' END
+        AS kind,
+    probe.probe_token,
+    breaker.failures,
+    GREATEST(
+        extract(epoch FROM COALESCE(breaker.probe_at, breaker.opened_at) + :cooldown - clock_timestamp()), 0
+    ) AS seconds_left
+FROM circuit_breakers AS breaker
+LEFT JOIN probe ON TRUE
+WHERE breaker.server = :server

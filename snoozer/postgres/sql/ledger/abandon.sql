@@ -1,0 +1,24 @@
+-- Reminders that may have been sent and that nobody waits for any more, because the person cancelled the snooze or
+-- changed its time while the mail was in flight. After the hold they are settled as not to be sent again.
+WITH unwanted AS MATERIALIZED (
+    SELECT send.id
+    FROM reminder_sends AS send
+    JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id
+    WHERE send.state = 'uncertain'
+      AND send.uncertain_at < clock_timestamp() - :hold
+      AND (
+          snooze.outcome = 'cancelled'
+          OR COALESCE(snooze.scheduled_for, snooze.remind_at) <> send.scheduled_for
+      )
+    ORDER BY send.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+UPDATE reminder_sends AS send
+SET state = 'failed',
+    resolution = 'no longer wanted',
+    resolved_by = 'policy',
+    resolved_at = clock_timestamp()
+FROM unwanted
+WHERE send.id = unwanted.id
+RETURNING send.snooze_id

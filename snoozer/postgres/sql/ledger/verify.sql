@@ -1,0 +1,29 @@
+-- Look for uncertain reminders in the mailboxes that Snoozer keeps. One that lies there was sent;
+-- of one that does not, the look is counted, twice at the most and the second a while after the first.
+WITH looked AS MATERIALIZED (
+    SELECT
+        send.id,
+        EXISTS (
+            SELECT 1
+            FROM kept_messages AS kept
+            WHERE kept.user_email = send.user_email
+              AND kept.message_id = send.reminder_message_id
+        ) AS found
+    FROM reminder_sends AS send
+    WHERE send.state = 'uncertain'
+      AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :between_looks)
+    ORDER BY send.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE reminder_sends AS send
+SET state = CASE WHEN looked.found THEN 'sent' ELSE 'uncertain' END,
+    sent_at = CASE WHEN looked.found THEN clock_timestamp() END,
+    resolution = CASE WHEN looked.found THEN 'verified' ELSE send.resolution END,
+    resolved_by = CASE WHEN looked.found THEN 'mailbox' ELSE send.resolved_by END,
+    resolved_at = CASE WHEN looked.found THEN clock_timestamp() ELSE send.resolved_at END,
+    looks = send.looks + CASE WHEN send.uncertain_at <= clock_timestamp() - :hold THEN 1 ELSE 0 END,
+    looked_at = clock_timestamp()
+FROM looked
+WHERE send.id = looked.id
+RETURNING send.snooze_id, looked.found

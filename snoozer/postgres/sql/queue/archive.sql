@@ -1,0 +1,52 @@
+-- What is over moves to the archive with its sends, in one statement: a row is here or there, never both, never neither.
+-- A snooze stays while a send of it may yet change: in flight, uncertain, or in somebody's hands at this moment.
+WITH finished AS MATERIALIZED (
+    SELECT id, finished_at
+    FROM email_snoozes
+    WHERE id = ANY(:ids)
+      AND outcome IN ('sent', 'cancelled')
+      AND finished_at < clock_timestamp() - :older_than
+    ORDER BY finished_at, id
+    FOR UPDATE SKIP LOCKED
+),
+held AS MATERIALIZED (
+    SELECT send.id, send.snooze_id, send.state
+    FROM reminder_sends AS send
+    JOIN finished ON finished.id = send.snooze_id
+    ORDER BY send.id
+    FOR UPDATE OF send SKIP LOCKED
+),
+moving AS MATERIALIZED (
+    SELECT finished.id, finished.finished_at
+    FROM finished
+    WHERE NOT EXISTS (
+        SELECT 1
+        FROM reminder_sends AS send
+        WHERE send.snooze_id = finished.id
+          AND NOT EXISTS (
+              SELECT 1
+              FROM held
+              WHERE held.id = send.id
+                AND held.state NOT IN ('sending', 'uncertain')
+          )
+    )
+),
+sends AS (
+    DELETE FROM reminder_sends AS send
+    USING moving
+    WHERE send.snooze_id = moving.id
+    RETURNING moving.finished_at, send.*
+),
+snoozes AS (
+    DELETE FROM email_snoozes AS snooze
+    USING moving
+    WHERE snooze.id = moving.id
+    RETURNING snooze.*
+),
+kept AS (
+    INSERT INTO reminder_sends_archive
+    SELECT * FROM sends
+)
+INSERT INTO email_snoozes_archive
+SELECT * FROM snoozes
+RETURNING id

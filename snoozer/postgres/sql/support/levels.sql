@@ -1,0 +1,27 @@
+-- The priorities of waiting snoozes, the highest first, by skipping through the index from one to the next.
+WITH RECURSIVE level AS (
+    (
+        SELECT priority
+        FROM email_snoozes
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+        ORDER BY priority DESC
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT lower.priority
+        FROM email_snoozes AS lower
+        WHERE NOT lower.inactive
+          AND lower.claimed_at IS NULL
+          AND lower.priority < level.priority
+        ORDER BY lower.priority DESC
+        LIMIT 1
+    )
+    FROM level
+    WHERE level.priority IS NOT NULL
+)
+SELECT priority
+FROM level
+WHERE priority IS NOT NULL
+LIMIT 100

@@ -1,0 +1,148 @@
+"""A mail server that is down is left alone by all workers together, and one probe decides when to go on."""
+
+from datetime import timedelta
+from threading import Barrier, Thread
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine
+
+from snoozer.mail.gate import Gate, Shut
+from snoozer.mail.smtp import RelayDown
+from snoozer.postgres import breaker
+from snoozer.postgres.breaker import Permit
+
+SERVER = "mail.example:25"
+NOW, LATER = timedelta(seconds=-1), timedelta(hours=1)
+
+
+def permit(engine: Engine, cooldown: timedelta = LATER) -> Permit:
+    with engine.begin() as connection:
+        return breaker.permit(connection, server=SERVER, cooldown=cooldown)
+
+
+def fail(engine: Engine, failures: int = 1, asked: Permit | None = None) -> str | None:
+    token = asked.probe_token if asked else None
+    with engine.begin() as connection:
+        return breaker.fail(
+            connection, server=SERVER, failures=failures, threshold=5, reason="refused", probe_token=token
+        )
+
+
+def succeed(engine: Engine, asked: Permit) -> bool:
+    with engine.begin() as connection:
+        return breaker.succeed(connection, server=SERVER, probe_token=asked.probe_token)
+
+
+def opened(engine: Engine) -> None:
+    permit(engine)
+    assert fail(engine, failures=5) == "open"
+
+
+def test_failures_of_all_workers_add_up_and_open_it(engine: Engine) -> None:
+    assert permit(engine).kind == "closed"
+    assert [fail(engine, failures=2), fail(engine, failures=2), fail(engine)] == ["closed", "closed", "open"]
+    assert permit(engine).kind == "open"
+
+
+def test_a_success_in_between_ends_the_row_of_failures(engine: Engine) -> None:
+    permit(engine)
+    fail(engine, failures=4)
+    assert succeed(engine, permit(engine)) is True
+    assert fail(engine) == "closed"
+
+
+def test_after_the_cooldown_one_worker_gets_the_probe(engine: Engine) -> None:
+    opened(engine)
+    assert permit(engine).kind == "open"
+    kinds = [permit(engine, cooldown=NOW if number == 0 else LATER).kind for number in range(5)]
+    assert kinds == ["probe", "open", "open", "open", "open"]
+
+
+def test_workers_that_ask_in_the_same_moment_get_one_probe(engine: Engine) -> None:
+    opened(engine)
+    cooldown, start, kinds = timedelta(milliseconds=200), Barrier(8), []
+    while permit(engine).seconds_left > 3600 - 0.3:
+        pass
+
+    def ask() -> None:
+        start.wait()
+        kinds.append(permit(engine, cooldown=cooldown).kind)
+
+    askers = [Thread(target=ask) for _ in range(8)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    assert sorted(kinds) == ["open"] * 7 + ["probe"]
+
+
+def test_a_probe_that_succeeds_closes_it(engine: Engine) -> None:
+    opened(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert succeed(engine, probe) is True
+    assert permit(engine).kind == "closed"
+
+
+def test_a_probe_that_fails_opens_it_again(engine: Engine) -> None:
+    opened(engine)
+    assert fail(engine, asked=permit(engine, cooldown=NOW)) == "open"
+    assert permit(engine).kind == "open"
+
+
+def test_only_the_holder_of_the_probe_closes_it(engine: Engine) -> None:
+    opened(engine)
+    stranger = Permit(kind="probe", probe_token=uuid4(), failures=0, seconds_left=0)
+    permit(engine, cooldown=NOW)
+    assert succeed(engine, stranger) is False
+    assert succeed(engine, Permit(kind="closed", probe_token=None, failures=0, seconds_left=0)) is False
+    assert permit(engine).kind == "open"
+
+
+def test_a_probe_that_is_never_heard_of_again_is_given_to_another(engine: Engine) -> None:
+    opened(engine)
+    first, second = permit(engine, cooldown=NOW), permit(engine, cooldown=NOW)
+    assert (first.kind, second.kind) == ("probe", "probe")
+    assert first.probe_token != second.probe_token
+    assert succeed(engine, first) is False
+
+
+def test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one() -> None:
+    gate, tried, shut = Gate(threshold=5), [], []
+
+    def attempt() -> None:
+        try:
+            with gate.attempt():
+                tried.append(1)
+                raise RelayDown("refused")
+        except RelayDown:
+            pass
+        except Shut:
+            shut.append(1)
+
+    threads = [Thread(target=attempt) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(tried), len(shut)) == (5, 35)
+    assert gate.report().failures == 5
+    assert gate.report().failures == 0
+
+
+def test_the_gate_for_a_probe_lets_one_through() -> None:
+    gate = Gate(threshold=5)
+    gate.reopen(most=1)
+    with pytest.raises(RelayDown), gate.attempt():
+        raise RelayDown("refused")
+    with pytest.raises(Shut), gate.attempt():
+        pass
+
+
+def test_a_refused_mail_is_no_failure_of_the_server() -> None:
+    gate = Gate(threshold=1)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="550"), gate.attempt():
+            raise ValueError("550")
+    report = gate.report()
+    assert (report.failures, report.succeeded) == (0, True)
