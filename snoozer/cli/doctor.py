@@ -1,0 +1,56 @@
+"""`snoozer doctor`: is everything as promised? Each answer with a sentence, and with what to do where it is no."""
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from snoozer import settings
+from snoozer.cli import examination
+from snoozer.cli.examination import Finding
+from snoozer.postgres.engine import connect
+
+_COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
+
+
+@click.command("doctor", help="Examine settings, database, workers, mail server and the invariants.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(as_json: bool) -> None:
+    """Exits with 0 when all is right, 1 when something is wrong, 2 when it cannot ask."""
+    terms = settings.load().need("database_url")
+    engine = connect(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
+    try:
+        with engine.begin() as connection:
+            of_database = list(examination.of_database(connection, terms))
+    finally:
+        engine.dispose()
+    findings = [*examination.of_settings(terms), *of_database, *examination.of_mail(terms)]
+    healthy = all(finding.verdict != "wrong" for finding in findings)
+    if as_json:
+        told = {"healthy": healthy, "checks": [asdict(finding) for finding in findings]}
+        click.echo(json.dumps(told | {"settings": examination.told(terms)}, indent=2))
+    else:
+        _print(findings, examination.told(terms))
+        click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
+    sys.exit(0 if healthy else 1)
+
+
+def _print(findings: list[Finding], told: dict[str, str]) -> None:
+    """On a terminal as wide as it is; into a file or a pipe wide enough that nothing is folded away."""
+    console = Console() if sys.stdout.isatty() else Console(width=240)
+    values = Table("setting", "value", title="Settings", title_justify="left")
+    for name, value in told.items():
+        values.add_row(Text(name), Text(value))
+    examined = Table("check", "verdict", "what", title="Examination", title_justify="left")
+    for finding in findings:
+        examined.add_row(
+            Text(finding.check),
+            Text(finding.verdict, style=_COLOURS[finding.verdict]),
+            Text(f"{finding.says}\n{finding.do}".rstrip()),
+        )
+    console.print(values)
+    console.print(examined)

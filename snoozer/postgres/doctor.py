@@ -1,0 +1,78 @@
+"""What a doctor asks the database: one function per file in `sql/doctor`, and the views that must be empty."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Select, literal_column, select, table
+
+from snoozer.postgres.statements import run
+
+INVARIANTS = (
+    "one_send_per_promise",
+    "sent_stays_sent",
+    "finished_has_its_send",
+    "no_second_dot",
+    "due_is_taken",
+    "the_dead_hold_nothing",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """What the promise needs of the server. `switched_off` names settings without which a commit may be lost."""
+
+    version: str
+    version_number: int
+    read_only: bool
+    switched_off: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Liveness:
+    """Who is at work and what waits for people. Ages in seconds, None for never."""
+
+    workers: int
+    swept_ago: float | None
+    prepared_ago: float | None
+    cases: int
+    long_uncertain: int
+    open_breakers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """One row of an invariant's view: which snooze, which send if it is about one, since when, and what is wrong."""
+
+    snooze_id: int | None
+    send_id: int | None
+    since: datetime | None
+    what: str
+
+
+def terms(connection: Connection, *, lease: float, sweep: float, backoff: float) -> None:
+    """Let the invariants of time go by these seconds until the transaction ends."""
+    run(connection, "doctor/terms", lease=str(lease), sweep=str(sweep), backoff=str(backoff))
+
+
+def server(connection: Connection) -> Server:
+    """The server as it is set up."""
+    return Server(**run(connection, "doctor/server").one()._mapping)
+
+
+def guards(connection: Connection) -> list[str]:
+    """Constraints and triggers that are switched off or gone; empty when all is well."""
+    return list(run(connection, "doctor/guards").scalars())
+
+
+def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
+    """How the parts that must run are doing."""
+    return Liveness(**run(connection, "doctor/liveness", dead_after=dead_after).one()._mapping)
+
+
+def broken(connection: Connection, invariant: str, *, most: int = 100) -> list[Broken]:
+    """The rows that break one of the INVARIANTS, at most so many."""
+    rows: Select[*tuple[Any, ...]] = (
+        select(literal_column("*")).select_from(table(f"invariant_{invariant}")).limit(most)
+    )
+    return [Broken(**row._mapping) for row in connection.execute(rows)]

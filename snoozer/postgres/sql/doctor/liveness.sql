@@ -1,0 +1,26 @@
+-- Who is at work, when housekeeping last swept, and what waits for people. Ages in seconds.
+SELECT
+    (
+        SELECT count(*)
+        FROM workers
+        WHERE state = 'alive'
+          AND heartbeat_at > clock_timestamp() - :dead_after
+    ) AS workers,
+    (
+        SELECT extract(epoch FROM clock_timestamp() - finished_at)
+        FROM housekeeping_runs
+        WHERE chore = 'recover'
+    ) AS swept_ago,
+    (
+        SELECT extract(epoch FROM clock_timestamp() - finished_at)
+        FROM housekeeping_runs
+        WHERE chore = 'prepare months'
+    ) AS prepared_ago,
+    (SELECT count(*) FROM email_snoozes WHERE outcome = 'retired') AS cases,
+    (
+        SELECT count(*)
+        FROM reminder_sends
+        WHERE state = 'uncertain'
+          AND uncertain_at < clock_timestamp() - INTERVAL '1 day'
+    ) AS long_uncertain,
+    (SELECT count(*) FROM circuit_breakers WHERE state <> 'closed') AS open_breakers

@@ -1,0 +1,10 @@
+-- What the promise needs of the server: its version, whether it writes, and whether what it confirms is on disk.
+SELECT
+    current_setting('server_version') AS version,
+    CAST(current_setting('server_version_num') AS int) AS version_number,
+    pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS read_only,
+    ARRAY(
+        SELECT name
+        FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS name
+        WHERE current_setting(name) = 'off'
+    ) AS switched_off

@@ -1,0 +1,211 @@
+"""The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
+
+from dataclasses import dataclass
+
+QUEUE = "tests/postgres/test_queue.py::"
+LEDGER = "tests/postgres/test_ledger.py::"
+SQL = "snoozer/postgres/sql/"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`old` stands once in `file`; with `new` in its place, `test` must turn red."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+LATE = QUEUE + "test_a_late_worker_settles_nothing"
+TOKEN = "\n  AND claim_token = :claim_token"
+
+GUARDS = (
+    Guard("finalize shows the token", SQL + "queue/finalize.sql", TOKEN, "", LATE),
+    Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
+    Guard("extend shows the worker", SQL + "queue/extend.sql", "\n  AND claimed_by = :worker", "", LATE),
+    Guard("hand back shows the worker", SQL + "queue/hand_back.sql", "\n  AND claimed_by = :worker", "", LATE),
+    Guard(
+        "re-arm shows the token",
+        SQL + "queue/rearm.sql",
+        TOKEN,
+        "",
+        "tests/postgres/test_lanes.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
+    ),
+    Guard(
+        "the claim is materialized",
+        SQL + "queue/claim.sql",
+        "AS MATERIALIZED",
+        "AS",
+        "tests/test_house.py::test_what_locks_a_limited_number_of_rows_is_materialized",
+    ),
+    Guard(
+        "the claim waits for nobody",
+        SQL + "queue/claim.sql",
+        " SKIP LOCKED",
+        "",
+        QUEUE + "test_a_claim_waits_for_nobody",
+    ),
+    Guard(
+        "the claim takes no key lock",
+        SQL + "queue/claim.sql",
+        "FOR NO KEY UPDATE",
+        "FOR UPDATE",
+        LEDGER + "test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery",
+    ),
+    Guard(
+        "spent rows are not claimed",
+        SQL + "queue/claim.sql",
+        "\n      AND attempts < max_attempts",
+        "",
+        QUEUE + "test_the_backlog_is_exactly_what_a_claim_would_take",
+    ),
+    Guard(
+        "suspects are claimed apart",
+        SQL + "queue/claim.sql",
+        "\n      AND (crash_count > 0) = :suspects",
+        "",
+        QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
+    ),
+    Guard(
+        "crashes are counted",
+        SQL + "queue/recover.sql",
+        "LEAST(snooze.crash_count, 1000000) + 1",
+        "snooze.crash_count",
+        QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
+    ),
+    Guard(
+        "one of a key at a time",
+        SQL + "queue/claim.sql",
+        "AND (earlier.remind_at, earlier.id) < (due.remind_at, due.id)",
+        "AND FALSE",
+        "tests/postgres/test_lanes.py::test_of_one_key_only_one_is_in_flight",
+    ),
+    Guard(
+        "the mark shows the token",
+        SQL + "ledger/mark.sql",
+        "\n      AND claim_token = :claim_token",
+        "",
+        LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
+    ),
+    Guard(
+        "the mark looks at the lease",
+        SQL + "ledger/mark.sql",
+        "\n      AND lease_expires_at > clock_timestamp()",
+        "",
+        LEDGER + "test_a_worker_whose_lease_ran_out_authorises_nothing",
+    ),
+    Guard(
+        "the mark waits for a cancellation",
+        SQL + "ledger/mark.sql",
+        "\n    FOR NO KEY UPDATE",
+        "",
+        LEDGER + "test_a_cancellation_under_way_is_waited_for",
+    ),
+    Guard(
+        "a mark is set once",
+        SQL + "ledger/mark.sql",
+        "\n  AND send.state = 'reserved'",
+        "",
+        LEDGER + "test_no_dot_without_the_mark_and_no_mark_twice",
+    ),
+    Guard(
+        "no dot without the mark",
+        "snoozer/reminding/courier.py",
+        "marked = ledger.mark(connection, send=send, bytes_sha256=digest)",
+        "marked = ledger.mark(connection, send=send, bytes_sha256=digest) or True",
+        "tests/stories/test_worker_dies.py::test_a_zombie_that_slept_past_its_lease_sends_nothing[body]",
+    ),
+    Guard(
+        "the local fence",
+        "snoozer/reminding/courier.py",
+        "fenced = self.still_ours(send.snooze_id)",
+        "fenced = True",
+        "tests/stories/test_worker_dies.py::test_a_zombie_that_slept_past_its_lease_sends_nothing[marked]",
+    ),
+    Guard(
+        "the local fence looks at the heartbeat",
+        "snoozer/worker/pulse.py",
+        "and now < self._heard + self._trusted_for",
+        "",
+        "tests/postgres/test_pulse.py::test_a_worker_that_was_not_heard_lately_authorises_no_dot",
+    ),
+    Guard(
+        "a lost lease is noticed",
+        "snoozer/worker/pulse.py",
+        "before + self._lease if id in kept else 0.0",
+        "before + self._lease",
+        "tests/postgres/test_pulse.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
+    ),
+    Guard(
+        "a fact needs no claim",
+        SQL + "ledger/record.sql",
+        "\n      AND state <> 'sent'",
+        "\n      AND state = 'sending' AND claim_token = :claim_token",
+        LEDGER + "test_a_late_250_is_written_down_without_any_claim",
+    ),
+    Guard(
+        "sent is absorbing",
+        "migrations/versions/0002_reminder_sends.py",
+        "    op.execute(ABSORBING)\n",
+        "",
+        LEDGER + "test_sent_never_leaves",
+    ),
+    Guard(
+        "what was sent is not reserved",
+        SQL + "ledger/reserve.sql",
+        "WHERE send.state IN ('reserved', 'failed')",
+        "WHERE send.state IN ('reserved', 'failed', 'sent')",
+        LEDGER + "test_what_was_sent_is_never_reserved_again",
+    ),
+    Guard(
+        "an uncertain send waits out its hold",
+        SQL + "ledger/reserve.sql",
+        "\n       AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold",
+        "",
+        LEDGER + "test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most",
+    ),
+    Guard(
+        "a mailbox is looked into twice",
+        SQL + "ledger/reserve.sql",
+        "\n       AND send.looks >= :needed_looks",
+        "",
+        LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
+    ),
+    Guard(
+        "recovery doubts a marked send",
+        SQL + "queue/recover.sql",
+        "SET state = 'uncertain',\n        uncertain_at = clock_timestamp()",
+        "SET state = 'reserved'",
+        LEDGER + "test_a_worker_lost_after_the_mark_leaves_an_uncertain_send",
+    ),
+    Guard(
+        "the dead stay dead",
+        SQL + "workers/heartbeat.sql",
+        "\n  AND state <> 'dead'",
+        "",
+        "tests/postgres/test_housekeeping.py::test_a_buried_worker_stays_dead",
+    ),
+    Guard(
+        "only the probe closes the breaker",
+        SQL + "breaker/succeed.sql",
+        "\n  AND (state = 'closed' OR probe_token = CAST(:probe_token AS uuid))",
+        "",
+        "tests/postgres/test_breaker.py::test_only_the_holder_of_the_probe_closes_it",
+    ),
+    Guard(
+        "one probe after the cooldown",
+        SQL + "breaker/permit.sql",
+        "(state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)",
+        "state = 'half-open'",
+        "tests/postgres/test_breaker.py::test_after_the_cooldown_one_worker_gets_the_probe",
+    ),
+    Guard(
+        "the gate counts attempts under way",
+        "snoozer/mail/gate.py",
+        "self._failures + self._trying < self._limit",
+        "True",
+        "tests/postgres/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one",
+    ),
+)
