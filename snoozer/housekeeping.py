@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.postgres import archive as shelf
 from snoozer.postgres import events, housekeeping, ledger, people, queue, workers
 from snoozer.postgres.archive import Ripe
-from snoozer.postgres.engine import is_away
+from snoozer.postgres.engine import may_pass
 from snoozer.postgres.ledger import MOST_RESENDS, Uncertainty
 from snoozer.postgres.queue import Recovered
 
@@ -185,7 +185,7 @@ def _move(connection: Connection, ids: Sequence[int], *, terms: Retention) -> in
         with connection.begin_nested():
             return len(queue.archive(connection, ids=ids, older_than=terms.archive_after))
     except DBAPIError as error:
-        if is_away(error):
+        if may_pass(error):
             raise
         if len(ids) == 1:
             log.warning("snooze %d cannot be archived: %s; it stays in the queue", ids[0], type(error.orig).__name__)

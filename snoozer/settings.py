@@ -69,7 +69,9 @@ class Settings(BaseSettings):
     backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
     worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
     deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
-    uncertain_hold: Annotated[float, Field(ge=0)] = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS")
+    uncertain_hold: Annotated[float, Field(ge=0, le=31_536_000)] = Field(
+        default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS"
+    )
     uncertain_policy: Literal["auto", "verify", "resend", "hold"] = Field(
         default="auto", alias="SNOOZER_UNCERTAIN_POLICY"
     )

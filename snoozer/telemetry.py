@@ -50,6 +50,7 @@ _GAUGES = (
     ("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
     ("queue.retrying", "health", "retrying", "Living snoozes with failed attempts"),
     ("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
+    ("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     ("workers.alive", "health", "workers", "Workers that are alive"),
     ("housekeeping.age_seconds", "health", "housekeeping_age", "Seconds since housekeeping last ran, -1 for never"),
 )
@@ -111,7 +112,7 @@ def delivered(verdict: Verdict, *, milliseconds: float) -> None:
         _failed.add(1, QUEUE | {"verdict": verdict.value})
     elif verdict is Verdict.LOST:
         _lost.add(1, QUEUE)
-    else:
+    elif verdict is not Verdict.HANDED_BACK:
         _processed.add(1, QUEUE)
     if verdict is Verdict.RETIRED:
         _retired.add(1, QUEUE)

@@ -57,7 +57,7 @@ class Gate:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """One attempt at a connection. Raises Shut. A RelayDown inside is a failure, anything else a success."""
+        """One attempt to open a connection. Raises Shut. A RelayDown inside counts as a failure."""
         with self._turn:
             self._turn.wait_for(lambda: self.is_shut or self._failures + self._trying < self._limit)
             if self.is_shut:
@@ -66,21 +66,24 @@ class Gate:
         try:
             yield
         except RelayDown as down:
-            self._end(failure=str(down))
+            self.failed(str(down))
             raise
-        except BaseException:
-            self._end(failure=None)
-            raise
-        self._end(failure=None)
+        finally:
+            with self._turn:
+                self._trying -= 1
+                self._turn.notify_all()
 
-    def _end(self, *, failure: str | None) -> None:
+    def failed(self, reason: str) -> None:
+        """The server could not be used for a mail."""
         with self._turn:
-            self._trying -= 1
-            if failure is None:
-                self._failures = self._unreported = 0
-                self._succeeded = True
-            else:
-                self._failures += 1
-                self._unreported += 1
-                self._reason = failure
+            self._failures += 1
+            self._unreported += 1
+            self._reason = reason
+            self._turn.notify_all()
+
+    def heard(self) -> None:
+        """The server answered for a mail, with whatever answer: it is there."""
+        with self._turn:
+            self._failures = self._unreported = 0
+            self._succeeded = True
             self._turn.notify_all()

@@ -8,7 +8,7 @@ from threading import Lock
 
 from snoozer.mail.gate import Gate
 from snoozer.mail.relay import Relay
-from snoozer.mail.smtp import RelayDown, Session
+from snoozer.mail.smtp import Refused, RelayDown, Session
 
 MOST_MESSAGES = 100
 FRESH_SECONDS = 5.0
@@ -38,8 +38,12 @@ class Outbox:
                 return self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
         with self.gate.attempt():
             session = Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
-            self._uses[session] = 0
+        self._uses[session] = 0
+        try:
             return self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
+        except RelayDown as down:
+            self.gate.failed(str(down))
+            raise
 
     def keep(self, session: Session) -> None:
         """The session's mail was accepted: it may carry another one."""
@@ -83,9 +87,14 @@ class Outbox:
     def _hand_over(self, session: Session, *, rcpt_to: str, message: bytes, deadline: float) -> Session:
         try:
             session.hand_over_body(mail_from=self._mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
+        except Refused:
+            self.gate.heard()
+            self.drop(session)
+            raise
         except BaseException:
             self.drop(session)
             raise
+        self.gate.heard()
         return session
 
 

@@ -17,23 +17,20 @@ from snoozer.postgres.statements import run
 class Permit:
     """What a worker may do now: claim ("closed"), claim one row as the probe ("probe"), or wait ("open").
 
-    `seconds_left` is how long until the next probe may be asked for; `failures` how many there were in a row.
+    `failures` is how many there were in a row.
     """
 
     kind: Literal["closed", "probe", "open"]
     probe_token: UUID | None
     failures: int
-    seconds_left: float
 
 
 def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permit:
     """Ask before claiming. The row of a server that is not known yet is made first."""
     row = run(connection, "breaker/permit", server=server, cooldown=cooldown).first()
     if row is None:
-        return Permit(kind="closed", probe_token=None, failures=0, seconds_left=0.0)
-    return Permit(
-        kind=row.kind, probe_token=row.probe_token, failures=row.failures, seconds_left=float(row.seconds_left or 0)
-    )
+        return Permit(kind="closed", probe_token=None, failures=0)
+    return Permit(kind=row.kind, probe_token=row.probe_token, failures=row.failures)
 
 
 def fail(
@@ -54,3 +51,8 @@ def fail(
 def succeed(connection: Connection, *, server: str, probe_token: UUID | None) -> bool:
     """The server answered; False when the breaker is open and this was not its probe."""
     return run(connection, "breaker/succeed", server=server, probe_token=probe_token).first() is not None
+
+
+def waive(connection: Connection, *, server: str, probe_token: UUID | None) -> None:
+    """The probe was not used."""
+    run(connection, "breaker/waive", server=server, probe_token=probe_token)

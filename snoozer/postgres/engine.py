@@ -1,7 +1,7 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
 from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError, TimeoutError
 
 STATEMENT_TIMEOUT = "30s"
 IDLE_TIMEOUT = "60s"
@@ -9,6 +9,8 @@ IDLE_TIMEOUT = "60s"
 # Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
 # after a failover, connection lost (Appendix A of the Postgres manual).
 _GONE = ("57P", "08", "25006", "53300")
+# Cancelled by a timeout, deadlock, serialization failure, lock not available.
+_BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
 
 
 def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False) -> Engine:
@@ -43,7 +45,13 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
     )
 
 
-def is_away(error: DBAPIError) -> bool:
-    """Is it the database that cannot be reached now, rather than the statement that is wrong?"""
+def may_pass(error: SQLAlchemyError) -> bool:
+    """Is it the database that is away or busy now, rather than the statement that is wrong?"""
+    if isinstance(error, TimeoutError):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
     code = getattr(error.orig, "sqlstate", None)
-    return error.connection_invalidated or code is None or code.startswith(_GONE)
+    if code is not None:
+        return bool(error.connection_invalidated) or code.startswith(_GONE + _BUSY)
+    return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)

@@ -23,22 +23,25 @@ class Journal:
         self._folder = folder
         self._path = folder / f"{worker}.jsonl"
         self._lock = Lock()
-        self._waiting: dict[int, Fact] = {}
-        self._file: IO[str] = self._path.open("a", encoding="utf-8")
+        self._waiting: dict[str, Fact] = {}
+        # Locked before it has the name others look for, or they could inherit it while it is empty.
+        unborn = self._path.with_suffix(".new")
+        self._file: IO[str] = unborn.open("a", encoding="utf-8")
         fcntl.flock(self._file, fcntl.LOCK_EX)
         _flush(self._file)
+        unborn.rename(self._path)
 
     def append(self, fact: Fact) -> None:
         """Keep a fact; on disk when this returns."""
         with self._lock:
-            self._waiting[fact.send_id] = fact
+            self._waiting[fact.reminder_message_id] = fact
             self._file.write(_line(fact))
             _flush(self._file)
 
     def settle(self, fact: Fact) -> None:
         """The database knows it now."""
         with self._lock:
-            self._waiting.pop(fact.send_id, None)
+            self._waiting.pop(fact.reminder_message_id, None)
             if not self._waiting:
                 self._file.truncate(0)
 

@@ -54,7 +54,7 @@ class Uncertainty:
 class Fact:
     """What a mail server said of one reminder. It stands on its own: it can wait on disk for the database."""
 
-    send_id: int
+    reminder_message_id: str
     snooze_id: int
     claim_token: UUID
     smtp_code: int
@@ -133,15 +133,19 @@ def mark(connection: Connection, *, send: Send, bytes_sha256: str) -> bool:
     return row is not None
 
 
-def record(connection: Connection, *, fact: Fact) -> Recorded:
-    """Write down that the server took it, wherever its entry lies by now. Telling it again changes nothing."""
+def record(connection: Connection, *, fact: Fact) -> Recorded | None:
+    """Write down that the server took it, wherever its entry lies by now. Telling it again changes nothing.
+
+    None when this database knows no such reminder.
+    """
     row = run(connection, "ledger/record", **_told(fact)).first()
     return record_archived(connection, fact=fact) if row is None else Recorded(**row._mapping)
 
 
-def record_archived(connection: Connection, *, fact: Fact) -> Recorded:
-    """The same for an entry that lies in the archive, or is gone with its month."""
-    return Recorded(**run(connection, "ledger/record_archived", **_told(fact)).one()._mapping)
+def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
+    """The same for an entry that lies in the archive."""
+    row = run(connection, "ledger/record_archived", **_told(fact)).first()
+    return None if row is None else Recorded(**row._mapping)
 
 
 def refuse(
@@ -195,7 +199,7 @@ def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int
 
 def _told(fact: Fact) -> dict[str, object]:
     return {
-        "send_id": fact.send_id,
+        "reminder_message_id": fact.reminder_message_id,
         "claim_token": fact.claim_token,
         "smtp_code": fact.smtp_code,
         "enhanced_code": fact.enhanced_code,

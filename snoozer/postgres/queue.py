@@ -19,6 +19,9 @@ from sqlalchemy import Connection
 from snoozer.domain.reminder import Claim
 from snoozer.postgres.statements import run
 
+# Claims by id and token.
+Held = Sequence[tuple[int, UUID]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Appointment:
@@ -119,9 +122,9 @@ def claim(
     return sorted((Claim(**row._mapping) for row in rows), key=lambda claim: (claim.scheduled_for, claim.id))
 
 
-def extend(connection: Connection, *, worker: str, ids: Sequence[int], lease: timedelta) -> set[int]:
+def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
     """Lengthen these leases; answers those that are still the worker's."""
-    return set(run(connection, "queue/extend", worker=worker, ids=list(ids), lease=lease).scalars())
+    return set(run(connection, "queue/extend", lease=lease, **_pairs(held)).scalars())
 
 
 def finalize(connection: Connection, *, id: int, claim_token: UUID) -> bool:
@@ -159,9 +162,9 @@ def release(
     return None if row is None else row.outcome or "released"
 
 
-def hand_back(connection: Connection, *, worker: str, ids: Sequence[int]) -> list[int]:
-    """Give claims back that were never begun; nothing is spent."""
-    return list(run(connection, "queue/hand_back", worker=worker, ids=list(ids)).scalars())
+def hand_back(connection: Connection, *, held: Held) -> list[int]:
+    """Give claims back that were never begun; nothing is spent. Answers those that were still the worker's."""
+    return list(run(connection, "queue/hand_back", **_pairs(held)).scalars())
 
 
 def recover(
@@ -236,6 +239,10 @@ def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
     """Move those of these snoozes that have been over for `older_than` to the archive, with their sends."""
     return list(run(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
+
+
+def _pairs(held: Held) -> dict[str, object]:
+    return {"ids": [id for id, _ in held], "claim_tokens": [token for _, token in held]}
 
 
 def _columns(appointment: Appointment) -> dict[str, object]:

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain.reminder import Claim, Send, Verdict
 from snoozer.mail.gate import Shut
 from snoozer.mail.outbox import Outbox
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
 from snoozer.postgres import ledger
-from snoozer.postgres.engine import is_away
+from snoozer.postgres.engine import may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
 from snoozer.reminding.settling import Settlement, may_have_been_sent
 from snoozer.reminding.taking import Delivery, Passage, Terms
@@ -50,8 +50,8 @@ class Courier:
             if delivery.send is None:
                 return self._already_known(delivery.claim)
             return self._send(delivery.claim, delivery.send)
-        except DBAPIError as error:
-            if not is_away(error):
+        except SQLAlchemyError as error:
+            if not may_pass(error):
                 raise
             return Verdict.LOST
 
@@ -91,6 +91,11 @@ class Courier:
             if marked:
                 self.passage("marked", send.message_id)
                 fenced = self.still_ours(send.snooze_id)
+        except SQLAlchemyError as error:
+            # The commit may have been lost on its way back, but no dot left.
+            if not may_pass(error):
+                raise
+            marked = True
         finally:
             if not fenced:
                 self.outbox.drop(session)
@@ -103,8 +108,9 @@ class Courier:
             reply = session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
         except RelayDown as down:
             self.outbox.drop(session)
+            verdict = self.settlement.postpone(claim, error=str(down))
             self.settlement.withdraw(send)
-            return self.settlement.postpone(claim, error=str(down))
+            return verdict
         except Refused as refused:
             self.outbox.drop(session)
             return self.settlement.refuse(claim, send, refused)

@@ -48,35 +48,36 @@ class Cursor:
 class Lanes:
     """One worker's way through the queue. `buckets` are the ones it looks after, None for all of them."""
 
-    def __init__(self, *, worker: str, lease: timedelta, batch_size: int) -> None:
+    def __init__(self, *, worker: str, lease: timedelta) -> None:
         self._worker = worker
         self._lease = lease
-        self._batch_size = batch_size
         self._cursors: dict[tuple[int, bool], Cursor] = {}
         self.buckets: list[int] | None = None
 
-    def claim(self, connection: Connection, *, most: int | None = None) -> list[Claim]:
-        """One cycle. `most` makes the batch smaller, as for the probe of a breaker, and strictly so."""
-        batch = min(self._batch_size, most or self._batch_size)
+    def claim(self, connection: Connection, *, batch_size: int) -> list[Claim]:
+        """One cycle: a batch, and what fairness adds (a tenth for each lower priority, a batch beside a crowd)."""
         taken: list[Claim] = []
         for priority in _levels(connection):
-            room = batch - len(taken)
-            if most is None:
-                room = max(room, batch // TRICKLE, 1)
-            if room <= 0:
-                break
-            taken += self._claim_fairly(connection, priority=priority, room=room, strictly=most is not None)
+            room = max(batch_size - len(taken), batch_size // TRICKLE, 1)
+            taken += self._claim_fairly(connection, priority=priority, room=room)
         return taken
+
+    def claim_one(self, connection: Connection) -> list[Claim]:
+        """The row that is next, and no other: the probe of a breaker."""
+        return self._claim_first(connection, suspects=False)
 
     def claim_suspect(self, connection: Connection) -> list[Claim]:
         """One row that lost a worker before, to be delivered alone."""
+        return self._claim_first(connection, suspects=True)
+
+    def _claim_first(self, connection: Connection, *, suspects: bool) -> list[Claim]:
         for priority in _levels(connection):
-            found = self._claim(connection, priority=priority, room=1, suspects=True)
+            found = self._claim(connection, priority=priority, room=1, suspects=suspects)
             if found:
                 return found
         return []
 
-    def _claim_fairly(self, connection: Connection, *, priority: int, room: int, strictly: bool) -> list[Claim]:
+    def _claim_fairly(self, connection: Connection, *, priority: int, room: int) -> list[Claim]:
         taken: list[Claim] = []
         crowds: list[str] = []
         while True:
@@ -87,7 +88,7 @@ class Lanes:
             cursor.move(found)
             taken += found
             crowd = _crowd(found, room=room)
-            if strictly or crowd is None or len(crowds) >= MOST_CROWDS:
+            if crowd is None or len(crowds) >= MOST_CROWDS:
                 return taken
             crowds.append(crowd)
 
@@ -117,7 +118,7 @@ class Lanes:
 
 
 def _levels(connection: Connection) -> list[int]:
-    return list(run(connection, "support/levels").scalars())
+    return list(run(connection, "waiting/levels").scalars())
 
 
 def _crowd(claims: Sequence[Claim], *, room: int) -> str | None:

@@ -13,14 +13,14 @@ from random import Random
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain import backoff
 from snoozer.domain.reminder import Claim, Send, Verdict
 from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.mail.smtp import Refused, Reply
 from snoozer.postgres import clock, events, kept, ledger, queue
-from snoozer.postgres.engine import is_away
+from snoozer.postgres.engine import may_pass
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
 from snoozer.reminding.taking import ROUTE, Terms
@@ -46,7 +46,7 @@ class Settlement:
     def record(self, send: Send, reply: Reply) -> None:
         """The server took it: in the ledger when this returns, or in the journal when the worker gives up waiting."""
         fact = Fact(
-            send_id=send.id,
+            reminder_message_id=send.reminder_message_id,
             snooze_id=send.snooze_id,
             claim_token=send.claim_token,
             smtp_code=reply.code,
@@ -56,9 +56,8 @@ class Settlement:
         )
         try:
             write_fact(self.engine, fact=fact, actor=self.terms.actor)
-        except DBAPIError as error:
-            if not is_away(error):
-                raise
+        except Exception:
+            # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
             self._until_done(lambda connection: _write_fact(connection, fact=fact, actor=self.terms.actor))
             self.journal.settle(fact)
@@ -80,8 +79,13 @@ class Settlement:
         return verdict if self._until_done(finalize) else Verdict.LOST
 
     def withdraw(self, send: Send) -> None:
-        """The mark was set and the dot was held back: there is nothing uncertain about it."""
-        self._until_done(lambda connection: ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT))
+        """No dot left, so there is nothing uncertain, and if the claim is still ours it goes back untouched."""
+
+        def withdraw(connection: Connection) -> None:
+            ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT)
+            queue.hand_back(connection, held=[(send.snooze_id, send.claim_token)])
+
+        self._until_done(withdraw)
 
     def refuse(self, claim: Claim, send: Send, refused: Refused) -> Verdict:
         """The server refused the mail: an attempt is spent, and a permanent refusal ends in a case."""
@@ -123,8 +127,8 @@ class Settlement:
 
     def hand_back(self, claim: Claim) -> Verdict:
         """It was not tried, so nothing is spent and nothing is written down."""
-        ids = [claim.id]
-        back = self._until_done(lambda connection: queue.hand_back(connection, worker=self.terms.worker, ids=ids))
+        held = [(claim.id, claim.claim_token)]
+        back = self._until_done(lambda connection: queue.hand_back(connection, held=held))
         return Verdict.HANDED_BACK if back else Verdict.LOST
 
     def release(
@@ -163,27 +167,30 @@ class Settlement:
             try:
                 with self.engine.begin() as connection:
                     return act(connection)
-            except DBAPIError as error:
-                if not is_away(error) or self.giving_up():
+            except SQLAlchemyError as error:
+                if not may_pass(error) or self.giving_up():
                     raise
             time.sleep(pause * (0.5 + self.rng.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def write_fact(engine: Engine, *, fact: Fact, actor: str) -> None:
-    """Write down that the server took a reminder, and leave a trace when that came late."""
+def write_fact(engine: Engine, *, fact: Fact, actor: str) -> bool:
+    """Write down that the server took a reminder, and leave a trace when that came late; False when it is unknown."""
     with engine.begin() as connection:
-        _write_fact(connection, fact=fact, actor=actor)
+        return _write_fact(connection, fact=fact, actor=actor)
 
 
 def write_inherited_facts(engine: Engine, *, journal: Journal, actor: str) -> int:
     """Write down what dead workers heard and could not tell; answers how many facts there were."""
     count = 0
     for path, facts in journal.inherited():
-        for fact in facts:
-            write_fact(engine, fact=fact, actor=actor)
-            count += 1
-        path.unlink(missing_ok=True)
+        known = [write_fact(engine, fact=fact, actor=actor) for fact in facts]
+        count += sum(known)
+        if all(known):
+            path.unlink(missing_ok=True)
+        else:
+            log.warning("%s tells of reminders this database does not know; it is kept as .unknown", path.name)
+            path.rename(path.with_suffix(".unknown"))
     return count
 
 
@@ -207,8 +214,10 @@ def _next_promise(connection: Connection, claim: Claim) -> datetime | None:
         return None
 
 
-def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> None:
+def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> bool:
     told = ledger.record(connection, fact=fact)
+    if told is None:
+        return False
     if told.late or told.second_copy:
         events.append(
             connection,
@@ -218,3 +227,4 @@ def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> None:
             route=ROUTE,
             second_copy=told.second_copy,
         )
+    return True

@@ -1,17 +1,21 @@
 """What a worker takes on: due snoozes, claimed, with their sends reserved in the ledger."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import events, ledger
 
+log = logging.getLogger(__name__)
+
 ROUTE = "worker"
 MOST_COLLISIONS = 3
+DEADLOCK = "40P01"
 
 # Hears that the delivery of a message passes a step; tests let it kill the process there.
 Passage = Callable[[str, str], None]
@@ -52,8 +56,12 @@ def take(
                 for held in claims:
                     passage("claimed", held.message_id)
                 sends = _reserve(connection, claims=claims, terms=terms) if claims else {}
-        except IntegrityError:
-            continue  # Another worker took a row of the same serialization key in this moment.
+        except (IntegrityError, OperationalError) as error:
+            # Another worker took a row of the same serialization key in this moment, or waited for ours.
+            if not (isinstance(error, IntegrityError) or getattr(error.orig, "sqlstate", None) == DEADLOCK):
+                raise
+            log.info("two workers claimed at the same place; asking again")
+            continue
         for held in claims:
             passage("reserved", held.message_id)
         return [Delivery(claim=held, send=sends.get(held.id)) for held in claims]

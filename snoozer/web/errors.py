@@ -9,7 +9,7 @@ from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
-from snoozer.postgres.engine import is_away
+from snoozer.postgres.engine import may_pass
 from snoozer.web import api, current
 
 log = logging.getLogger("snoozer.web")
@@ -78,7 +78,7 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _database(error: DBAPIError | TimeoutError) -> Response:
-    if isinstance(error, DBAPIError) and not is_away(error):
+    if isinstance(error, DBAPIError) and not may_pass(error):
         return _broken(error)
     log.error("The database is away: %s", type(error).__name__)
     g.account = g.clock = None

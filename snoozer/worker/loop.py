@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from random import Random
 from threading import Event
@@ -10,14 +10,16 @@ from typing import TypeVar
 
 from opentelemetry import trace
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.postgres import queue, workers
-from snoozer.postgres.engine import is_away
+from snoozer.postgres.breaker import Permit
+from snoozer.postgres.engine import may_pass
 from snoozer.postgres.statements import run
 from snoozer.reminding import Courier, Delivery, Lanes, take
+from snoozer.reminding.lanes import KNOWN_SCHEMA
 from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse, boot_time
 
@@ -26,6 +28,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_UP = 0.25
+SUSPECT_SECONDS = 1.0
 LONGEST_ABSENCE = 5.0
 
 
@@ -56,17 +59,22 @@ class Worker:
         self._protection = protection
         self._stopping = stopping
         self._terms = courier.terms
-        self._lanes = Lanes(worker=courier.terms.worker, lease=courier.terms.lease, batch_size=batch_size)
+        self._lanes = Lanes(worker=courier.terms.worker, lease=courier.terms.lease)
         self._poll = poll
         self._rng = rng
+        self._batch_size = batch_size
+        self._pending: dict[Future[Verdict], Delivery] = {}
+        self._asked_for_suspects = float("-inf")
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
 
     def run(self) -> None:
         """Deliver until told to stop, or until declared dead."""
         while not self._is_over():
-            due = self._present(self._seconds_to_the_next)
-            if due > 0 or not self._present(self.tick):
-                self._rest(due)
+            if self._pending:
+                self._settle(wait_for=LOOK_UP)
+            if self._seconds_to_the_next() > 0 or not self._present(self.tick):
+                self._rest()
+        self._leave()
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
         """Deliver until nothing is due or claimed. Nobody else may be sweeping, so this does, too."""
@@ -75,52 +83,98 @@ class Worker:
             if time.monotonic() - swept >= every:
                 self._present(lambda: sweep() is None)
                 swept = time.monotonic()
-            if not self._present(self.tick):
+            if self._pending:
+                self._settle(wait_for=LOOK_UP)
+            if not self._present(self.tick) and not self._pending:
                 if not self._present(self._something_is_left):
                     return
                 self._stopping.wait(min(self._poll, every))
+        self._leave()
 
     def tick(self) -> int:
-        """One batch, then one suspect alone, away from other rows. Answers how many were delivered or tried."""
+        """Take on what there is room for, and begin it; answers how many.
+
+        A row that lost a worker before is delivered alone: while one waits, nothing new is taken until all is settled.
+        """
+        if not self._pulse.is_trusted:
+            return 0
         permit = self._protection.ask()
         if permit.kind == "open":
             return 0
-        most = 1 if permit.kind == "probe" else None
-        self._lanes.buckets = self._pulse.buckets
-        batch = self._take(lambda connection: self._lanes.claim(connection, most=most))
-        self._deliver(batch)
-        suspect = []
-        if not self._stopping.is_set() and not (most and batch):
-            suspect = self._take(self._lanes.claim_suspect)
-            self._deliver(suspect)
+        if permit.kind == "probe":
+            return self._probe(permit)
+        taken = self._take_suspect() if self._suspect_waits() else self._top_up()
         self._protection.tell(permit)
-        return len(batch) + len(suspect)
+        return taken
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
         self._courier.outbox.close()
 
+    def _top_up(self) -> int:
+        room = self._batch_size - len(self._pending)
+        if room < self._batch_size / 2:
+            return 0
+        self._lanes.buckets = self._pulse.buckets
+        return self._begin(lambda connection: self._lanes.claim(connection, batch_size=room))
+
+    def _take_suspect(self) -> int:
+        self._settle_all()
+        taken = self._begin(self._lanes.claim_suspect)
+        self._settle_all()
+        return taken
+
+    def _probe(self, permit: Permit) -> int:
+        self._settle_all()
+        taken = self._begin(self._lanes.claim_one)
+        self._settle_all()
+        self._protection.tell(permit)
+        return taken
+
+    def _suspect_waits(self) -> bool:
+        now = time.monotonic()
+        if now - self._asked_for_suspects < SUSPECT_SECONDS and self._pending:
+            return False
+        self._asked_for_suspects = now
+        with self._engine.connect() as connection:
+            return bool(run(connection, "waiting/suspect", known_schema=KNOWN_SCHEMA).scalar_one())
+
     def _is_over(self) -> bool:
         return self._stopping.is_set() or self._pulse.declared_dead.is_set()
 
-    def _take(self, claim: Callable[[Connection], list[Claim]]) -> list[Delivery]:
+    def _begin(self, claim: Callable[[Connection], list[Claim]]) -> int:
         since = boot_time()
         taken = take(self._engine, terms=self._terms, claim=claim, passage=self._courier.passage)
-        self._pulse.hold((delivery.claim.id for delivery in taken), since=since)
+        self._pulse.hold((delivery.claim for delivery in taken), since=since)
         telemetry.claimed(len(taken))
-        return taken
+        for delivery in taken:
+            self._pending[self._threads.submit(self._one, delivery)] = delivery
+        return len(taken)
 
-    def _deliver(self, deliveries: Sequence[Delivery]) -> None:
-        pending: dict[Future[Verdict], Delivery] = {
-            self._threads.submit(self._one, delivery): delivery for delivery in deliveries
-        }
-        while pending:
-            finished, _ = wait(pending, timeout=LOOK_UP, return_when=FIRST_COMPLETED)
-            for future in finished:
-                self._pulse.let_go(pending.pop(future).claim.id)
-            if self._stopping.is_set():
-                self._hand_back([delivery for future, delivery in pending.items() if future.cancel()])
-                pending = {future: delivery for future, delivery in pending.items() if not future.cancelled()}
+    def _settle(self, *, wait_for: float) -> None:
+        """Let go of what is done; wait so long for the first of it."""
+        finished, _ = wait(self._pending, timeout=wait_for, return_when=FIRST_COMPLETED)
+        for future in finished:
+            self._pulse.let_go(self._pending.pop(future).claim)
+
+    def _settle_all(self) -> None:
+        while self._pending and not self._is_over():
+            self._settle(wait_for=LOOK_UP)
+
+    def _leave(self) -> None:
+        """Nothing new; what was not begun goes back, what is begun is finished."""
+        unbegun = [delivery.claim for future, delivery in list(self._pending.items()) if future.cancel()]
+        self._pending = {future: delivery for future, delivery in self._pending.items() if not future.cancelled()}
+        try:
+            with self._engine.begin() as connection:
+                workers.drain(connection, id=self._terms.worker)
+                queue.hand_back(connection, held=[(claim.id, claim.claim_token) for claim in unbegun])
+        except SQLAlchemyError as error:
+            log.warning("what was not begun is recovered later: %s", type(error).__name__)
+        for claim in unbegun:
+            self._pulse.let_go(claim)
+        while self._pending:
+            self._settle(wait_for=LOOK_UP)
 
     def _one(self, delivery: Delivery) -> Verdict:
         began = time.monotonic()
@@ -140,37 +194,34 @@ class Worker:
             return self._courier.settlement.release(
                 delivery.claim, error=f"The delivery broke down ({type(broken).__name__})", spent=1
             )
-        except DBAPIError:
+        except SQLAlchemyError:
             return Verdict.LOST
 
-    def _hand_back(self, deliveries: Sequence[Delivery]) -> None:
-        if not deliveries:
-            return
-        ids = [delivery.claim.id for delivery in deliveries]
-        with self._engine.begin() as connection:
-            workers.drain(connection, id=self._terms.worker)
-            queue.hand_back(connection, worker=self._terms.worker, ids=ids)
-        for id in ids:
-            self._pulse.let_go(id)
-
-    def _rest(self, due: float) -> None:
+    def _rest(self) -> None:
         """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step.
 
-        A row that is due and was not taken (another worker's, one on hold behind its key, an open breaker) is asked for
-        again after the poll.
+        What is due and was not taken (another worker's, one behind its key, an open breaker) is asked for after a poll.
         """
         self._courier.outbox.close_stale()
         poll = self._poll * (0.75 + self._rng.random() / 2)
-        self._stopping.wait(min(due, poll) if due > 0 else poll)
+        pause = min(poll, self._seconds_to_the_next(not_due_yet=True))
+        if self._pending:
+            self._settle(wait_for=pause)
+        else:
+            self._stopping.wait(pause)
 
-    def _seconds_to_the_next(self) -> float:
-        with self._engine.connect() as connection:
-            seconds = run(connection, "support/next").scalar_one_or_none()
-        return float("inf") if seconds is None else float(seconds)
+    def _seconds_to_the_next(self, *, not_due_yet: bool = False) -> float:
+        def ask() -> float:
+            with self._engine.connect() as connection:
+                values = {"known_schema": KNOWN_SCHEMA, "not_due_yet": not_due_yet}
+                seconds = run(connection, "waiting/next", **values).scalar_one_or_none()
+            return float("inf") if seconds is None else max(float(seconds), 0.0)
+
+        return self._present(ask)
 
     def _something_is_left(self) -> bool:
         with self._engine.connect() as connection:
-            return bool(run(connection, "support/unfinished").scalar_one())
+            return bool(run(connection, "waiting/unfinished", known_schema=KNOWN_SCHEMA).scalar_one())
 
     def _present(self, act: Callable[[], T]) -> T:
         """Do it with the database there; wait for it as long as it takes."""
@@ -178,11 +229,11 @@ class Worker:
         while True:
             try:
                 return act()
-            except DBAPIError as error:
-                if not is_away(error):
+            except SQLAlchemyError as error:
+                if not may_pass(error):
                     raise
                 if self._is_over():
                     raise Leaving from None
-                log.warning("the database is away: %s", type(error.orig).__name__)
+                log.warning("the database is away: %s", type(error).__name__)
             self._stopping.wait(pause * (0.5 + self._rng.random()))
             pause = min(pause * 2, LONGEST_ABSENCE)

@@ -10,7 +10,6 @@ from snoozer.mail.gate import Gate
 from snoozer.postgres import breaker
 from snoozer.postgres.breaker import Permit
 
-
 log = logging.getLogger(__name__)
 
 
@@ -53,3 +52,7 @@ class Protection:
         elif seen.succeeded and (permit.failures or permit.kind == "probe"):
             with self.engine.begin() as connection:
                 breaker.succeed(connection, server=self.server, probe_token=permit.probe_token)
+            self.gate.reopen()
+        elif permit.kind == "probe":
+            with self.engine.begin() as connection:
+                breaker.waive(connection, server=self.server, probe_token=permit.probe_token)

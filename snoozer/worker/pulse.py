@@ -7,13 +7,16 @@ others see are the database's.
 import logging
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event, Lock, Thread
+from uuid import UUID
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.domain import ring
+from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 
 log = logging.getLogger(__name__)
@@ -25,6 +28,15 @@ MARGIN = 0.2
 def boot_time() -> float:
     """Seconds since the machine started, those it slept included (monotonic where there is no such clock)."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+@dataclass
+class Hold:
+    """A claim in hand, by the boot-time clock. `lease_ends` moves with each heartbeat, the deadline never."""
+
+    claim_token: UUID
+    lease_ends: float
+    deadline: float
 
 
 class Pulse:
@@ -41,8 +53,7 @@ class Pulse:
         self._deadline = deadline
         self._lock = Lock()
         self._heard = 0.0
-        self._leases: dict[int, float] = {}
-        self._ends: dict[int, float] = {}
+        self._held: dict[int, Hold] = {}
         self._stop = Event()
         self._thread = Thread(target=self._beat_on, name="pulse", daemon=True)
         self._living: list[str] = []
@@ -68,42 +79,47 @@ class Pulse:
         except DBAPIError:
             log.warning("the database is away: this worker is declared dead by its silence")
 
-    def hold(self, ids: Iterable[int], *, since: float) -> None:
+    def hold(self, claims: Iterable[Claim], *, since: float) -> None:
         """These claims are ours; their leases were granted after the boot time `since`."""
         with self._lock:
-            for id in ids:
-                self._leases[id] = since + self._lease
-                self._ends[id] = since + self._deadline
+            for claim in claims:
+                self._held[claim.id] = Hold(
+                    claim_token=claim.claim_token, lease_ends=since + self._lease, deadline=since + self._deadline
+                )
 
-    def let_go(self, id: int) -> None:
+    def let_go(self, claim: Claim) -> None:
         """This claim is settled."""
         with self._lock:
-            self._leases.pop(id, None)
-            self._ends.pop(id, None)
+            held = self._held.get(claim.id)
+            if held is not None and held.claim_token == claim.claim_token:
+                del self._held[claim.id]
+
+    @property
+    def is_trusted(self) -> bool:
+        """Was this worker heard lately enough to take anything on?"""
+        return boot_time() < self._heard + self._trusted_for and not self.declared_dead.is_set()
 
     def still_ours(self, id: int) -> bool:
         """May a dot be authorised for this claim? Not when the lease or the last heartbeat is nearly too old."""
-        now = boot_time()
         with self._lock:
-            lease_ends = self._leases.get(id, 0.0) - self._lease * MARGIN
-            return now < lease_ends and now < self._heard + self._trusted_for and not self.declared_dead.is_set()
+            held = self._held.get(id)
+        return held is not None and boot_time() < held.lease_ends - self._lease * MARGIN and self.is_trusted
 
     def beat(self) -> None:
         """One heartbeat. Deliveries past their absolute deadline are not held any longer."""
         before = boot_time()
         with self._lock:
-            ids = [id for id, end in self._ends.items() if before < end]
+            held = {id: hold for id, hold in self._held.items() if before < hold.deadline}
         with self._engine.begin() as connection:
             if not workers.heartbeat(connection, id=self._worker):
                 self.declared_dead.set()
                 return
-            kept = queue.extend(connection, worker=self._worker, ids=ids, lease=timedelta(seconds=self._lease))
+            pairs = [(id, hold.claim_token) for id, hold in held.items()]
+            kept = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease))
             self._share_out(workers.living(connection))
-        with self._lock:
-            self._heard = before
-            for id in ids:
-                if id in self._leases:
-                    self._leases[id] = before + self._lease if id in kept else 0.0
+        self._heard = before
+        for id, hold in held.items():
+            hold.lease_ends = before + self._lease if id in kept else 0.0
 
     def _share_out(self, living: list[str]) -> None:
         """Which buckets are this worker's among the living; all of them when it is alone."""
@@ -112,8 +128,13 @@ class Pulse:
             self.buckets = ring.owned(self._worker, workers=living) if len(living) > 1 else None
 
     def _beat_on(self) -> None:
-        while not self._stop.wait(self._every) and not self.declared_dead.is_set():
-            try:
-                self.beat()
-            except DBAPIError as error:
-                log.warning("no heartbeat: %s", type(error.orig).__name__)
+        try:
+            while not self._stop.wait(self._every) and not self.declared_dead.is_set():
+                try:
+                    self.beat()
+                except Exception as error:
+                    # Whatever it is: a worker that is not heard takes nothing on, and ends when it is taken for dead.
+                    log.warning("no heartbeat: %s", type(error).__name__)
+        finally:
+            if not self._stop.is_set():
+                self.declared_dead.set()

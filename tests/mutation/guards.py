@@ -24,8 +24,16 @@ TOKEN = "\n  AND claim_token = :claim_token"
 GUARDS = (
     Guard("finalize shows the token", SQL + "queue/finalize.sql", TOKEN, "", LATE),
     Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
-    Guard("extend shows the worker", SQL + "queue/extend.sql", "\n  AND claimed_by = :worker", "", LATE),
-    Guard("hand back shows the worker", SQL + "queue/hand_back.sql", "\n  AND claimed_by = :worker", "", LATE),
+    Guard(
+        "extend shows the token", SQL + "queue/extend.sql", "\n  AND snooze.claim_token = held.claim_token", "", LATE
+    ),
+    Guard(
+        "hand back shows the token",
+        SQL + "queue/hand_back.sql",
+        "\n  AND snooze.claim_token = held.claim_token",
+        "",
+        LATE,
+    ),
     Guard(
         "re-arm shows the token",
         SQL + "queue/rearm.sql",
@@ -78,7 +86,7 @@ GUARDS = (
     Guard(
         "one of a key at a time",
         SQL + "queue/claim.sql",
-        "AND (earlier.remind_at, earlier.id) < (due.remind_at, due.id)",
+        "AND (ahead.remind_at, ahead.id) < (waiting.remind_at, waiting.id)",
         "AND FALSE",
         "tests/postgres/test_lanes.py::test_of_one_key_only_one_is_in_flight",
     ),
@@ -127,8 +135,8 @@ GUARDS = (
     Guard(
         "the local fence looks at the heartbeat",
         "snoozer/worker/pulse.py",
-        "and now < self._heard + self._trusted_for",
-        "",
+        "boot_time() < self._heard + self._trusted_for",
+        "True",
         "tests/postgres/test_pulse.py::test_a_worker_that_was_not_heard_lately_authorises_no_dot",
     ),
     Guard(
@@ -141,8 +149,8 @@ GUARDS = (
     Guard(
         "a fact needs no claim",
         SQL + "ledger/record.sql",
-        "\n      AND state <> 'sent'",
-        "\n      AND state = 'sending' AND claim_token = :claim_token",
+        "\n      AND entry.state <> 'sent'",
+        "\n      AND entry.state = 'sending' AND entry.claim_token = :claim_token",
         LEDGER + "test_a_late_250_is_written_down_without_any_claim",
     ),
     Guard(

@@ -180,7 +180,7 @@ def test_a_claim_of_a_dead_worker_is_shown(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text(silent))
         assert doctor.broken(connection, "the_dead_hold_nothing") == []
-        assert queue.extend(connection, worker="w", ids=[held.id], lease=HOUR) == {held.id}
+        assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id}
 
 
 def test_a_guard_that_is_switched_off_is_named(engine: Engine) -> None:

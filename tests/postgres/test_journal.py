@@ -15,7 +15,13 @@ from tests.postgres.test_ledger import a_fact, a_reserved_send, mark
 
 def a_loose_fact() -> Fact:
     return Fact(
-        send_id=1, snooze_id=1, claim_token=uuid4(), smtp_code=250, enhanced_code=None, reply="ok", queue_id=None
+        reminder_message_id="<1@snoozer.example>",
+        snooze_id=1,
+        claim_token=uuid4(),
+        smtp_code=250,
+        enhanced_code=None,
+        reply="ok",
+        queue_id=None,
     )
 
 
@@ -48,7 +54,7 @@ def test_a_line_that_was_never_finished_is_not_taken_for_a_fact(tmp_path: Path) 
     dead.append(fact)
     dead.close()
     with (tmp_path / "dead.jsonl").open("a") as file:
-        file.write('{"send_id": 7, "snooz')
+        file.write('{"reminder_message_id": "<7@')
     living = Journal(tmp_path, worker="living")
     [(_, facts)] = list(living.inherited())
     living.close()

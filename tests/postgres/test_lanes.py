@@ -5,6 +5,7 @@ from datetime import timedelta
 from threading import Thread
 
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
 
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue
@@ -13,13 +14,13 @@ from tests.factories import HOUR, a_snooze, now, the_row
 from tests.postgres.test_queue import LEASE, claim, finalize
 
 
-def lanes(batch_size: int = 50, worker: str = "w") -> Lanes:
-    return Lanes(worker=worker, lease=LEASE, batch_size=batch_size)
+def lanes(worker: str = "w") -> Lanes:
+    return Lanes(worker=worker, lease=LEASE)
 
 
 def cycle(engine: Engine, way: Lanes) -> list[Claim]:
     with engine.begin() as connection:
-        return way.claim(connection)
+        return way.claim(connection, batch_size=50)
 
 
 def many(engine: Engine, *, count: int, person: str, priority: int = 0, since: str = "1 hour") -> None:
@@ -72,7 +73,7 @@ def test_a_probe_is_one_row_whatever_lies_there(engine: Engine) -> None:
     for priority in (0, 1, 2):
         many(engine, count=5, person="p%s@snoozer.example", priority=priority)
     with engine.begin() as connection:
-        assert len(lanes().claim(connection, most=1)) == 1
+        assert len(lanes().claim_one(connection)) == 1
 
 
 def test_of_one_key_only_one_is_in_flight(engine: Engine) -> None:
@@ -95,7 +96,7 @@ def test_four_workers_never_hold_two_rows_of_one_key(engine: Engine) -> None:
         while len(done) < 20:
             try:
                 taken = cycle(engine, way)
-            except Exception as error:
+            except IntegrityError as error:
                 assert "uq_email_snoozes_in_flight" in str(error)
                 continue
             assert len(taken) <= 1
@@ -114,6 +115,22 @@ def test_four_workers_never_hold_two_rows_of_one_key(engine: Engine) -> None:
     for worker in workers:
         worker.join()
     assert len(set(done)) == 20
+
+
+def test_a_long_row_of_one_key_keeps_nobody_else_waiting(engine: Engine) -> None:
+    for _ in range(200):
+        a_snooze(engine, serialization_key="hog", remind_at=now() - HOUR)
+    free = {a_snooze(engine) for _ in range(30)}
+    taken = {held.id for held in cycle(engine, lanes())}
+    assert free < taken
+    assert len(taken) == 31
+
+
+def test_priorities_of_sleeping_rows_hide_nobody(engine: Engine) -> None:
+    for priority in range(1, 120):
+        a_snooze(engine, priority=priority, remind_at=now() + HOUR)
+    due = a_snooze(engine)
+    assert [held.id for held in cycle(engine, lanes())] == [due]
 
 
 def test_an_unknown_schema_version_is_left_to_a_newer_worker(engine: Engine) -> None:

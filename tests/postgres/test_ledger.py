@@ -1,5 +1,6 @@
 """What the ledger promises: one send for one promise, marks before dots, facts that stay."""
 
+from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 from typing import Any
@@ -41,7 +42,7 @@ def mark(engine: Engine, send: Send) -> bool:
 
 def a_fact(send: Send) -> Fact:
     return Fact(
-        send_id=send.id,
+        reminder_message_id=send.reminder_message_id,
         snooze_id=send.snooze_id,
         claim_token=send.claim_token,
         smtp_code=250,
@@ -53,7 +54,9 @@ def a_fact(send: Send) -> Fact:
 
 def record(engine: Engine, send: Send) -> ledger.Recorded:
     with engine.begin() as connection:
-        return ledger.record(connection, fact=a_fact(send))
+        told = ledger.record(connection, fact=a_fact(send))
+    assert told is not None
+    return told
 
 
 def recovered(engine: Engine, held: Claim) -> Claim:
@@ -168,6 +171,30 @@ def test_telling_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
     _, send = a_reserved_send(engine)
     mark(engine, send)
     assert (record(engine, send).late, record(engine, send).second_copy) == (False, False)
+
+
+def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine) -> None:
+    held, first = a_reserved_send(engine)
+    mark(engine, first)
+    again = recovered(engine, held)
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    mark(engine, entry.send)
+    told: list[ledger.Recorded] = []
+    with engine.begin() as connection:
+        ledger.record(connection, fact=a_fact(first))
+        second = Thread(target=lambda: told.append(record(engine, entry.send)))
+        second.start()
+        _wait_until_it_waits_for_a_lock(engine, second)
+    second.join()
+    assert told == [ledger.Recorded(late=False, second_copy=True)]
+
+
+def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    foreign = replace(a_fact(send), reminder_message_id="<elsewhere@snoozer.example>")
+    with engine.begin() as connection:
+        assert ledger.record(connection, fact=foreign) is None
+    assert the_send(engine, held.id).state == "reserved"
 
 
 def test_a_second_250_of_another_holder_is_told_as_a_second_copy(engine: Engine) -> None:

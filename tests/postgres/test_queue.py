@@ -162,8 +162,8 @@ def test_a_late_worker_settles_nothing(engine: Engine) -> None:
     assert release(engine, late) is None
     assert finalize(engine, late) is False
     with engine.begin() as connection:
-        assert queue.extend(connection, worker="late", ids=[late.id], lease=LEASE) == set()
-        assert queue.hand_back(connection, worker="late", ids=[late.id]) == []
+        assert queue.extend(connection, held=[(late.id, late.claim_token)], lease=LEASE) == set()
+        assert queue.hand_back(connection, held=[(late.id, late.claim_token)]) == []
     assert the_row(engine, late.id).claim_token == current.claim_token
     assert finalize(engine, current) is True
 
@@ -282,9 +282,9 @@ def test_a_row_that_kills_its_workers_is_delivered_apart_and_retired(engine: Eng
 def test_a_stopping_worker_gives_back_what_it_never_began(engine: Engine) -> None:
     id = a_snooze(engine)
     before = the_row(engine, id)
-    claim(engine, worker="leaving")
+    [held] = claim(engine, worker="leaving")
     with engine.begin() as connection:
-        assert queue.hand_back(connection, worker="leaving", ids=[id]) == [id]
+        assert queue.hand_back(connection, held=[(id, held.claim_token)]) == [id]
     row = the_row(engine, id)
     assert (row.attempts, row.crash_count, row.remind_at, row.claimed_at) == (0, 0, before.remind_at, None)
 

@@ -66,9 +66,17 @@ class Snooze(Table):
         Index(
             "ix_email_snoozes_lane",
             "priority",
+            text("(crash_count > 0)"),
             "remind_at",
             "id",
             postgresql_where=text("NOT inactive AND claimed_at IS NULL"),
+        ),
+        Index(
+            "ix_email_snoozes_key",
+            "serialization_key",
+            "remind_at",
+            "id",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND serialization_key IS NOT NULL"),
         ),
         Index(
             "uq_email_snoozes_in_flight",

@@ -4,7 +4,8 @@ UPDATE circuit_breakers
 SET failures = LEAST(failures, 1000000) + :failures,
     last_failure = :reason,
     state = CASE
-        WHEN probe_token = CAST(:probe_token AS uuid) OR LEAST(failures, 1000000) + :failures >= :threshold THEN 'open'
+        WHEN probe_token = CAST(:probe_token AS uuid) THEN 'open'
+        WHEN state = 'closed' AND LEAST(failures, 1000000) + :failures >= :threshold THEN 'open'
         ELSE state
     END,
     opened_at = CASE

@@ -22,10 +22,7 @@ SELECT
     CASE WHEN probe.probe_token IS NOT NULL THEN 'probe' WHEN breaker.state = 'closed' THEN 'closed' ELSE 'open' END
         AS kind,
     probe.probe_token,
-    breaker.failures,
-    GREATEST(
-        extract(epoch FROM COALESCE(breaker.probe_at, breaker.opened_at) + :cooldown - clock_timestamp()), 0
-    ) AS seconds_left
+    breaker.failures
 FROM circuit_breakers AS breaker
 LEFT JOIN probe ON TRUE
 WHERE breaker.server = :server

@@ -3,13 +3,13 @@ SELECT
     send.id,
     send.state,
     send.resends,
-    GREATEST(
+    CASE WHEN send.state = 'uncertain' THEN GREATEST(
         GREATEST(
             send.uncertain_at + :hold,
             CASE WHEN send.looks < :needed_looks THEN COALESCE(send.looked_at, clock_timestamp()) + :between_looks END
         ) - clock_timestamp(),
         INTERVAL '1 second'
-    ) AS hold_left
+    ) END AS hold_left
 FROM reminder_sends AS send
 JOIN email_snoozes AS snooze
   ON snooze.user_email = send.user_email

@@ -1,6 +1,13 @@
--- The server took a reminder whose send lies in the archive by now, or was dropped with its month: a very late fact.
-WITH told AS (
-    UPDATE reminder_sends_archive
+-- The server took a reminder whose send lies in the archive by now. A very late fact;
+-- no row comes back when the send is not there either.
+WITH entry AS MATERIALIZED (
+    SELECT id, finished_at, state, claim_token
+    FROM reminder_sends_archive
+    WHERE reminder_message_id = :reminder_message_id
+    FOR NO KEY UPDATE
+),
+told AS (
+    UPDATE reminder_sends_archive AS send
     SET late = TRUE,
         state = 'sent',
         claim_token = :claim_token,
@@ -9,16 +16,12 @@ WITH told AS (
         reply = :reply,
         queue_id = :queue_id,
         sent_at = clock_timestamp()
-    WHERE id = :send_id
-      AND state <> 'sent'
-    RETURNING id
+    FROM entry
+    WHERE send.id = entry.id
+      AND entry.state <> 'sent'
+    RETURNING send.id
 )
 SELECT
     EXISTS (SELECT 1 FROM told) AS late,
-    EXISTS (
-        SELECT 1
-        FROM reminder_sends_archive
-        WHERE id = :send_id
-          AND state = 'sent'
-          AND claim_token <> :claim_token
-    ) AS second_copy
+    entry.state = 'sent' AND entry.claim_token <> :claim_token AS second_copy
+FROM entry

@@ -2,6 +2,7 @@
 -- a temporary refusal leaves it reserved, a permanent one ends it.
 UPDATE reminder_sends
 SET state = CASE WHEN :permanent THEN 'failed' ELSE 'reserved' END,
+    bytes_sha256 = CASE WHEN uncertain_at IS NULL THEN NULL ELSE bytes_sha256 END,
     smtp_code = :smtp_code,
     enhanced_code = :enhanced_code,
     reply = :reply,

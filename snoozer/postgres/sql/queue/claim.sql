@@ -1,7 +1,7 @@
 -- Take up to batch_size due snoozes of one priority for one worker, oldest promise first. Nobody waits, nobody shares
 -- a row, and of rows with the same serialization key only one is in anybody's hands.
 WITH due AS MATERIALIZED (
-    SELECT id, remind_at, serialization_key
+    SELECT id
     FROM email_snoozes AS waiting
     WHERE NOT inactive
       AND claimed_at IS NULL
@@ -26,6 +26,19 @@ WITH due AS MATERIALIZED (
                 AND busy.claimed_at IS NOT NULL
           )
       )
+      AND (
+          serialization_key IS NULL
+          OR NOT EXISTS (
+              SELECT 1
+              FROM email_snoozes AS ahead
+              WHERE ahead.serialization_key = waiting.serialization_key
+                AND NOT ahead.inactive
+                AND ahead.claimed_at IS NULL
+                AND ahead.attempts < ahead.max_attempts
+                AND ahead.schema_version <= :known_schema
+                AND (ahead.remind_at, ahead.id) < (waiting.remind_at, waiting.id)
+          )
+      )
     ORDER BY remind_at, id
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED
@@ -39,12 +52,6 @@ SET claimed_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
 FROM due
 WHERE snooze.id = due.id
-  AND NOT EXISTS (
-      SELECT 1
-      FROM due AS earlier
-      WHERE earlier.serialization_key = due.serialization_key
-        AND (earlier.remind_at, earlier.id) < (due.remind_at, due.id)
-  )
 RETURNING
     snooze.id,
     snooze.claim_token,

@@ -55,9 +55,9 @@ SET claimed_at = NULL,
     last_error = judged.error,
     last_error_at = CURRENT_TIMESTAMP,
     remind_at = GREATEST(snooze.remind_at, CURRENT_TIMESTAMP + judged.pause),
-    inactive = judged.for_people OR snooze.crash_count + 1 >= :most_crashes,
-    outcome = CASE WHEN judged.for_people OR snooze.crash_count + 1 >= :most_crashes THEN 'retired' END,
-    finished_at = CASE WHEN judged.for_people OR snooze.crash_count + 1 >= :most_crashes THEN CURRENT_TIMESTAMP END,
+    inactive = judged.for_people OR snooze.crash_count >= :most_crashes - 1,
+    outcome = CASE WHEN judged.for_people OR snooze.crash_count >= :most_crashes - 1 THEN 'retired' END,
+    finished_at = CASE WHEN judged.for_people OR snooze.crash_count >= :most_crashes - 1 THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
 FROM judged
 WHERE snooze.id = judged.id

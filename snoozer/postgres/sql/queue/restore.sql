@@ -1,4 +1,4 @@
--- Undo a cancellation. Not when the same message has been put away anew since.
+-- Undo a person's cancellation. Not an operator's dismissal, and not when the same message was put away anew since.
 UPDATE email_snoozes AS snooze
 SET inactive = FALSE,
     outcome = NULL,
@@ -13,5 +13,11 @@ WHERE id = :id
       WHERE other.user_email = snooze.user_email
         AND other.message_id = snooze.message_id
         AND NOT other.inactive
+  )
+  AND NOT EXISTS (
+      SELECT 1
+      FROM snooze_events AS dismissal
+      WHERE dismissal.snooze_id = snooze.id
+        AND dismissal.kind = 'dismissed'
   )
 RETURNING id

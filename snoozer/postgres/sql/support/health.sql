@@ -4,4 +4,5 @@ SELECT
     (SELECT count(*) FROM reminder_sends WHERE state = 'uncertain') AS uncertain,
     (SELECT count(*) FROM email_snoozes WHERE NOT inactive AND attempts > 0) AS retrying,
     (SELECT count(*) FROM workers WHERE state = 'alive') AS workers,
-    COALESCE((SELECT extract(epoch FROM clock_timestamp() - max(finished_at)) FROM housekeeping_runs), -1) AS housekeeping_age
+    (SELECT count(*) FROM circuit_breakers WHERE state <> 'closed') AS breakers_open,
+    COALESCE((SELECT extract(epoch FROM clock_timestamp() - max(finished_at)) FROM housekeeping_runs WHERE chore = 'recover'), -1) AS housekeeping_age

@@ -1,8 +1,10 @@
--- How many seconds until the next snooze is due; nothing when none is waiting.
+-- How many seconds until the next snooze is due, or until the next one that is not due yet.
 SELECT extract(epoch FROM remind_at - clock_timestamp()) AS seconds
 FROM email_snoozes
 WHERE NOT inactive
   AND claimed_at IS NULL
   AND attempts < max_attempts
+  AND schema_version <= :known_schema
+  AND (NOT :not_due_yet OR remind_at > CURRENT_TIMESTAMP)
 ORDER BY remind_at, id
 LIMIT 1

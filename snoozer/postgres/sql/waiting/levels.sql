@@ -1,4 +1,4 @@
--- The priorities of waiting snoozes, the highest first, by skipping through the index from one to the next.
+-- The priorities of due snoozes, the highest first, by skipping through the index from one to the next.
 WITH RECURSIVE level AS (
     (
         SELECT priority
@@ -23,5 +23,11 @@ WITH RECURSIVE level AS (
 )
 SELECT priority
 FROM level
-WHERE priority IS NOT NULL
-LIMIT 100
+WHERE EXISTS (
+    SELECT 1
+    FROM email_snoozes AS due
+    WHERE NOT due.inactive
+      AND due.claimed_at IS NULL
+      AND due.priority = level.priority
+      AND due.remind_at <= CURRENT_TIMESTAMP
+)

@@ -1,0 +1,8 @@
+-- The probe found nothing to send. It goes back, and the next worker that asks gets one.
+UPDATE circuit_breakers
+SET state = 'open',
+    probe_token = NULL,
+    probe_at = NULL,
+    updated_at = clock_timestamp()
+WHERE server = :server
+  AND probe_token = CAST(:probe_token AS uuid)

@@ -1,7 +1,0 @@
--- Is there anything a worker could do now, or is doing?
-SELECT EXISTS (
-    SELECT 1
-    FROM email_snoozes
-    WHERE NOT inactive
-      AND (claimed_at IS NOT NULL OR (remind_at <= CURRENT_TIMESTAMP AND attempts < max_attempts))
-) AS unfinished
