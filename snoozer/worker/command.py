@@ -28,6 +28,7 @@ from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
 from snoozer.reminding.taking import Passage
 from snoozer.settings import Settings, SettingsRefused
 from snoozer.worker.loop import Leaving, Worker
+from snoozer.worker.processes import run as side_by_side
 from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
@@ -38,8 +39,12 @@ LONGEST_CONNECT = 60.0
 @click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
 @click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
-def command(drain: bool, batch: int, concurrency: int) -> None:
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Workers side by side.")
+def command(drain: bool, batch: int, concurrency: int, processes: int) -> None:
     given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from")
+    if processes > 1:
+        arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
+        sys.exit(side_by_side(arguments, count=processes, lasting=not drain))
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     sys.exit(work(given, drain=drain, batch_size=batch, concurrency=concurrency))
 

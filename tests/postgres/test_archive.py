@@ -20,7 +20,7 @@ from snoozer.postgres.ledger import Recorded, Uncertainty
 from snoozer.postgres.pages import programs
 from snoozer.postgres.pages import snoozes as pages
 from tests.factories import ANN, a_snooze, now, the_row
-from tests.postgres.test_ledger import HOLD, a_reserved_send, mark, record, reserve
+from tests.postgres.test_ledger import HOLD, a_fact, a_reserved_send, mark, record, reserve
 from tests.postgres.test_queue import claim, finalize
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,9 +1,12 @@
 """A thousand rows by somebody else's INSERT, a thousand mails, once."""
 
+import time
+
+import pytest
 from sqlalchemy import text
 
 from tests.factories import a_kept_message, a_snooze, the_row, the_send
-from tests.stories.conftest import Field
+from tests.stories.conftest import PATIENCE, Field
 
 ROWS = 1000
 
@@ -35,6 +38,29 @@ def _counts(place: Field) -> tuple[int, int, int]:
             text("SELECT count(*) FROM email_snoozes WHERE inactive AND outcome = 'sent' AND claimed_at IS NULL")
         ).scalar_one()
     return len(mails), sends, over
+
+
+def test_several_processes_share_the_work_and_stop_together(place: Field) -> None:
+    ids = [a_snooze(place.engine) for _ in range(40)]
+    assert place.run("worker", "--drain", "--processes", "3", "--batch", "5").returncode == 0
+    assert {the_row(place.engine, id).outcome for id in ids} == {"sent"}
+    assert len(place.sink.accepted()) == 40
+    lasting = place.start("worker", "--processes", "2")
+    _wait_for_workers(place, alive=2)
+    lasting.terminate()
+    lasting.communicate(timeout=PATIENCE)
+    assert lasting.returncode == 0
+    _wait_for_workers(place, alive=0)
+
+
+def _wait_for_workers(place: Field, *, alive: int) -> None:
+    count = text("SELECT count(*) FROM workers WHERE state = 'alive'")
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        with place.engine.connect() as connection:
+            if connection.execute(count).scalar_one() == alive:
+                return
+    pytest.fail(f"there are never {alive} workers")
 
 
 def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(place: Field) -> None:
