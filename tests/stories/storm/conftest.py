@@ -1,0 +1,58 @@
+"""A storm has a seed, a ground to blow over, and a report. SNOOZER_STORM=1 makes it a full one."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+
+from tests.stories.conftest import ROOT
+from tests.stories.storm.ground import Ground
+from tests.stories.storm.report import Report
+from tests.stories.storm.stage import Stage
+
+FULL = os.environ.get("SNOOZER_STORM") == "1"
+VERDICT = ROOT / "verdict.json"
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """SNOOZER_STORM_SEED repeats a storm's dice; the processes' own races are theirs."""
+    return int(os.environ.get("SNOOZER_STORM_SEED") or SystemRandom().randrange(1_000_000))
+
+
+@pytest.fixture(scope="session")
+def report(seed: int) -> Iterator[Report]:
+    """Filled by the scenes; a full storm leaves it in verdict.json."""
+    report = Report(seed=seed, full=FULL)
+    yield report
+    if FULL:
+        report.write(VERDICT)
+        print(f"\n{report.summary()}\nwritten to {VERDICT}")
+
+
+@pytest.fixture(scope="session")
+def ground() -> Iterator[Ground]:
+    ground = Ground()
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a scene keeps its evidence."""
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, ground: Ground, report: Report, folder: Path, seed: int) -> Stage:
+    return Stage(
+        name=request.node.name.removeprefix("test_"),
+        ground=ground,
+        report=report,
+        folder=folder,
+        seed=seed,
+        patience=1800.0 if FULL else 120.0,
+    )
