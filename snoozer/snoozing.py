@@ -3,13 +3,33 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from snoozer.domain import times
+from snoozer.domain.times.zones import zone_of
 from snoozer.postgres import events, kept, queue
+from snoozer.postgres.clock import now
 from snoozer.postgres.queue import Appointment
 
+__all__ = [
+    "CannotSnooze",
+    "Message",
+    "appoint",
+    "appoint_instant",
+    "cancel",
+    "change",
+    "now",
+    "read",
+    "read_preset",
+    "snooze",
+    "tidy",
+    "undo",
+]
+
 LONGEST_NOTE = 2000
+
+# Refusals that another hour of the week may lift.
+_FOR_NOW = frozenset({"past", "too_soon", "no_later_today"})
 
 
 class CannotSnooze(ValueError):
@@ -31,38 +51,56 @@ class Message:
     sender_email: str | None = None
 
 
-def now(connection: Connection) -> datetime:
-    """The database's clock, which is the only one that counts."""
-    clock: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
-    return clock
-
-
 def read(phrase: str, *, now: datetime, zone: str, locale: str) -> times.Reading:
-    """What a typed phrase means for this person. Raises CannotSnooze for a phrase that is no instant."""
+    """What a typed phrase means for this person: one time, or a repetition. Raises CannotSnooze for anything else."""
     try:
         reading = times.read(phrase, now=now, zone=zone, locale=locale)
     except times.Refused as refused:
         raise CannotSnooze(refused.code, refused.message, tuple(refused.suggestions)) from None
-    if reading.kind != "instant" or reading.at is None:
+    if reading.kind == "condition" or reading.at is None:
         raise CannotSnooze(
-            "not_an_instant",
-            "Snoozes that repeat or wait for a reply are not there yet. Name one time.",
-            ("tomorrow 8am", "in 3 days", "next monday"),
+            "condition",
+            "Waiting for a reply needs a connected mailbox, which is not there yet. Name a time, or a repetition.",
+            ("tomorrow 8am", "in 3 days", "every monday 9am"),
         )
     return reading
 
 
-def appoint(reading: times.Reading, *, now: datetime, note: str | None = None) -> Appointment:
-    """The appointment that a reading makes."""
-    if reading.at is None:
+def read_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> times.Reading | None:
+    """What a preset's phrase means now; None when it means nothing now and does at another hour of the week, as
+    "this evening" late at night. Raises CannotSnooze for what can be no preset."""
+    try:
+        return read(phrase, now=now, zone=zone, locale=locale)
+    except CannotSnooze as refusal:
+        if refusal.code not in _FOR_NOW:
+            raise
+        for hours in range(3, 7 * 24, 3):
+            try:
+                read(phrase, now=now + timedelta(hours=hours), zone=zone, locale=locale)
+            except CannotSnooze:
+                continue
+            return None
+        raise
+
+
+def appoint(
+    reading: times.Reading, *, now: datetime, note: str | None = None, alternative: bool = False
+) -> Appointment:
+    """The appointment that a reading makes, or its alternative."""
+    at, wall = reading.at, reading.wall
+    if alternative and reading.alternative is not None:
+        at = reading.alternative
+        wall = at.astimezone(zone_of(reading.zone)).replace(tzinfo=None)
+    if at is None:
         raise CannotSnooze("not_an_instant", "That names no time. Name one, such as tomorrow 8am.")
     return Appointment(
-        remind_at=reading.at,
-        duration_hours=_hours(reading.at - now),
+        remind_at=at,
+        duration_hours=_hours(at - now),
         note=_note(note),
-        wall_time=reading.wall,
+        wall_time=wall,
         zone=reading.zone,
         time_kind=reading.time_kind,
+        recurrence=None if reading.recurrence is None else reading.recurrence.as_json(),
     )
 
 
@@ -82,11 +120,13 @@ def snooze(
     message: Message,
     appointment: Appointment,
     route: str,
+    reading: times.Reading | None = None,
     traceparent: str | None = None,
 ) -> tuple[int, bool]:
     """Put a message away; answers the snooze's id and whether it is new.
 
-    Snoozing a message that is already away changes its time. A kept message leaves the inbox.
+    Snoozing a message that is already away changes its time. A kept message leaves the inbox. What was said, with its
+    flags and its alternative, stands in the paper trail, so that it can be checked later.
     """
     id, created = queue.enqueue(
         connection,
@@ -98,16 +138,26 @@ def snooze(
         traceparent=traceparent,
     )
     kept.put_away(connection, user_email=user_email, message_id=message.message_id)
-    if not created:
-        events.append(connection, snooze_id=id, kind="edited", actor="user", route=route)
+    if reading is not None or not created:
+        kind = "asked" if created else "edited"
+        events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **_said(reading, appointment))
     return id, created
 
 
-def change(connection: Connection, *, id: int, user_email: str, appointment: Appointment, route: str) -> bool:
+def change(
+    connection: Connection,
+    *,
+    id: int,
+    user_email: str,
+    appointment: Appointment,
+    route: str,
+    reading: times.Reading | None = None,
+) -> bool:
     """A new time or note for a living snooze; False when it is over or not this person's."""
     if not queue.reschedule(connection, id=id, user_email=user_email, appointment=appointment):
         return False
-    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route)
+    said = _said(reading, appointment)
+    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **said)
     return True
 
 
@@ -127,6 +177,22 @@ def undo(connection: Connection, *, id: int, user_email: str, message_id: str, r
     kept.put_away(connection, user_email=user_email, message_id=message_id)
     events.append(connection, snooze_id=id, kind="undone", actor="user", route=route)
     return True
+
+
+def _said(reading: times.Reading | None, appointment: Appointment) -> dict[str, object]:
+    """The words behind an appointment, and what there is to say about them unless the other meaning was taken."""
+    if reading is None:
+        return {}
+    said: dict[str, object] = {"phrase": tidy(reading.phrase), "at": appointment.remind_at.isoformat()}
+    if appointment.remind_at == reading.at and reading.flags:
+        said["flags"] = list(reading.flags)
+        said["alternative"] = reading.alternative.isoformat() if reading.alternative else None
+    return said
+
+
+def tidy(phrase: str) -> str:
+    """The phrase as it is kept: single spaces, nothing invisible."""
+    return "".join(sign for sign in " ".join(phrase.split()) if sign.isprintable())
 
 
 def _hours(span: timedelta) -> int:

@@ -18,7 +18,9 @@ DOORS = {
     "when": "snoozer.cli.when",
     "account": "snoozer.cli.account",
     "token": "snoozer.cli.token",
+    "doctor": "snoozer.cli.doctor",
     "support": "snoozer.cli.support",
+    "times-moved": "snoozer.cli.times_moved",
 }
 
 

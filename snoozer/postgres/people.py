@@ -1,5 +1,6 @@
 """Accounts, sign-ins, sessions and tokens: one function per file in `sql/accounts`, of the same name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -109,6 +110,20 @@ def prefer(connection: Connection, *, id: int, zone: str, locale: str) -> None:
 
 def first_zone(connection: Connection, *, id: int, zone: str) -> bool:
     return run(connection, "accounts/first_zone", id=id, zone=zone).first() is not None
+
+
+def clear_presets(connection: Connection, *, account_id: int) -> None:
+    run(connection, "accounts/clear_presets", account_id=account_id)
+
+
+def keep_presets(connection: Connection, *, account_id: int, presets: Sequence[tuple[str, str]]) -> None:
+    """Presets are (label, phrase)."""
+    labels, phrases = [label for label, _ in presets], [phrase for _, phrase in presets]
+    run(connection, "accounts/keep_presets", account_id=account_id, labels=labels, phrases=phrases)
+
+
+def remember_phrase(connection: Connection, *, account_id: int, phrase: str, most: int) -> None:
+    run(connection, "accounts/remember_phrase", account_id=account_id, phrase=phrase, most=most)
 
 
 def lock_answer(connection: Connection, *, account_id: int, key: str) -> None:

@@ -12,6 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from snoozer import settings as environment
 from snoozer import telemetry
+from snoozer.mail.relay import Relay
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings, SettingsRefused
 from snoozer.shipped import folder
@@ -88,13 +89,20 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     return app
 
 
-def from_environment() -> Flask:
-    """The site as the environment describes it; leaves with one sentence and status 2 when that makes no sense."""
+def needed() -> Settings:
+    """The site's settings; leaves with one sentence and status 2 when they make no sense."""
     try:
         settings = environment.load().need("database_url", "secret_key", "smtp_url", "mail_from")
-    except SettingsRefused as refused:
+        Relay.from_url(settings.smtp_url.get_secret_value())
+    except (SettingsRefused, ValueError) as refused:
         print(f"snoozer: {refused}", file=sys.stderr)  # noqa: T201 - there is no page yet to say it on
         raise SystemExit(2) from None
+    return settings
+
+
+def from_environment() -> Flask:
+    """The site as the environment describes it, or the end of the process as with `needed`."""
+    settings = needed()
     engine = connect(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)

@@ -12,7 +12,8 @@ from snoozer.web import current, toast
 from snoozer.web.forms import one_line
 from snoozer.web.sheet import Sheet, answer, sheet
 from snoozer.web.snoozes import ROUTE
-from snoozer.web.visitor import clock, signed_in
+from snoozer.web.spoken import asleep_until
+from snoozer.web.visitor import clock, remember, signed_in, usual
 
 blueprint = Blueprint("add", __name__, url_prefix="/add")
 
@@ -60,24 +61,28 @@ def snooze(account: Account) -> ResponseReturnValue:
     """A reminder of a message that lies somewhere else."""
     subject = one_line(request.form.get("subject"), longest=LONGEST_SUBJECT)
     sender = one_line(request.form.get("sender"), longest=LONGEST_SENDER)
-    answered = answer(request.form, clock=clock())
+    answered = answer(request.form, clock=clock(), usual=usual())
     if isinstance(answered, Sheet):
         return _page(asked=answered, subject=subject, sender=sender)
     if subject is None:
         missing = "Say in a few words what it is about, so that you recognise it when it comes back."
         return _page(
-            asked=sheet(clock(), phrase=request.form.get("phrase", ""), note=request.form.get("note")),
+            asked=sheet(clock(), usual=usual(), phrase=request.form.get("phrase", ""), note=request.form.get("note")),
             sender=sender,
             subject_error=missing,
         )
     message = snoozing.Message(message_id=f"<{uuid4()}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with current.transaction() as connection:
         id, _ = snoozing.snooze(
-            connection, user_email=account.email, message=message, appointment=answered, route=ROUTE
+            connection,
+            user_email=account.email,
+            message=message,
+            appointment=answered.appointment,
+            route=ROUTE,
+            reading=answered.reading,
         )
-    toast.say(
-        f"Asleep until {clock().inline(answered.remind_at)}.", undo=url_for("snoozes.cancel", id=id), **{"from": "list"}
-    )
+        remember(connection, account, answered.typed)
+    toast.say(asleep_until(answered.appointment, clock()), undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
     return redirect(url_for("snoozes.home"), code=303)
 
 
@@ -102,7 +107,7 @@ def _page(
 ) -> ResponseReturnValue:
     page = render_template(
         "add/add.html",
-        sheet=asked or sheet(clock()),
+        sheet=asked or sheet(clock(), usual=usual()),
         subject=subject or "",
         sender=sender or "",
         subject_error=subject_error,

@@ -2,6 +2,7 @@
 
 import logging
 import time
+import traceback
 from dataclasses import dataclass
 
 from flask import Flask, Response, g, make_response, render_template, request
@@ -86,7 +87,14 @@ def _database(error: DBAPIError | TimeoutError) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
+    if isinstance(error, DBAPIError):
+        # Its own words name rows: "Key (user_email, message_id)=(…) already exists".
+        state, frames = getattr(error.orig, "sqlstate", None), "".join(traceback.format_tb(error.__traceback__))
+        log.error(
+            "%s %s failed: %s, SQLSTATE %s\n%s", request.method, request.endpoint, type(error).__name__, state, frames
+        )
+    else:
+        log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
     return _refused(InternalServerError())
 
 

@@ -6,6 +6,8 @@ are not logged: the paths of mail links carry tokens.
 
 from pathlib import Path
 
+from snoozer.web import needed
+
 # Most of a request's time is waiting for the database, so threads carry the load; one process by default, because
 # /metrics speaks for the process that answers.
 worker_class = "gthread"
@@ -24,3 +26,8 @@ worker_tmp_dir = _MEMORY if Path(_MEMORY).is_dir() else None
 
 # Its file in the home folder would be shared, and fought over, by every gunicorn of this account.
 control_socket_disable = True
+
+
+def on_starting(arbiter: object) -> None:
+    """Wrong settings end gunicorn with one sentence; left to its workers, they would be started anew for ever."""
+    needed()

@@ -60,7 +60,7 @@ def again(token: str) -> ResponseReturnValue:
             answered = answer(request.form, clock=g.clock)
             if isinstance(answered, Sheet):
                 return _page(token, link, occurrence, asked=answered)
-            answering.again(connection, occurrence=occurrence, appointment=answered, route=ROUTE)
+            answering.again(connection, occurrence=occurrence, appointment=answered.appointment, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 

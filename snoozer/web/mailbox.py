@@ -15,7 +15,8 @@ from snoozer.postgres.pages import snoozes
 from snoozer.web import current, toast
 from snoozer.web.sheet import Sheet, answer, sheet
 from snoozer.web.snoozes import ROUTE, cursor
-from snoozer.web.visitor import clock, signed_in
+from snoozer.web.spoken import asleep_until
+from snoozer.web.visitor import clock, remember, signed_in, usual
 
 blueprint = Blueprint("mailbox", __name__, url_prefix="/mailbox")
 
@@ -34,7 +35,12 @@ def browse(account: Account) -> ResponseReturnValue:
         page = pages.in_folder(connection, user_email=account.email, folder=FOLDERS[name], before=before)
         counts = pages.counts(connection, user_email=account.email)
     return render_template(
-        "mailbox/list.html", page=page, counts=counts, folder=name, sheet=sheet(clock()), first_page=before is None
+        "mailbox/list.html",
+        page=page,
+        counts=counts,
+        folder=name,
+        sheet=sheet(clock(), usual=usual()),
+        first_page=before is None,
     )
 
 
@@ -67,24 +73,31 @@ def ask(account: Account, id: int) -> ResponseReturnValue:
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-        return _sheet(connection, account, id=id, asked=sheet(clock(), note=asleep.note if asleep else None))
+        asked = sheet(clock(), usual=usual(), note=asleep.note if asleep else None)
+        return _sheet(connection, account, id=id, asked=asked)
 
 
 @blueprint.post("/<row:id>/snooze")
 @signed_in
 def snooze(account: Account, id: int) -> ResponseReturnValue:
     """Put the message away."""
-    answered = answer(request.form, clock=clock())
+    answered = answer(request.form, clock=clock(), usual=usual())
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         if isinstance(answered, Sheet):
             return _sheet(connection, account, id=id, asked=answered)
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
         snooze_id, created = snoozing.snooze(
-            connection, user_email=account.email, message=message, appointment=answered, route=ROUTE
+            connection,
+            user_email=account.email,
+            message=message,
+            appointment=answered.appointment,
+            route=ROUTE,
+            reading=answered.reading,
         )
+        remember(connection, account, answered.typed)
     undo = url_for("snoozes.cancel", id=snooze_id) if created else None
-    toast.say(f"Asleep until {clock().inline(answered.remind_at)}.", undo=undo, **{"from": "mailbox"})
+    toast.say(asleep_until(answered.appointment, clock()), undo=undo, **{"from": "mailbox"})
     return redirect(url_for(".browse"), code=303)
 
 
@@ -134,7 +147,11 @@ def _page(connection: Connection, account: Account, *, id: int) -> ResponseRetur
     row = _mine(connection, account, id=id)
     asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
     return render_template(
-        "mailbox/show.html", row=row, letter=original.read(row.original), asleep=asleep, sheet=sheet(clock())
+        "mailbox/show.html",
+        row=row,
+        letter=original.read(row.original),
+        asleep=asleep,
+        sheet=sheet(clock(), usual=usual()),
     )
 
 

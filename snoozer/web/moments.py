@@ -32,10 +32,13 @@ class Clock:
 
     def time(self, moment: datetime) -> str:
         """08:00, or 8:00 am where people say so."""
-        local = self.local(moment)
+        return self.hour(self.local(moment))
+
+    def hour(self, wall: datetime) -> str:
+        """The hour of a time that stands on some clock already."""
         if self.locale not in TWELVE_HOURS:
-            return f"{local:%H:%M}"
-        return f"{local.hour % 12 or 12}:{local:%M} {'am' if local.hour < 12 else 'pm'}"
+            return f"{wall:%H:%M}"
+        return f"{wall.hour % 12 or 12}:{wall:%M} {'am' if wall.hour < 12 else 'pm'}"
 
     def date(self, moment: datetime) -> str:
         """Friday 27 November, with the year when it is another one."""

@@ -1,15 +1,18 @@
-"""What a person sets: their zone, how they write dates, light or dark."""
+"""What a person sets: their zone, how they write dates, the times they use, light or dark."""
 
+from collections.abc import Sequence
 from zoneinfo import available_timezones
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from snoozer import following
 from snoozer.postgres import people
 from snoozer.postgres.models import Account
-from snoozer.web import current, toast
+from snoozer.web import current, presets, toast
+from snoozer.web.presets import Line
 from snoozer.web.rendering import THEMES
-from snoozer.web.visitor import clock, local_path, set_cookie, signed_in
+from snoozer.web.visitor import clock, local_path, set_cookie, signed_in, usual
 
 blueprint = Blueprint("preferences", __name__, url_prefix="/settings")
 
@@ -21,30 +24,60 @@ LOCALES = {
     "de_DE": "Deutsch (times may be typed in German) · 27 November, 14:00",
 }
 THEME_DAYS = 400
+ROUTE = "web"
 
 
 @blueprint.get("")
 @signed_in
 def show(account: Account) -> ResponseReturnValue:
     """The settings as they are."""
-    return _page(zone=account.zone, locale=account.locale)
+    return _page(account)
 
 
 @blueprint.post("")
 @signed_in
 def save(account: Account) -> ResponseReturnValue:
-    """Zone and locale. What is asleep keeps its instants; new words are read in the new zone."""
+    """Zone and locale. With another zone, times on the clock keep their instants or go along; that is asked once."""
     typed, locale = request.form.get("zone", "").strip(), request.form.get("locale", "")
-    zone = _zone(typed)
+    zone, choice = _zone(typed), request.form.get("moving")
     if zone is None:
         wrong = "There is no zone of that name. Zones are named like Europe/Berlin or America/New_York."
-        return _page(zone=typed, locale=locale, error=wrong), 422
-    if locale not in LOCALES:
+        return _page(account, zone=typed, locale=locale, error=wrong), 422
+    if locale not in LOCALES or choice not in {None, "keep", "follow"}:
         abort(400)
     with current.transaction() as connection:
+        ahead = following.foresee(connection, user_email=account.email, old=account.zone, new=zone, now=clock().now)
+        if choice is None and ahead.is_a_question:
+            return render_template("settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
+        gone = 0 if choice == "keep" else following.follow(connection, ahead, old=account.zone, route=ROUTE)
         people.prefer(connection, id=account.id, zone=zone, locale=locale)
-    toast.say(f"Saved. Times are shown in {zone.replace('_', ' ')}; what is asleep comes back when it was promised.")
+    toast.say(_saved(zone, gone if choice == "follow" else 0))
     return redirect(url_for(".show"), code=303)
+
+
+@blueprint.post("/presets")
+@signed_in
+def save_presets(account: Account) -> ResponseReturnValue:
+    """The presets as the form has them, when the grammar takes each of them; nothing otherwise."""
+    act = request.form.get("act", "")
+    with current.transaction() as connection:
+        if act == "reset":
+            people.clear_presets(connection, account_id=account.id)
+            toast.say("The usual times are back.")
+            return redirect(url_for(".show", _anchor="presets"), code=303)
+        lines = presets.posted(request.form, clock=clock())
+        if not lines:
+            return _page(account, lines=(), none_left=True), 422
+        if any(line.refusal for line in lines):
+            return _page(account, lines=lines), 422
+        if act == "add":
+            return _page(account, lines=(*lines, Line(label="", phrase=""))[: presets.MOST], adding=True)
+        pairs = presets.pairs_of(lines)
+        people.clear_presets(connection, account_id=account.id)
+        if pairs != presets.usual_ones(account.locale):
+            people.keep_presets(connection, account_id=account.id, presets=pairs)
+    toast.say("Saved. The sheet offers these times now.")
+    return redirect(url_for(".show", _anchor="presets"), code=303)
 
 
 @blueprint.post("/theme")
@@ -64,13 +97,38 @@ def _zone(typed: str) -> str | None:
     return next((zone for zone in available_timezones() if zone.casefold() == wanted), None)
 
 
-def _page(*, zone: str, locale: str, error: str | None = None) -> str:
+def _saved(zone: str, gone: int) -> str:
+    shown = f"Saved. Times are shown in {zone.replace('_', ' ')}"
+    if not gone:
+        return f"{shown}; what is asleep comes back when it was promised."
+    return f"{shown}, and {gone} {'snooze keeps its' if gone == 1 else 'snoozes keep their'} hour there."
+
+
+def _page(
+    account: Account,
+    *,
+    zone: str | None = None,
+    locale: str | None = None,
+    error: str | None = None,
+    lines: Sequence[Line] | None = None,
+    adding: bool = False,
+    none_left: bool = False,
+) -> str:
+    own = usual().presets
+    if lines is None:
+        lines = presets.lines_of(own or presets.usual_ones(account.locale), clock=clock())
     return render_template(
         "settings/show.html",
-        zone=zone,
-        locale=locale,
+        zone=account.zone if zone is None else zone,
+        locale=account.locale if locale is None else locale,
         locales=LOCALES,
         zones=sorted(name for name in available_timezones() if "/" in name or name == "UTC"),
         error=error,
         now=clock().now,
+        lines=lines,
+        own=own is not None,
+        adding=adding,
+        none_left=none_left,
+        most=presets.MOST,
+        longest_label=presets.LONGEST_LABEL,
     )

@@ -4,14 +4,15 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from flask import Flask, g, request, url_for
+from flask import Flask, current_app, g, request, url_for
 
 from snoozer.shipped import folder
 from snoozer.web import current, visitor
 from snoozer.web.moments import bytes_in_words, span_in_words
+from snoozer.web.spoken import following, lowered, rhythm_words
 from snoozer.web.standing import standing
 from snoozer.web.toast import said
-from snoozer.web.trail import by_day, event_words, rhythm_words
+from snoozer.web.trail import by_day, event_words
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"
@@ -30,6 +31,8 @@ def init_app(app: Flask) -> None:
         clipped=_clipped,
         groupby_day=by_day,
         event_words=event_words,
+        following=following,
+        lowered=lowered,
         rhythm=rhythm_words,
     )
 
@@ -48,8 +51,18 @@ def _known() -> dict[str, Any]:
         "clock": g.get("clock"),
         "theme": theme(),
         "has_sink": current.settings().sink,
-        "here": request.full_path.rstrip("?"),
+        "here": _here(),
     }
+
+
+def _here() -> str:
+    """Where choosing colours leads back to: this page or, from a form's answer, the nearest page above its address."""
+    if request.method in {"GET", "HEAD"}:
+        return request.full_path.rstrip("?")
+    pages, path = current_app.create_url_adapter(request), request.path
+    while pages and len(path) > 1 and not pages.test(path, method="GET"):
+        path = path.rpartition("/")[0]
+    return path or "/"
 
 
 def _asset(name: str) -> str:

@@ -11,19 +11,34 @@ from werkzeug.datastructures import MultiDict
 
 from snoozer import snoozing
 from snoozer.domain import times
+from snoozer.postgres.pages.people import Usual
 from snoozer.postgres.queue import Appointment
 from snoozer.snoozing import CannotSnooze
 from snoozer.web.moments import Clock
 
 # "in 3 hours" moves on while a person thinks; a day's difference is another meaning.
 SAME_MEANING = timedelta(minutes=30)
+MOST_LATELY = 3
+NOBODYS = Usual()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a posted sheet comes to: the appointment, the reading it was made from, and the words to offer next time
+    (`typed`; None for a preset)."""
+
+    appointment: Appointment
+    reading: times.Reading | None = None
+    typed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What the sheet shows. `moved` says that the words now mean another time than the one that was shown."""
+    """What the sheet shows. `offers` are the presets, `lately` the phrases typed last; `moved` says that the words
+    now mean another time than the one that was shown."""
 
     offers: tuple[times.Preset, ...]
+    lately: tuple[times.Preset, ...] = ()
     phrase: str = ""
     note: str = ""
     reading: times.Reading | None = None
@@ -36,22 +51,18 @@ class Sheet:
         return 422 if self.refusal else 200
 
 
-def sheet(clock: Clock, *, phrase: str = "", note: str | None = None) -> Sheet:
+def sheet(clock: Clock, *, usual: Usual = NOBODYS, phrase: str = "", note: str | None = None) -> Sheet:
     """The sheet as it is opened; with a phrase, already read."""
-    asked = Sheet(offers=_offers(clock), phrase=phrase, note=note or "")
+    asked = _opened(clock, usual, phrase=phrase, note=note or "")
     return _read(asked, clock) if phrase else asked
 
 
-def answer(form: MultiDict[str, str], *, clock: Clock) -> Appointment | Sheet:
+def answer(form: MultiDict[str, str], *, clock: Clock, usual: Usual = NOBODYS) -> Chosen | Sheet:
     """What a posted sheet comes to."""
-    asked = Sheet(
-        offers=_offers(clock),
-        phrase=form.get("suggestion") or form.get("phrase", ""),
-        note=form.get("note", ""),
-    )
+    asked = _opened(clock, usual, phrase=form.get("suggestion") or form.get("phrase", ""), note=form.get("note", ""))
     if form.get("preset"):
         phrase, _, seen = form["preset"].rpartition("|")
-        return _save(replace(asked, phrase=phrase), clock, seen=seen)
+        return _save(replace(asked, phrase=phrase), clock, seen=seen, typed=phrase in usual.phrases)
     if form.get("at"):
         return _save_instant(asked, clock, at=form["at"])
     if form.get("suggestion") or form.get("act") != "snooze" or form.get("seen_phrase") != asked.phrase:
@@ -59,7 +70,7 @@ def answer(form: MultiDict[str, str], *, clock: Clock) -> Appointment | Sheet:
     return _save(asked, clock, seen=form.get("seen_at", ""))
 
 
-def _save(asked: Sheet, clock: Clock, *, seen: str) -> Appointment | Sheet:
+def _save(asked: Sheet, clock: Clock, *, seen: str, typed: bool = True) -> Chosen | Sheet:
     read = _read(asked, clock)
     if read.reading is None or read.reading.at is None:
         return read
@@ -67,19 +78,27 @@ def _save(asked: Sheet, clock: Clock, *, seen: str) -> Appointment | Sheet:
     if shown is None or abs(read.reading.at - shown) > SAME_MEANING:
         return replace(read, moved=shown is not None)
     try:
-        return snoozing.appoint(read.reading, now=clock.now, note=asked.note)
+        appointment = snoozing.appoint(read.reading, now=clock.now, note=asked.note)
     except CannotSnooze as refusal:
         return replace(asked, refusal=refusal)
+    return Chosen(appointment=appointment, reading=read.reading, typed=snoozing.tidy(asked.phrase) if typed else None)
 
 
-def _save_instant(asked: Sheet, clock: Clock, *, at: str) -> Appointment | Sheet:
+def _save_instant(asked: Sheet, clock: Clock, *, at: str) -> Chosen | Sheet:
+    """The other meaning of the phrase, kept by the clock as the first one would have been; else a bare instant."""
     moment = instant(at)
+    read = _read(asked, clock)
     if moment is None:
-        return _read(asked, clock)
+        return read
+    reading = read.reading if read.reading is not None and read.reading.alternative == moment else None
     try:
-        return snoozing.appoint_instant(moment, now=clock.now, zone=clock.zone, note=asked.note)
+        if reading is not None:
+            appointment = snoozing.appoint(reading, now=clock.now, note=asked.note, alternative=True)
+        else:
+            appointment = snoozing.appoint_instant(moment, now=clock.now, zone=clock.zone, note=asked.note)
     except CannotSnooze as refusal:
         return replace(asked, refusal=refusal)
+    return Chosen(appointment=appointment, reading=reading)
 
 
 def _read(asked: Sheet, clock: Clock) -> Sheet:
@@ -90,9 +109,20 @@ def _read(asked: Sheet, clock: Clock) -> Sheet:
     return replace(asked, reading=reading)
 
 
-def _offers(clock: Clock) -> tuple[times.Preset, ...]:
-    offered = times.presets(now=clock.now, zone=clock.zone, locale=clock.locale)
-    return tuple(preset for preset in offered if preset.reading.kind == "instant" and preset.reading.at is not None)
+def _opened(clock: Clock, usual: Usual, *, phrase: str, note: str) -> Sheet:
+    offers = _offered(clock, usual.presets)
+    taken = {(offer.reading.kind, offer.reading.at) for offer in offers}
+    lately = (
+        offer
+        for offer in _offered(clock, tuple((phrase, phrase) for phrase in usual.phrases))
+        if (offer.reading.kind, offer.reading.at) not in taken
+    )
+    return Sheet(offers=offers, lately=tuple(lately)[:MOST_LATELY], phrase=phrase, note=note)
+
+
+def _offered(clock: Clock, choices: tuple[tuple[str, str], ...] | None) -> tuple[times.Preset, ...]:
+    offered = times.presets(now=clock.now, zone=clock.zone, locale=clock.locale, choices=choices)
+    return tuple(offer for offer in offered if offer.reading.kind != "condition" and offer.reading.at is not None)
 
 
 def instant(text: str) -> datetime | None:

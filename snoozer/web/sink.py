@@ -12,6 +12,7 @@ from snoozer.mail import original
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import messages as pages
 from snoozer.web import current
+from snoozer.web.forms import LARGEST_ROW
 from snoozer.web.visitor import signed_in
 
 blueprint = Blueprint("sink", __name__, url_prefix="/sink")
@@ -30,6 +31,8 @@ def _only_where_there_is_one() -> None:
 def browse(account: Account) -> ResponseReturnValue:
     """The newest first."""
     before = request.args.get("before", type=int)
+    if before is not None and not 0 < before <= LARGEST_ROW:
+        abort(404)
     with current.transaction() as connection:
         rows, onward = pages.sunk(connection, rcpt_to=account.email, before=before)
     mails = [(row, original.read(row.original)) for row in rows]

@@ -15,8 +15,9 @@ from snoozer.snoozing import CannotSnooze
 from snoozer.web import current, toast
 from snoozer.web.moments import zone_named
 from snoozer.web.sheet import Sheet, answer, instant, sheet
+from snoozer.web.spoken import asleep_until, spoken
 from snoozer.web.standing import PATIENCE, was_it_sent
-from snoozer.web.visitor import clock, signed_in
+from snoozer.web.visitor import clock, remember, signed_in, usual
 
 blueprint = Blueprint("snoozes", __name__)
 
@@ -44,7 +45,7 @@ def home(account: Account) -> ResponseReturnValue:
     )
     upcoming = None if after else next(ahead, None)
     return render_template(
-        "snoozes/list.html", sheet=sheet(clock()), first_page=after is None, upcoming=upcoming, **words
+        "snoozes/list.html", sheet=sheet(clock(), usual=usual()), first_page=after is None, upcoming=upcoming, **words
     )
 
 
@@ -60,23 +61,30 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @signed_in
 def set_time(account: Account, id: int) -> ResponseReturnValue:
     """Another time for a living snooze; for one that is over, the message is put away anew."""
-    answered = answer(request.form, clock=clock())
+    answered = answer(request.form, clock=clock(), usual=usual())
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         if isinstance(answered, Sheet):
             return _page(connection, account, id=id, asked=answered)
+        appointment, reading = answered.appointment, answered.reading
         if row.outcome is None and snoozing.change(
-            connection, id=id, user_email=account.email, appointment=answered, route=ROUTE
+            connection, id=id, user_email=account.email, appointment=appointment, route=ROUTE, reading=reading
         ):
-            once = row.recurrence is None and answered.recurrence is None
+            once = row.recurrence is None and appointment.recurrence is None
             said = {"undo": url_for(".restore_time", id=id), **_time_of(row)} if once else {}
         else:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
             id, _ = snoozing.snooze(
-                connection, user_email=account.email, message=message, appointment=answered, route=ROUTE
+                connection,
+                user_email=account.email,
+                message=message,
+                appointment=appointment,
+                route=ROUTE,
+                reading=reading,
             )
             said = {"undo": url_for(".cancel", id=id)}
-    toast.say(f"Asleep until {clock().inline(answered.remind_at)}.", **said)
+        remember(connection, account, answered.typed)
+    toast.say(asleep_until(appointment, clock()), **said)
     return back(id)
 
 
@@ -180,13 +188,15 @@ def _page(
 ) -> ResponseReturnValue:
     row = _mine(connection, account, id=id)
     sends = pages.sends(connection, id=id)
+    events = pages.events(connection, id=id)
     page = render_template(
         "snoozes/show.html",
         row=row,
         sends=sends,
-        events=pages.events(connection, id=id),
+        events=events,
+        spoken=spoken(row, events, clock=clock()),
         sent=was_it_sent(sends, clock=clock()),
-        sheet=asked or sheet(clock(), note=row.note),
+        sheet=asked or sheet(clock(), usual=usual(), note=row.note),
         long_note=note,
         longest_note=snoozing.LONGEST_NOTE,
     )

@@ -11,10 +11,13 @@ _ADDRESSES = ("http.target", "http.url", "url.path", "url.query", "url.full")
 
 
 def instrument(app: Flask) -> None:
-    """Trace and measure this app's requests, named by their route."""
+    """Trace and measure this app's requests, named by their route, also those that are refused at once."""
     FlaskInstrumentor().instrument_app(  # type: ignore[no-untyped-call]
         app, excluded_urls=QUIET, request_hook=_hide_address
     )
+    # It hooks itself in last; what an earlier hook refuses would have no span, and a warning in the log each time.
+    hooks = app.before_request_funcs[None]
+    hooks.insert(0, hooks.pop())
 
 
 def _hide_address(span: Span | None, environ: dict[str, Any]) -> None:

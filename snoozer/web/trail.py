@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snoozer.domain.times import Recurrence
-from snoozer.domain.times.sentence import rhythm
 from snoozer.web.moments import Clock
 
 _ROUTES = {"web": "on these pages", "link": "by the link in the mail", "api": "by a program of yours"}
@@ -28,6 +26,16 @@ _WORDS = {
 }
 
 
+_SAID = {
+    "asked": "You put it away {route}: “{phrase}”.",
+    "edited": "You changed it {route}: “{phrase}”.",
+}
+_MOVES = {
+    "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
+    "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Day:
     """The rows of one day under one heading; `date` stands beside a name such as Tomorrow."""
@@ -39,16 +47,21 @@ class Day:
 
 def event_words(event: Any) -> str:
     """One line of the trail."""
-    words = _WORDS.get(event.kind) or f"{str(event.kind).replace('_', ' ').capitalize()}."
-    return words.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
+    why = event.detail.get("why")
+    if event.kind == "edited" and why in _MOVES:
+        return _MOVES[why].format(zone=_place(event.detail.get("zone")), old=_place(event.detail.get("from")))
+    phrase = event.detail.get("phrase")
+    words = (_SAID if phrase else _WORDS).get(event.kind) or _WORDS.get(event.kind) or _plain(event.kind)
+    words = words.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
+    return words.replace("{phrase}", str(phrase))
 
 
-def rhythm_words(recurrence: dict[str, Any]) -> str:
-    """Every 2 weeks on Tuesday at 14:00; a plain word for what another program wrote and this one cannot read."""
-    try:
-        return rhythm(Recurrence.from_json(recurrence))
-    except (KeyError, TypeError, ValueError):
-        return "In a way that this page cannot read"
+def _plain(kind: str) -> str:
+    return f"{kind.replace('_', ' ').capitalize()}."
+
+
+def _place(zone: object) -> str:
+    return str(zone).replace("_", " ")
 
 
 def by_day(rows: Iterable[Any], clock: Clock) -> list[Day]:

@@ -6,10 +6,14 @@ from typing import Concatenate, ParamSpec
 
 from flask import Response, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts, snoozing
+from snoozer.postgres import people
 from snoozer.postgres.models import Account
+from snoozer.postgres.pages import people as pages
+from snoozer.postgres.pages.people import Usual
 from snoozer.settings import Settings
 from snoozer.web import current
 from snoozer.web.moments import Clock
@@ -52,7 +56,8 @@ def cookie(word: str) -> str | None:
 
 
 def account() -> Account | None:
-    """Who is signed in, looked up once a request; sets `g.clock`, the clock that every page of theirs shows."""
+    """Who is signed in, looked up once a request, with the clock that every page of theirs shows and the times they
+    use."""
     if "account" not in g:
         g.account = None
         token = cookie("session")
@@ -61,6 +66,7 @@ def account() -> Account | None:
                 g.account = accounts.who(connection, session=token)
                 if g.account is not None:
                     g.clock = Clock(now=snoozing.now(connection), zone=g.account.zone, locale=g.account.locale)
+                    g.usual = pages.usual(connection, account_id=g.account.id)
     found: Account | None = g.account
     return found
 
@@ -69,6 +75,18 @@ def clock() -> Clock:
     """The clock of the signed-in person."""
     found: Clock = g.clock
     return found
+
+
+def usual() -> Usual:
+    """The times that the signed-in person uses."""
+    found: Usual = g.usual
+    return found
+
+
+def remember(connection: Connection, person: Account, typed: str | None) -> None:
+    """Offer these words next time."""
+    if typed:
+        people.remember_phrase(connection, account_id=person.id, phrase=typed, most=pages.MOST_PHRASES)
 
 
 def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from snoozer.postgres.models import Account
 from snoozer.web.sheet import sheet
-from snoozer.web.visitor import clock, signed_in
+from snoozer.web.visitor import clock, signed_in, usual
 
 blueprint = Blueprint("when", __name__)
 
@@ -22,4 +22,4 @@ def preview(_: Account) -> ResponseReturnValue:
 @signed_in
 def offers(_: Account) -> ResponseReturnValue:
     """The presets as they stand now, for a sheet on a page that was open for a while."""
-    return render_template("snoozes/offers.html", sheet=sheet(clock()))
+    return render_template("snoozes/offers.html", sheet=sheet(clock(), usual=usual()))

@@ -1,7 +1,7 @@
 """A mail server that is down is left alone by all workers together, and one probe decides when to go on."""
 
 from datetime import timedelta
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from uuid import uuid4
 
 import pytest
@@ -108,12 +108,13 @@ def test_a_probe_that_is_never_heard_of_again_is_given_to_another(engine: Engine
 
 
 def test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one() -> None:
-    gate, tried, shut = Gate(threshold=5), [], []
+    gate, go, tried, shut = Gate(threshold=5), Event(), [], []
 
     def attempt() -> None:
         try:
             with gate.attempt():
                 tried.append(1)
+                go.wait()
                 raise RelayDown("refused")
         except RelayDown:
             pass
@@ -123,6 +124,9 @@ def test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_wan
     threads = [Thread(target=attempt) for _ in range(40)]
     for thread in threads:
         thread.start()
+    while len(tried) + len(gate._turn._waiters) < len(threads):  # type: ignore[attr-defined]
+        pass
+    go.set()
     for thread in threads:
         thread.join()
     assert (len(tried), len(shut)) == (5, 35)

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from snoozer.domain.failpoint import STEPS
-from tests.factories import a_snooze, the_events, the_row, the_send
+from snoozer.postgres import queue
+from tests.factories import ANN, a_snooze, the_events, the_row, the_send
 from tests.stories.conftest import PATIENCE, Field
 
 KILLS = 10
@@ -81,6 +82,21 @@ def test_a_worker_told_to_stop_gives_back_what_it_never_began(place: Field) -> N
     assert not any(row.claimed_at for row in rows)
     assert not any(row.attempts or row.crash_count for row in rows)
     assert sum(row.outcome == "sent" for row in rows) < len(rows)
+
+
+def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None:
+    id = a_snooze(place.engine, message_id="<unwanted@mail.example>")
+    place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
+    worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
+    _wait_until_stopped(worker)
+    with place.engine.begin() as connection:
+        assert queue.cancel(connection, id=id, user_email=ANN)
+    worker.send_signal(signal.SIGCONT)
+    worker.terminate()
+    worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 0
+    assert place.sink.accepted() == []
+    assert the_send(place.engine, id).state == "reserved"
 
 
 @pytest.mark.parametrize("step", ["claimed", "body", "marked"])

@@ -94,7 +94,7 @@ def test_snoozing_a_snoozed_message_is_an_edit(client: FlaskClient, people: Peop
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.get_json()["id"] == first.get_json()["id"]
     assert again.get_json()["note"] == "later"
-    assert the_events(engine, first.get_json()["id"]) == ["edited"]
+    assert the_events(engine, first.get_json()["id"]) == ["asked", "edited"]
 
 
 def test_a_kept_message_leaves_the_inbox_and_lends_its_subject(

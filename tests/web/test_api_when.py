@@ -36,7 +36,7 @@ def test_zone_locale_and_now_can_be_given(client: FlaskClient, people: People) -
     assert ask(client, ann, phrase="4/5", now=NOW).get_json()["at"] == "2026-05-04T08:00:00+02:00"
 
 
-def test_what_repeats_is_read_although_it_cannot_be_snoozed_to(client: FlaskClient, people: People) -> None:
+def test_what_repeats_is_read_with_its_first_time(client: FlaskClient, people: People) -> None:
     answer = ask(client, people.ann(), phrase="every monday 9am", now=NOW).get_json()
     assert (answer["kind"], answer["at"]) == ("recurring", "2026-03-09T09:00:00+01:00")
 

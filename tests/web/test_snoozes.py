@@ -83,7 +83,7 @@ def test_cancelling_brings_the_message_back_and_undo_puts_it_away_again(ann: Fla
     undone = undo(ann, cancelled.text)
     assert "Asleep again until" in undone.text
     assert the_row(engine, id).outcome is None
-    assert the_events(engine, id) == ["cancelled", "undone"]
+    assert the_events(engine, id) == ["asked", "cancelled", "undone"]
 
 
 def test_another_time_can_be_undone_to_the_very_instant(ann: FlaskClient, engine: Engine) -> None:
@@ -149,7 +149,7 @@ def test_five_hundred_rows_come_page_by_page_and_quickly(ann: FlaskClient, engin
 def test_what_repeats_says_how_and_what_cannot_be_read_breaks_no_page(ann: FlaskClient, engine: Engine) -> None:
     id = a_snooze(engine, remind_at=now() + HOUR)
     ann.post(f"/snoozes/{id}/time", data=_seen(ann, "every 2 weeks on tuesday at 14:00"))
-    assert "repeats" in ann.get("/").text
+    assert "every 2 weeks on Tuesday at 14:00" in ann.get("/").text
     assert "Every 2 weeks on Tuesday at 14:00" in ann.get(f"/snoozes/{id}").text
     ann.post(f"/snoozes/{id}/note", data={"note": "still"})
     assert the_row(engine, id).recurrence is not None

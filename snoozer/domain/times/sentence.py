@@ -7,6 +7,7 @@ from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES
 from snoozer.domain.times.recurrence import Recurrence
 
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
+_MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FAR = (
     ("hour", _HOUR, 2 * _DAY),
@@ -66,13 +67,19 @@ def sentence(
     if recurrence:
         following = f", then {date_in_words(then, now=now)}" if then else ", and not again"
         when = f"{rhythm(recurrence)}: first {when}{following}"
-    explained = [_explained(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
-    return " ".join([f"{when}.", *explained])
+    doubts = [explained(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+    return " ".join([f"{when}.", *doubts])
 
 
-def _explained(
-    flag: str, *, wall: datetime, now: datetime, alternative: datetime | None, recurrence: Recurrence | None
+def explained(
+    flag: str,
+    *,
+    wall: datetime,
+    now: datetime,
+    alternative: datetime | None = None,
+    recurrence: Recurrence | None = None,
 ) -> str:
+    """What a flag of a reading means, as a sentence."""
     if flag == "ambiguous" and alternative:
         return f"It could also mean {date_in_words(alternative, now=now)}, {time_in_words(alternative)}."
     if flag == "clamped" and recurrence:
@@ -87,19 +94,24 @@ def _explained(
     }[flag]
 
 
-def rhythm(recurrence: Recurrence) -> str:
-    """Every 2 weeks on Tuesday at 14:00, until 1 June 2026."""
+def rhythm(recurrence: Recurrence, *, at: str | None = None) -> str:
+    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` is the hour in other words."""
     unit = recurrence.unit
-    parts = [f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"]
-    if recurrence.unit == "week":
-        parts.append("on " + _listed(WEEKDAY_NAMES[day] for day in recurrence.weekdays))
+    every = f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"
+    parts = [every]
+    if unit == "week":
+        days = _listed(WEEKDAY_NAMES[day] for day in recurrence.weekdays)
+        if recurrence.interval > 1:
+            parts.append(f"on {days}")
+        else:
+            parts = ["Every weekday" if recurrence.weekdays == _MONDAY_TO_FRIDAY else f"Every {days}"]
     elif recurrence.nth is not None:
         parts.append(f"on the {_NTH[recurrence.nth]} {WEEKDAY_NAMES[recurrence.weekdays[0]]}")
     elif recurrence.day is not None:
         parts.append("on the last day" if recurrence.day < 0 else f"on day {recurrence.day}")
     if recurrence.month is not None:
         parts.append(f"of {MONTH_NAMES[recurrence.month - 1]}")
-    parts.append(f"at {recurrence.at:%H:%M}")
+    parts.append(f"at {at or time_in_words(datetime.combine(recurrence.start, recurrence.at))}")
     if recurrence.until:
         until = recurrence.until
         parts.append(f"until {until.day} {MONTH_NAMES[until.month - 1]} {until.year}")

@@ -103,3 +103,30 @@ class IdempotencyKey(Table):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
     __table_args__ = (Index("ix_idempotency_keys_created_at", "created_at"),)
+
+
+class OwnPreset(Table):
+    """One of a person's own presets; none of them at all means the language's usual ones."""
+
+    __tablename__ = "account_presets"
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_presets_account", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    label: Mapped[str]
+    phrase: Mapped[str]
+
+
+class TypedPhrase(Table):
+    """A phrase that a person typed lately."""
+
+    __tablename__ = "account_phrases"
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_phrases_account", ondelete="CASCADE"), primary_key=True
+    )
+    phrase: Mapped[str] = mapped_column(primary_key=True)
+    used_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+
+    __table_args__ = (Index("ix_account_phrases_used_at", "account_id", "used_at"),)

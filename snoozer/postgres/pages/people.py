@@ -1,10 +1,22 @@
-"""What a page without a session may know of a person."""
+"""What pages know of a person besides the account: how they write dates, and the times they use."""
+
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from snoozer.postgres.models import Account
+from snoozer.postgres.models import Account, OwnPreset, TypedPhrase
 
 PLAIN_LOCALE = "en_GB"
+MOST_PHRASES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usual:
+    """The times a person uses: their own presets as (label, phrase), None for the language's, and what they typed
+    last, newest first."""
+
+    presets: tuple[tuple[str, str], ...] | None = None
+    phrases: tuple[str, ...] = ()
 
 
 def locale_of(connection: Connection, *, user_email: str) -> str:
@@ -13,3 +25,17 @@ def locale_of(connection: Connection, *, user_email: str) -> str:
         connection.execute(select(Account.locale).where(Account.email == user_email)).scalar_one_or_none()
         or PLAIN_LOCALE
     )
+
+
+def usual(connection: Connection, *, account_id: int) -> Usual:
+    """The times this person uses."""
+    presets = connection.execute(
+        select(OwnPreset.label, OwnPreset.phrase).where(OwnPreset.account_id == account_id).order_by(OwnPreset.position)
+    )
+    phrases = connection.execute(
+        select(TypedPhrase.phrase)
+        .where(TypedPhrase.account_id == account_id)
+        .order_by(TypedPhrase.used_at.desc())
+        .limit(MOST_PHRASES)
+    ).scalars()
+    return Usual(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

@@ -17,7 +17,7 @@ from snoozer import triage
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import cases as pages
 from snoozer.web import current, toast
-from snoozer.web.admin.operators import operators_only
+from snoozer.web.admin.operators import operators_only, reason_in
 from snoozer.web.forms import LARGEST_ROW, one_line
 from snoozer.web.masks import without_addresses
 from snoozer.web.sheet import instant
@@ -103,7 +103,7 @@ def _selection(*, until: datetime) -> Selection:
     return Selection(
         act=act,
         ids=None if everything else sorted(set(picked)),
-        reason=request.form.get("reason") or None,
+        reason=reason_in(request.form),
         until=until,
     )
 

@@ -8,7 +8,7 @@ from snoozer.postgres.pages import cases as pages
 from snoozer.postgres.pages import figures
 from snoozer.web import current
 from snoozer.web.admin.answers import was_it_sent, why_not_running
-from snoozer.web.admin.operators import operators_only
+from snoozer.web.admin.operators import operators_only, reason_in
 from snoozer.web.masks import masked, without_addresses
 from snoozer.web.snoozes import cursor
 from snoozer.web.visitor import clock
@@ -17,7 +17,7 @@ from snoozer.web.visitor import clock
 @operators_only
 def overview(account: Account) -> ResponseReturnValue:
     """The figures, why cases failed, and the newest cases; with `reason` only those that failed alike."""
-    reason = request.args.get("reason") or None
+    reason = reason_in(request.args)
     before = cursor(request.args.get("before"))
     with current.transaction() as connection:
         page = pages.page(connection, reason=reason, before=before)

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from flask import request
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from snoozer.domain.times import zones
 from snoozer.mail import headers
-from snoozer.web.api.problems import Refused, fields_refused
+from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused
 
 LONGEST_SUBJECT = 998
 LONGEST_TEXT = 8192
@@ -22,11 +23,14 @@ _LOCALE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{2}))?", re.ASCII)
 
 
 def of_body(allowed: Collection[str]) -> dict[str, str | None]:
-    """The JSON object in the body: texts and nulls, under `allowed` names. Refused with 400, 415 or 422."""
+    """The JSON object in the body: texts and nulls, under `allowed` names. Refused with 400, 413, 415 or 422."""
     if request.mimetype != "application/json":
         raise Refused(415, "not_json", "Send the body as JSON, with Content-Type: application/json.")
+    sent = request.get_data()
+    if request.content_length is None and len(sent) >= LARGEST_BODY:  # One that comes in chunks is cut there, silently.
+        raise RequestEntityTooLarge
     try:
-        body = json.loads(request.get_data(), object_pairs_hook=_once_each, parse_constant=_no_number)
+        body = json.loads(sent, object_pairs_hook=_once_each, parse_constant=_no_number)
     except (ValueError, RecursionError) as broken:
         raise Refused(400, "bad_json", f"The body is not JSON: {_safe(str(broken))}.") from None
     if not isinstance(body, dict):

@@ -85,7 +85,14 @@ def change(id: int) -> Response:
         given = fields.of_body({"note", *_WHEN})
         row = _mine(connection, account, id, changing=True)
         wish = _changed(connection, account, given, row)
-        if not snoozing.change(connection, id=id, user_email=account.email, appointment=wish.appointment, route=ROUTE):
+        if not snoozing.change(
+            connection,
+            id=id,
+            user_email=account.email,
+            appointment=wish.appointment,
+            route=ROUTE,
+            reading=wish.reading,
+        ):
             raise _over(row, now=snoozing.now(connection))
         return answer(200, _told(connection, account, id, wish))
 
@@ -107,6 +114,7 @@ def _create(connection: Connection, account: Account, given: _Given) -> tuple[in
         user_email=account.email,
         message=_message(connection, account, given),
         appointment=wish.appointment,
+        reading=wish.reading,
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
@@ -156,7 +164,7 @@ def _changed(connection: Connection, account: Account, given: _Given, row: progr
         raise fields_refused({"when": "Give a new time (remind_at or when), a new note, or both."})
     now = min(snoozing.now(connection), row.promise - timedelta(seconds=1))
     same = snoozing.appoint_instant(row.promise, now=now, zone=account.zone, note=note)
-    unmoved = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind")}
+    unmoved = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
     return Wish(appointment=replace(same, **unmoved))
 
 

@@ -16,7 +16,7 @@ from snoozer.web.api.problems import Refused, fields_refused
 
 
 def read() -> Response:
-    """GET: the reading of `phrase`, also of phrases that repeat or wait, which cannot be snoozed to yet."""
+    """GET: the reading of `phrase`, also of one that waits for a reply, which cannot be snoozed to yet."""
     with current.transaction() as connection:
         account = caller(connection)
         now = snoozing.now(connection)

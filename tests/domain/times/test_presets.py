@@ -1,7 +1,8 @@
 """Every button is a phrase, lies ahead, and names the day and the hour that it brings."""
 
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -11,6 +12,9 @@ from snoozer.domain.times import Habits, Preset, Reading, presets, read
 from snoozer.domain.times.zones import NAMES
 
 Typed = Callable[..., Reading]
+FULL = os.environ.get("SNOOZER_STORM") == "1"
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+HOURS_OF_A_YEAR = 365 * 24
 HOURS = {
     "This evening": time(18),
     "Tomorrow": time(8),
@@ -46,16 +50,35 @@ def _right(preset: Preset, now: datetime, zone: str) -> bool:
     )
 
 
-def test_every_preset_of_a_sample_of_zones_and_hours_is_right() -> None:
-    """Every zone, six hours of a year each; the hours differ from zone to zone."""
-    chance = random.Random(4)
+def _vantages() -> Iterator[tuple[str, datetime]]:
+    """In full, every hour of a year on every clock there is: zones that show the same in each hour of the year and the
+    two months after have the same presets, and one speaks for all of them. Else every zone, six hours of a year each.
+    """
+    if not FULL:
+        chance = random.Random(4)
+        for zone in sorted(NAMES.values()):
+            yield from ((zone, NEW_YEAR + timedelta(hours=chance.randrange(HOURS_OF_A_YEAR))) for _ in range(6))
+        return
+    clocks: dict[tuple[timedelta | None, ...], str] = {}
     for zone in sorted(NAMES.values()):
-        for _ in range(6):
-            now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=chance.randrange(365 * 24))
-            offered = presets(now=now, zone=zone)
-            assert 4 <= len(offered) <= 9
-            assert all(_right(preset, now, zone) for preset in offered), (zone, now)
-            assert len({preset.reading.at for preset in offered}) == len(offered)
+        hours = (NEW_YEAR + timedelta(hours=hour) for hour in range(425 * 24))
+        clocks.setdefault(tuple(moment.astimezone(ZoneInfo(zone)).utcoffset() for moment in hours), zone)
+    for zone in clocks.values():
+        yield from ((zone, NEW_YEAR + timedelta(hours=hour)) for hour in range(HOURS_OF_A_YEAR))
+
+
+def test_every_preset_of_every_zone_and_hour_of_a_year_is_right() -> None:
+    """A sample of them, or with SNOOZER_STORM=1 all."""
+    seen = 0
+    for zone, now in _vantages():
+        offered = presets(now=now, zone=zone)
+        assert 3 <= len(offered) <= 9, (zone, now)
+        assert len({preset.reading.at for preset in offered}) == len(offered), (zone, now)
+        for preset in offered:
+            assert _right(preset, now, zone), (preset.label, zone, now)
+        seen += len(offered)
+    print(f"{seen} presets are right")
+    assert seen
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Beirut", "Australia/Lord_Howe", "America/Santiago"])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from snoozer.domain.times import Reading
+from snoozer.domain.times.sentence import rhythm
 
 Typed = Callable[..., Reading]
 
@@ -37,6 +38,24 @@ Typed = Callable[..., Reading]
 )
 def test_the_sentence_can_be_checked(typed: Typed, phrase: str, sentence: str) -> None:
     assert typed(phrase).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("phrase", "words"),
+    [
+        ("every monday 9am", "Every Monday at 09:00"),
+        ("every weekday 9am", "Every weekday at 09:00"),
+        ("every tuesday and friday 9am", "Every Tuesday and Friday at 09:00"),
+        ("every day 9am", "Every day at 09:00"),
+        ("every month on the 31st", "Every month on day 31 at 08:00"),
+        ("every last friday 5pm", "Every month on the last Friday at 17:00"),
+    ],
+)
+def test_a_rhythm_is_said_as_people_say_it(typed: Typed, phrase: str, words: str) -> None:
+    recurrence = typed(phrase).recurrence
+    assert recurrence is not None
+    assert rhythm(recurrence) == words
+    assert rhythm(recurrence, at="noon") == words.rpartition(" ")[0] + " noon"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Where a promise by the clock falls when the person's zone is another one, or when a zone's rules have changed."""
+
+from datetime import UTC, datetime, timedelta
+
+from snoozer.domain.times.recurrence import Recurrence
+from snoozer.domain.times.zones import canonical, local, settle, zone_of
+
+_NEAR = timedelta(hours=36)
+_BEFORE = timedelta(days=10)
+
+
+def moved(
+    promise: datetime, *, wall: datetime | None, zone: str, to: str, recurrence: Recurrence | None = None
+) -> datetime | None:
+    """The instant on which the promised time on the clock of `zone` falls in `to`, by the grammar's own rules: out of
+    a gap it moves forward, in an overlap the first counts.
+
+    With `to` equal to `zone` only newer rules of that zone can move it. For a repetition it is the promised
+    occurrence that moves; `wall` is not asked then. None where nothing can be said: a zone that this machine does
+    not know, or a promise that is no occurrence.
+    """
+    if canonical(zone) != zone or canonical(to) != to:
+        return None
+    if recurrence is not None:
+        wall = _occurrence(recurrence, promise, zone)
+        if wall is None:
+            return None
+    here = promise.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
+    if zone == to and wall in (None, here):
+        return promise
+    return local(settle(wall or here, zone_of(to))[0], to)
+
+
+def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:
+    """The wall time of the occurrence nearest to the promise."""
+    place, sought = zone_of(zone), promise.astimezone(UTC)
+    nearest: tuple[timedelta, datetime] | None = None
+    for day in recurrence.dates(near=sought.date() - _BEFORE):
+        wall = datetime.combine(day, recurrence.at)
+        instant, _ = settle(wall, place)
+        away = abs(instant - sought)
+        if away <= _NEAR and (nearest is None or away < nearest[0]):
+            nearest = away, wall
+        if instant > sought + _NEAR:
+            break
+    return None if nearest is None else nearest[1]

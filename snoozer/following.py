@@ -1,0 +1,128 @@
+"""USE CASE of times on the clock: they follow their person into another zone, and a zone into its newer rules.
+
+Only what was asked for as a time on the clock can move; what was asked for as so many minutes or as an instant stays.
+A move is a new promise and leaves an event.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from snoozer.domain.times import Recurrence
+from snoozer.domain.times.moving import moved
+from snoozer.postgres import events, queue
+from snoozer.postgres.pages import snoozes
+from snoozer.postgres.queue import Move
+
+log = logging.getLogger(__name__)
+
+BATCH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following:
+    """What a person's move to another zone does to what is asleep.
+
+    `moves` are those that change their instant or go on by the other zone's clock; `passed` counts those whose hour
+    is over there by now, which keep their instant; `subjects` are by id.
+    """
+
+    moves: tuple[Move, ...]
+    passed: int
+    repeating: int
+    subjects: dict[int, str | None]
+
+    @property
+    def elsewhen(self) -> tuple[Move, ...]:
+        """Those that come back at another instant, the next one first."""
+        other = (move for move in self.moves if move.remind_at != move.promised)
+        return tuple(sorted(other, key=lambda move: move.promised))
+
+    @property
+    def is_a_question(self) -> bool:
+        """Does it make a difference whether they follow?"""
+        return bool(self.elsewhen or self.repeating)
+
+
+def foresee(connection: Connection, *, user_email: str, old: str, new: str, now: datetime) -> Following:
+    """What `follow` would do. Reads only."""
+    rows = snoozes.by_the_clock(connection, now=now, user_email=user_email, zone=old) if old != new else ()
+    moves: list[Move] = []
+    passed = 0
+    for row in rows:
+        at = _moved(row, to=new)
+        if at is not None and at <= now:
+            passed += row.recurrence is None
+            at = None if row.recurrence is None else row.promise
+        if at is not None:
+            moves.append(Move(id=row.id, promised=row.promise, remind_at=at, zone=new))
+    going = {move.id for move in moves}
+    return Following(
+        moves=tuple(moves),
+        passed=passed,
+        repeating=sum(row.recurrence is not None for row in rows if row.id in going),
+        subjects={row.id: row.subject for row in rows},
+    )
+
+
+def follow(connection: Connection, ahead: Following, *, old: str, route: str) -> int:
+    """Times on the clock of `old` keep their hour on the clock of the new zone, as foreseen in this transaction;
+    answers how many did. What has come due or was changed meanwhile stays."""
+    return len(_carry_out(connection, ahead.moves, actor="user", route=route, old=old))
+
+
+def outdated(connection: Connection, *, now: datetime, after: int = 0) -> tuple[Sequence[Move], list[int], int | None]:
+    """Promises that the rules of their zones, as this machine knows them, put at another instant.
+
+    Looks at one batch of rows with ids above `after`; answers the moves, the ids nothing can be said about (a zone or
+    a repetition that this machine does not know), and the id to go on after, None at the end.
+    """
+    rows = snoozes.by_the_clock(connection, now=now, after=after, size=BATCH)
+    moves: list[Move] = []
+    unknown: list[int] = []
+    for row in rows:
+        at = _moved(row, to=row.zone)
+        if at is None:
+            unknown.append(row.id)
+        elif at != row.promise and at > now:
+            moves.append(Move(id=row.id, promised=row.promise, remind_at=at, zone=row.zone))
+    return moves, unknown, rows[-1].id if len(rows) == BATCH else None
+
+
+def correct(connection: Connection, moves: Sequence[Move], *, route: str) -> Iterator[Move]:
+    """Carry such moves out; answers those that were."""
+    done = _carry_out(connection, moves, actor="clock", route=route)
+    return (move for move in moves if move.id in done)
+
+
+def _carry_out(
+    connection: Connection, moves: Sequence[Move], *, actor: str, route: str, old: str | None = None
+) -> set[int]:
+    if not moves:
+        return set()
+    done = queue.move(connection, moves=moves)
+    details = {
+        move.id: {
+            "why": "rules" if old is None else "zone",
+            "zone": move.zone,
+            "was": move.promised.isoformat(),
+            "at": move.remind_at.isoformat(),
+            **({} if old is None else {"from": old}),
+        }
+        for move in moves
+        if move.id in done
+    }
+    events.append_each(connection, kind="edited", actor=actor, route=route, details=details)
+    return done
+
+
+def _moved(row: snoozes.Found, *, to: str) -> datetime | None:
+    try:
+        recurrence = None if row.recurrence is None else Recurrence.from_json(row.recurrence)
+        return moved(row.promise, wall=row.wall_time, zone=row.zone, to=to, recurrence=recurrence)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        log.warning("the recurrence of snooze %d cannot be read: it stays where it is", row.id)
+        return None

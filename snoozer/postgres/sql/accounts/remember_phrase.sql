@@ -1,0 +1,18 @@
+-- What the person typed last, newest by used_at; only the newest few are kept.
+WITH forgotten AS (
+    DELETE FROM account_phrases
+    WHERE account_id = :account_id
+      AND phrase <> :phrase
+      AND phrase NOT IN (
+          SELECT phrase
+          FROM account_phrases
+          WHERE account_id = :account_id
+            AND phrase <> :phrase
+          ORDER BY used_at DESC
+          LIMIT :most - 1
+      )
+)
+INSERT INTO account_phrases (account_id, phrase)
+VALUES (:account_id, :phrase)
+ON CONFLICT (account_id, phrase) DO UPDATE
+SET used_at = clock_timestamp()

@@ -1,0 +1,84 @@
+"""What was said can be checked later: the words, every flag explained, the other meaning one click away."""
+
+import re
+from datetime import datetime
+from html import unescape
+
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
+from tests.web.test_sheet import seen
+
+
+def put_away(ann: FlaskClient, engine: Engine, phrase: str) -> int:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": phrase})
+    assert ann.post(path, data={"phrase": phrase, "act": "snooze", **seen(read)}).status_code == 303
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT max(id) FROM email_snoozes")).scalar_one())
+
+
+def test_the_page_of_a_snooze_says_what_was_typed_and_how_it_is_kept(ann: FlaskClient, engine: Engine) -> None:
+    wall = put_away(ann, engine, "in 3 days at 8am")
+    page = ann.get(f"/snoozes/{wall}").text
+    assert "“in 3 days at 8am”" in page
+    assert "By the clock: 08:00 in Europe/Berlin" in page
+    row = the_row(engine, wall)
+    assert (row.time_kind, row.zone, row.wall_time.hour) == ("wall", "Europe/Berlin", 8)
+    elapsed = put_away(ann, engine, "in 3 hours")
+    assert "the instant stays" in ann.get(f"/snoozes/{elapsed}").text
+    assert the_row(engine, elapsed).time_kind == "elapsed"
+    raw = a_snooze(engine, remind_at=now() + HOUR)
+    assert "As an exact instant." in ann.get(f"/snoozes/{raw}").text
+
+
+def test_the_other_meaning_is_one_click_away_and_is_kept_by_the_clock(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    page = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" in page
+    form = re.search(r'<form method="post" action="[^"]+" class="">((?:(?!</form>).)*?name="at".*?)</form>', page, re.S)
+    assert form is not None
+    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(1))}
+    assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
+    row = the_row(engine, id)
+    assert row.remind_at == datetime.fromisoformat(fields["at"])
+    assert (row.time_kind, row.zone) == ("wall", "Europe/Berlin")
+    after = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" not in after
+    assert "“3/4/2031”" in after
+
+
+def test_a_new_time_without_words_leaves_the_old_words_to_the_trail(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    ann.post(f"/snoozes/{id}/time", data={"at": (now() + 50 * HOUR).isoformat()})
+    page = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" not in page
+    assert "<dt>You said</dt>" not in page
+    assert "You put it away on these pages: “3/4/2031”." in page
+
+
+def test_a_note_does_not_lose_the_words(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    ann.post(f"/snoozes/{id}/note", data={"note": "bring the forms"})
+    assert "It could also mean" in ann.get(f"/snoozes/{id}").text
+
+
+def test_what_repeats_says_its_rhythm_and_the_next_ones(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "every monday 9am")
+    assert "every Monday at 09:00" in ann.get("/").text
+    page = ann.get(f"/snoozes/{id}").text
+    assert "Every Monday at 09:00" in page
+    repeats = page.split("<dt>Repeats</dt>")[1].split("</dd>")[0]
+    following = [datetime.fromisoformat(at) for at in re.findall(r'datetime="([^"]+)"', repeats)]
+    assert len(following) == 3
+    assert all((at.weekday(), at.hour) == (0, 9) for at in following)
+    assert following[0] > the_row(engine, id).remind_at
+
+
+def test_a_repetition_is_said_when_it_is_saved(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "every monday 9am"})
+    assert "<b>Every Monday at 09:00</b>" in read.text
+    saved = ann.post(path, data={"phrase": "every monday 9am", "act": "snooze", **seen(read)}, follow_redirects=True)
+    assert ", then every Monday at 09:00." in saved.text
