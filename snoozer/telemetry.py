@@ -4,7 +4,7 @@ Metrics can always be read by Prometheus (`/metrics` of the web, SNOOZER_METRICS
 traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from opentelemetry import metrics, trace
@@ -16,9 +16,9 @@ from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Link
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Link, Status
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
@@ -56,6 +56,39 @@ _GAUGES = (
 )
 
 
+class Discreet(SpanExporter):
+    """Leaves out what exceptions say: Postgres quotes the values of a row in its messages."""
+
+    def __init__(self, onward: SpanExporter) -> None:
+        self._onward = onward
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self._onward.export([_without_words(span) for span in spans])
+
+    def shutdown(self) -> None:
+        self._onward.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._onward.force_flush(timeout_millis)
+
+
+def _without_words(span: ReadableSpan) -> ReadableSpan:
+    return ReadableSpan(
+        name=span.name,
+        context=span.context,
+        parent=span.parent,
+        resource=span.resource,
+        attributes=span.attributes,
+        events=[event for event in span.events if event.name != "exception"],
+        links=span.links,
+        kind=span.kind,
+        status=Status(span.status.status_code),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
 def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
     """Set telemetry up for this process, once; answers what flushes it at the end.
 
@@ -66,7 +99,7 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
     if exports:
         readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
         tracers = TracerProvider(resource=resource)
-        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        tracers.add_span_processor(BatchSpanProcessor(Discreet(OTLPSpanExporter())))
         trace.set_tracer_provider(tracers)
         PsycopgInstrumentor().instrument()
     meters = MeterProvider(resource=resource, metric_readers=readers)
