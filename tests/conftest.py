@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.embedded.postgres import Postgres
@@ -18,6 +19,12 @@ from snoozer.postgres.models import metadata
 from snoozer.settings import Settings
 from tests.factories import People
 
+CHROMIUMS = (
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -26,6 +33,18 @@ def missing(tool: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"{tool} is missing, and on CI nothing may be left out")
     pytest.skip(f"left out: {tool} is missing (make test names the line that installs it)")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser a run; each test opens a context of its own."""
+    found = [path for path in CHROMIUMS if Path(path).exists()]
+    if not found:
+        missing("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

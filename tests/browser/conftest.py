@@ -2,22 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 from sqlalchemy import Engine
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from snoozer.embedded import ports
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from tests.conftest import missing
 from tests.factories import People, Person
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 class Quiet(WSGIRequestHandler):
@@ -34,16 +30,6 @@ class Site:
     url: str
     settings: Settings
     ann: Person
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        missing("Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -11,26 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import missing
 from tests.stories.conftest import PATIENCE, ROOT
 
 pytestmark = pytest.mark.browser
 
 MILLISECONDS = 1000
-CHROMIUMS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    found = [path for path in CHROMIUMS if Path(path).exists()]
-    if not found:
-        missing("Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found[0], args=["--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -63,8 +50,8 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
     assert up.returncode == 0
 
 
-def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(browser: Browser, sign_in_link: str) -> None:
-    context = browser.new_context()
+def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: Browser, sign_in_link: str) -> None:
+    context = chromium.new_context()
     page = context.new_page()
     page.set_default_timeout(20 * MILLISECONDS)
     page.goto(sign_in_link)

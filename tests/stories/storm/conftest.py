@@ -1,7 +1,7 @@
 """A storm has a seed, a ground to blow over, and a report. SNOOZER_STORM=1 makes it a full one."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from random import SystemRandom
 
@@ -47,9 +47,25 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest, ground: Ground, report: Report, folder: Path, seed: int) -> Stage:
+def scene_name(request: pytest.FixtureRequest) -> str:
+    """The test's name, as it stands in the report."""
+    return str(request.node.name).removeprefix("test_")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A scene that kept the promise and yet missed what its test asks for shows that in the report, too."""
+    outcome = yield
+    report = item.funcargs.get("report")
+    if outcome.when == "call" and isinstance(report, Report) and "scene_name" in item.funcargs:
+        report.note(str(item.funcargs["scene_name"]), passed=outcome.passed)
+    return outcome
+
+
+@pytest.fixture
+def stage(scene_name: str, ground: Ground, report: Report, folder: Path, seed: int) -> Stage:
     return Stage(
-        name=request.node.name.removeprefix("test_"),
+        name=scene_name,
         ground=ground,
         report=report,
         folder=folder,

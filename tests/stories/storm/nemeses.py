@@ -76,14 +76,16 @@ def killer(fleet: Fleet, *, rng: Random) -> Nemesis:
 def stopper(fleet: Fleet, *, rng: Random, sleep: float) -> Nemesis:
     """SIGSTOP to a random worker, wherever it is, and SIGCONT after `sleep` seconds: a zombie past its lease."""
     wake = wake_after(sleep)
+    asleep: dict[int, float] = {}
 
     def stop() -> bool:
-        prey = fleet.workers
+        prey = [pid for pid in fleet.workers if time.monotonic() - asleep.get(pid, -sleep) > sleep]
         if not prey:
             return False
         pid = rng.choice(prey)
         if not hurt(pid, how=signal.SIGSTOP):
             return False
+        asleep[pid] = time.monotonic()
         wake(pid)
         return True
 

@@ -1,4 +1,8 @@
-"""verdict.json: what each scene of a storm did, what the judge found, on which commit, from which seed."""
+"""verdict.json: what each scene of a storm did, what the judge found, on which commit, from which seed.
+
+`valid`: the promise was kept. `passed`: and what the scene's test asks for beyond that was so (no duplicate at all, a
+bound of time, a number of connections).
+"""
 
 import json
 import os
@@ -40,6 +44,7 @@ class Report:
         judged = [scene for scene in self.scenes.values() if "valid" in scene]
         return {
             "valid": all(scene["valid"] for scene in judged),
+            "passed": all(scene.get("passed", False) for scene in self.scenes.values()),
             "seed": self.seed,
             "commit": _git("rev-parse", "HEAD") or os.environ.get("SNOOZER_STORM_COMMIT", "unknown"),
             "changed_since_commit": bool(_git("status", "--porcelain", "--", "snoozer", "migrations", "templates")),
@@ -59,7 +64,9 @@ class Report:
             for name, scene in self.scenes.items()
             if "valid" in scene
         ]
-        return "\n".join([*lines, f"seed {self.seed}, {'valid' if self.as_json()['valid'] else 'NOT VALID'}"])
+        whole = self.as_json()
+        valid, passed = ("valid" if whole["valid"] else "NOT VALID"), ("passed" if whole["passed"] else "NOT PASSED")
+        return "\n".join([*lines, f"seed {self.seed}: {valid}, {passed}"])
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(self.as_json(), indent=2) + "\n", encoding="utf-8")

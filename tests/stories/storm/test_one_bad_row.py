@@ -11,7 +11,9 @@ MOST_DEATHS = 5
 MOST_SECONDS = 60.0
 
 
-def test_a_row_that_kills_takes_nobody_with_it(ground: Ground, report: Report, folder: Path, seed: int) -> None:
+def test_a_row_that_kills_takes_nobody_with_it(
+    scene_name: str, ground: Ground, report: Report, folder: Path, seed: int
+) -> None:
     with ground.scene(folder, seed=seed) as scene:
         message_ids = scene.load.pour(ROWS)
         bad = message_ids[seed % ROWS]
@@ -28,7 +30,7 @@ def test_a_row_that_kills_takes_nobody_with_it(ground: Ground, report: Report, f
         verdict = scene.judged()
         [row] = scene.ask("SELECT outcome, crash_count FROM email_snoozes WHERE message_id = %s", bad)
     deaths = fleet.ended[-9]
-    report.add("one_bad_row", strikes={"deaths": deaths}, verdict=verdict, seconds=seconds)
+    report.add(scene_name, strikes={"deaths": deaths}, verdict=verdict, seconds=seconds)
     assert verdict.keeps_the_promise, verdict
     assert (verdict.delivered, verdict.named["cases"]) == (ROWS - 1, [bad])
     assert (row["outcome"], row["crash_count"]) == ("retired", deaths)

@@ -28,21 +28,23 @@ DEFAULTS = {
 UNTIL_CLAIMED_AGAIN = 15.0
 
 
-Times = tuple[str, Mapping[str, str], float, int, float]
+Times = tuple[Mapping[str, str], float, int, float]
 
-SHORT_TIMES: Times = ("short", {}, LEASE_SWEEP_AND_POLL, 12 if FULL else 2, 1.0)
-DEFAULT_TIMES: Times = ("default", DEFAULTS, UNTIL_CLAIMED_AGAIN, 4, 6.0)
+SHORT_TIMES: Times = ({}, LEASE_SWEEP_AND_POLL, 12 if FULL else 2, 1.0)
+DEFAULT_TIMES: Times = (DEFAULTS, UNTIL_CLAIMED_AGAIN, 4, 6.0)
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "bound", "rounds", "age"), [SHORT_TIMES, DEFAULT_TIMES] if FULL else [SHORT_TIMES]
+    "settings, bound, rounds, age",
+    [SHORT_TIMES, DEFAULT_TIMES] if FULL else [SHORT_TIMES],
+    ids=["short", "default"] if FULL else ["short"],
 )
 def test_what_a_killed_worker_held_is_claimed_again(
+    scene_name: str,
     ground: Ground,
     report: Report,
     folder: Path,
     seed: int,
-    name: str,
     settings: Mapping[str, str],
     bound: float,
     rounds: int,
@@ -60,7 +62,7 @@ def test_what_a_killed_worker_held_is_claimed_again(
         finally:
             fleet.close()
         verdict = scene.judged()
-    report.add(f"recovery_{name}", strikes={"kill -9": WORKERS * rounds}, verdict=verdict, seconds=time.time() - began)
+    report.add(scene_name, strikes={"kill -9": WORKERS * rounds}, verdict=verdict, seconds=time.time() - began)
     assert verdict.keeps_the_promise, verdict
     assert verdict.recovery.claims == WORKERS * rounds
     assert verdict.recovery.reclaimed["max"] <= bound, verdict.recovery
