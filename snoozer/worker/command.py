@@ -52,6 +52,7 @@ def command(drain: bool, batch: int, concurrency: int, processes: int) -> None:
 def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) -> int:
     """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
     terms, passage, stopping = _terms(settings), _passage(settings), Event()
+    outbox = _outbox(settings, domain=terms.domain)
     rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
     with ExitStack() as closing:
         engine = connect(
@@ -69,7 +70,6 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         pulse.start()
         closing.callback(pulse.stop)
         settlement = Settlement(engine=engine, journal=journal, terms=terms, giving_up=stopping.is_set, rng=rng)
-        outbox = _outbox(settings, domain=terms.domain)
         courier = Courier(
             engine=engine,
             outbox=outbox,
