@@ -18,8 +18,9 @@ from tests.stories.storm.stage import Stage
 
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
 PAST_THE_LEASE = 2.6
-# One delivery at a time, so that a failpoint strikes one reminder and no other is at another step.
-ONE_BY_ONE = ("--batch", "4", "--concurrency", "1")
+# One row in hand at a time: a worker takes the next rows while it delivers the last ones, and a failpoint at `reserved`
+# would kill it with another reminder past its dot.
+ONE_BY_ONE = ("--batch", "1", "--concurrency", "1")
 VERIFY = {"SNOOZER_UNCERTAIN_POLICY": "verify", "SNOOZER_UNCERTAIN_HOLD_SECONDS": "1"}
 
 
