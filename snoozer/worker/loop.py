@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 LOOK_UP = 0.25
 SUSPECT_SECONDS = 1.0
+CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 LONGEST_ABSENCE = 5.0
 
 
@@ -65,6 +66,7 @@ class Worker:
         self._batch_size = batch_size
         self._pending: dict[Future[Verdict], Delivery] = {}
         self._asked_for_suspects = float("-inf")
+        self._permit = CLOSED
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
 
     def run(self) -> None:
@@ -98,14 +100,14 @@ class Worker:
         """
         if not self._pulse.is_trusted:
             return 0
-        permit = self._protection.ask()
+        # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
+        self._protection.tell(self._permit)
+        permit = self._permit = self._protection.ask()
         if permit.kind == "open":
             return 0
         if permit.kind == "probe":
-            return self._probe(permit)
-        taken = self._take_suspect() if self._suspect_waits() else self._top_up()
-        self._protection.tell(permit)
-        return taken
+            return self._probe()
+        return self._take_suspect() if self._suspect_waits() else self._top_up()
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
@@ -124,11 +126,12 @@ class Worker:
         self._settle_all()
         return taken
 
-    def _probe(self, permit: Permit) -> int:
+    def _probe(self) -> int:
         self._settle_all()
         taken = self._begin(self._lanes.claim_one)
         self._settle_all()
-        self._protection.tell(permit)
+        self._protection.tell(self._permit)
+        self._permit = CLOSED
         return taken
 
     def _suspect_waits(self) -> bool:
