@@ -1,7 +1,6 @@
 """ENTRANCE of the clock: APScheduler keeps housekeeping on time. It only ticks; the truth is in the database."""
 
 import logging
-import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import housekeeping, settings, telemetry
+from snoozer.domain.ending import when_told_to_stop
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings
 
@@ -61,8 +61,7 @@ def _tick_on(engine: Engine, terms: Settings) -> None:
     at_each(ARCHIVE_SECONDS, lambda: housekeeping.archive(engine, terms=retention))
     at_each(TIDY_SECONDS, lambda: housekeeping.tidy(engine))
     at_each(MONTHS_SECONDS, lambda: housekeeping.keep_months(engine, terms=retention), next_run_time=datetime.now(UTC))
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: scheduler.shutdown(wait=False))
+    when_told_to_stop(lambda: scheduler.shutdown(wait=False))
     scheduler.start()
 
 

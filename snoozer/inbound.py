@@ -1,7 +1,6 @@
 """ENTRANCE for mail that comes in: keep it in its owner's mailbox, then say 250."""
 
 import logging
-import signal
 import socket
 from collections.abc import Sequence
 from threading import Event
@@ -10,6 +9,7 @@ import click
 from sqlalchemy import Engine
 
 from snoozer import mailboxes, settings, telemetry
+from snoozer.domain.ending import when_told_to_stop
 from snoozer.mail.receive import Door, Incoming
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings, SettingsRefused
@@ -21,14 +21,13 @@ UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
 @click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
 def command() -> None:
     given = settings.load().need("database_url")
+    stopping = Event()
+    when_told_to_stop(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     engine = connect(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
     door = open_door(engine, given)
     logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, door.host, door.port)
-    stopping = Event()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: stopping.set())
     stopping.wait()
     door.stop()
     flush()

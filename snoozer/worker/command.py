@@ -3,7 +3,6 @@
 import logging
 import os
 import secrets
-import signal
 import socket
 import sys
 from contextlib import ExitStack, suppress
@@ -17,6 +16,7 @@ from sqlalchemy import Engine
 
 from snoozer import housekeeping, settings, telemetry
 from snoozer.domain import failpoint
+from snoozer.domain.ending import when_told_to_stop
 from snoozer.domain.reminder import Send
 from snoozer.mail.compose import compose_reminder
 from snoozer.mail.gate import Gate
@@ -53,6 +53,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
     """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
     terms, passage, stopping = _terms(settings), _passage(settings), Event()
     outbox = _outbox(settings, domain=terms.domain)
+    when_told_to_stop(stopping.set)
     rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
     with ExitStack() as closing:
         engine = connect(
@@ -91,8 +92,6 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             rng=rng,
         )
         closing.callback(worker.close)
-        for ending in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(ending, lambda *_: stopping.set())
         with suppress(Leaving):
             if drain:
                 worker.drain(sweep=lambda: sweep(engine, settings), every=settings.sweep)

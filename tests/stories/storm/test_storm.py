@@ -70,7 +70,7 @@ def test_zombies_that_slept_past_their_lease_before_the_fence(stage: Stage) -> N
 def test_zombies_that_slept_past_their_lease_anywhere(stage: Stage) -> None:
     with stage.act(workers=8) as act:
         stopper = nemeses.stopper(act.fleet, rng=act.rng, sleep=PAST_THE_LEASE)
-        act.storm.let_loose("SIGSTOP", stopper, times=200 if FULL else 12, pace=(0.1, 0.7))
+        act.storm.let_loose("SIGSTOP", stopper, times=200 if FULL else 10, pace=(0.3, 1.2))
 
 
 def test_the_database_hangs_up_on_the_product(stage: Stage) -> None:

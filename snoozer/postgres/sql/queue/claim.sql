@@ -12,7 +12,8 @@ WITH due AS MATERIALIZED (
       AND (crash_count > 0) = :suspects
       AND remind_at >= COALESCE(CAST(:since AS timestamptz), '-infinity')
       AND (
-          CAST(:buckets AS smallint[]) IS NULL
+          :suspects
+          OR CAST(:buckets AS smallint[]) IS NULL
           OR bucket = ANY(CAST(:buckets AS smallint[]))
           OR remind_at <= CURRENT_TIMESTAMP - :steal_after
       )
