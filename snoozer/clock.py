@@ -57,7 +57,7 @@ def _tick_on(engine: Engine, terms: Settings) -> None:
         scheduler.add_job(_patiently(chore), seconds=seconds, **every, **when)
 
     retention = terms.retention
-    at_each(terms.sweep, lambda: sweep(engine, terms))
+    at_each(min(terms.sweep, terms.worker_dead / 5), lambda: sweep(engine, terms))
     at_each(ARCHIVE_SECONDS, lambda: housekeeping.archive(engine, terms=retention))
     at_each(TIDY_SECONDS, lambda: housekeeping.tidy(engine))
     at_each(MONTHS_SECONDS, lambda: housekeeping.keep_months(engine, terms=retention), next_run_time=datetime.now(UTC))
