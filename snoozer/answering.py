@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from snoozer.domain.links import Link
 from snoozer.postgres import events, kept, queue
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Event, Send, Snooze
-from snoozer.postgres.queue import Appointment
 
 Standing = Literal["open", "done", "asleep"]
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 from snoozer.domain import times
 from snoozer.domain.times.zones import zone_of
 from snoozer.postgres import events, kept, queue
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.clock import now
-from snoozer.postgres.queue import Appointment
 
 __all__ = [
     "CannotSnooze",

@@ -7,37 +7,19 @@ retired → cancelled (dismiss)
 Each function answers with facts: ids that changed, or None or False when the claim was no longer the caller's.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from snoozer.domain.reminder import Claim
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.statements import run
 
 # Claims by id and token.
 Held = Sequence[tuple[int, UUID]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Appointment:
-    """When a person wants a message back, and how they said it.
-
-    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
-    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
-    """
-
-    remind_at: datetime
-    duration_hours: int | None = None
-    note: str | None = None
-    wall_time: datetime | None = None
-    zone: str | None = None
-    time_kind: str | None = None
-    recurrence: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +62,7 @@ def enqueue(
         subject=subject,
         sender_email=sender_email,
         traceparent=traceparent,
-        **_columns(appointment),
+        **appointment.columns,
     ).one()
     return row.id, row.created
 
@@ -200,7 +182,7 @@ def retire(connection: Connection, *, batch_size: int) -> list[int]:
 
 def reschedule(connection: Connection, *, id: int, user_email: str, appointment: Appointment) -> bool:
     """A new promise for a living snooze; False when it is over or somebody else's."""
-    columns = _columns(appointment)
+    columns = appointment.columns
     return run(connection, "queue/reschedule", id=id, user_email=user_email, **columns).first() is not None
 
 
@@ -243,15 +225,3 @@ def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta
 
 def _pairs(held: Held) -> dict[str, object]:
     return {"ids": [id for id, _ in held], "claim_tokens": [token for _, token in held]}
-
-
-def _columns(appointment: Appointment) -> dict[str, object]:
-    return {
-        "remind_at": appointment.remind_at,
-        "snooze_duration_hours": appointment.duration_hours,
-        "note": appointment.note,
-        "wall_time": appointment.wall_time,
-        "zone": appointment.zone,
-        "time_kind": appointment.time_kind,
-        "recurrence": None if appointment.recurrence is None else json.dumps(appointment.recurrence),
-    }

@@ -11,8 +11,8 @@ from werkzeug.datastructures import MultiDict
 
 from snoozer import snoozing
 from snoozer.domain import times
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.pages.people import Usual
-from snoozer.postgres.queue import Appointment
 from snoozer.snoozing import CannotSnooze
 from snoozer.web.moments import Clock
 

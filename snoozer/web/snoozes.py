@@ -7,10 +7,10 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import snoozing
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import BadCursor, Cursor
 from snoozer.postgres.pages import snoozes as pages
-from snoozer.postgres.queue import Appointment
 from snoozer.snoozing import CannotSnooze
 from snoozer.web import current, toast
 from snoozer.web.moments import zone_named

@@ -8,7 +8,7 @@ from typing import Any
 
 from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.domain.times.sentence import explained, rhythm
-from snoozer.postgres.queue import Appointment
+from snoozer.postgres.appointment import Appointment
 from snoozer.web.moments import Clock, zone_named
 
 NEXT_ONES = 3

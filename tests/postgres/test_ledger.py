@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import ledger, queue
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.ledger import Fact, Reserved, Uncertainty
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send
 from tests.postgres.test_queue import claim, lapse, recover
@@ -89,7 +90,7 @@ def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> No
             connection,
             id=held.id,
             user_email=ANN,
-            appointment=queue.Appointment(remind_at=now() - timedelta(seconds=5)),
+            appointment=Appointment(remind_at=now() - timedelta(seconds=5)),
         )
     [again] = claim(engine)
     [entry] = reserve(engine, again)

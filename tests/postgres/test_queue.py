@@ -13,7 +13,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
-from snoozer.postgres.queue import Appointment, Recovered
+from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.queue import Recovered
 from snoozer.postgres.statements import run, statement
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send
 

@@ -9,7 +9,7 @@ from snoozer import answering
 from snoozer.answering import Occurrence
 from snoozer.domain.links import Link
 from snoozer.postgres import ledger, queue
-from snoozer.postgres.queue import Appointment
+from snoozer.postgres.appointment import Appointment
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
 from tests.postgres.test_ledger import a_fact, a_reserved_send, mark, record
 

@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 from snoozer import snoozing, telemetry
 from snoozer.domain.state import State
 from snoozer.domain.times import Reading
+from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import BadCursor, Cursor, programs
-from snoozer.postgres.queue import Appointment
 from snoozer.web import current
 from snoozer.web.api import fields, shape
 from snoozer.web.api.bearer import caller, verified
