@@ -5,28 +5,24 @@ Each chore is one short transaction under a lock that only one clock gets; what 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.postgres import archive as shelf
-from snoozer.postgres import events, housekeeping, ledger, people, queue, workers
+from snoozer.postgres import events, ledger, people, queue, workers
 from snoozer.postgres.archive import Ripe
 from snoozer.postgres.engine import may_pass
+from snoozer.postgres.housekeeping import BATCH_SIZE, MOST_BATCHES, alone, in_batches, meet
 from snoozer.postgres.ledger import MOST_RESENDS, Uncertainty
 from snoozer.postgres.queue import Recovered
 
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
 
-BATCH_SIZE = 500
-MOST_BATCHES = 20
 MOST_CRASHES = 5
 ACTOR = "clock"
 
@@ -69,14 +65,15 @@ class Swept:
 
 def sweep(engine: Engine, *, terms: Terms) -> Swept:
     """The chores of every few seconds."""
-    buried = _alone(engine, "bury", lambda connection: workers.bury(connection, dead_after=terms.dead_after)) or []
+    meet(engine)
+    buried = alone(engine, "bury", lambda connection: workers.bury(connection, dead_after=terms.dead_after)) or []
     return Swept(
         buried=buried,
-        recovered=_in_batches(engine, "recover", lambda connection: _recover(connection, terms=terms)),
-        retired=_in_batches(engine, "retire", _retire),
-        doubted=_in_batches(engine, "doubt", lambda connection: _doubt(connection, terms=terms)),
-        abandoned=_in_batches(engine, "abandon", lambda connection: _abandon(connection, terms=terms)),
-        verified=_in_batches(engine, "verify", lambda connection: _verify(connection, terms=terms)),
+        recovered=in_batches(engine, "recover", partial(_recover, terms=terms)),
+        retired=in_batches(engine, "retire", _retire),
+        doubted=in_batches(engine, "doubt", partial(_doubt, terms=terms)),
+        abandoned=in_batches(engine, "abandon", partial(_abandon, terms=terms)),
+        verified=in_batches(engine, "verify", partial(_verify, terms=terms)),
     )
 
 
@@ -84,7 +81,7 @@ def archive(engine: Engine, *, terms: Retention) -> int:
     """The chore of every minute: what is over moves to the archive; answers how many snoozes did."""
     moved, last = 0, None
     for _ in range(MOST_BATCHES):
-        batch = _alone(engine, "archive", partial(_archive, terms=terms, after=last))
+        batch = alone(engine, "archive", partial(_archive, terms=terms, after=last))
         moved += batch.moved if batch else 0
         if batch is None or batch.last is None:
             break
@@ -97,25 +94,19 @@ def keep_months(engine: Engine, *, terms: Retention) -> list[str]:
 
     Answers the partitions that were dropped.
     """
-    _alone(engine, "prepare months", lambda connection: shelf.prepare(connection, months=shelf.ahead(connection)))
-    dropped = _alone(
-        engine, "expire months", lambda connection: shelf.expire(connection, keep_months=terms.keep_months)
-    )
-    _in_batches(
-        engine,
-        "forget events",
-        lambda connection: shelf.forget_events(connection, keep_months=terms.keep_months, batch_size=BATCH_SIZE),
-    )
+    alone(engine, "prepare months", lambda connection: shelf.prepare(connection, months=shelf.ahead(connection)))
+    dropped = alone(engine, "expire months", lambda connection: shelf.expire(connection, keep_months=terms.keep_months))
+    in_batches(engine, "forget events", partial(_forget_events, terms=terms))
     return dropped or []
 
 
 def tidy(engine: Engine) -> None:
     """The chores of every hour: what is over and of no use to anybody."""
-    _alone(engine, "forget workers", workers.forget)
-    _alone(engine, "forget sign-ins", people.forget_expired)
+    alone(engine, "forget workers", workers.forget)
+    alone(engine, "forget sign-ins", people.forget_expired)
 
 
-def _recover(connection: Connection, *, terms: Terms) -> list[Recovered]:
+def _recover(connection: Connection, among: range, *, terms: Terms) -> list[Recovered]:
     found = queue.recover(
         connection,
         batch_size=BATCH_SIZE,
@@ -125,6 +116,7 @@ def _recover(connection: Connection, *, terms: Terms) -> list[Recovered]:
         hold_for_operator=terms.uncertainty.for_operator,
         most_crashes=MOST_CRASHES,
         most_resends=MOST_RESENDS,
+        among=among,
     )
     for row in found:
         _write_down(connection, row.id, "recovered", worker=row.worker)
@@ -135,33 +127,36 @@ def _recover(connection: Connection, *, terms: Terms) -> list[Recovered]:
     return found
 
 
-def _retire(connection: Connection) -> list[int]:
-    found = queue.retire(connection, batch_size=BATCH_SIZE)
+def _retire(connection: Connection, among: range) -> list[int]:
+    found = queue.retire(connection, batch_size=BATCH_SIZE, among=among)
     for id in found:
         _write_down(connection, id, "retired")
     return found
 
 
-def _doubt(connection: Connection, *, terms: Terms) -> list[int]:
-    found = ledger.doubt_orphans(connection, deadline=terms.deadline, batch_size=BATCH_SIZE)
+def _doubt(connection: Connection, among: range, *, terms: Terms) -> list[int]:
+    found = ledger.doubt_orphans(connection, deadline=terms.deadline, batch_size=BATCH_SIZE, among=among)
     for id in found:
         _write_down(connection, id, "uncertain")
     return found
 
 
-def _abandon(connection: Connection, *, terms: Terms) -> list[int]:
-    return ledger.abandon(connection, hold=terms.uncertainty.hold, batch_size=BATCH_SIZE)
+def _abandon(connection: Connection, among: range, *, terms: Terms) -> list[int]:
+    return ledger.abandon(connection, hold=terms.uncertainty.hold, batch_size=BATCH_SIZE, among=among)
 
 
-def _verify(connection: Connection, *, terms: Terms) -> list[int]:
+def _verify(connection: Connection, among: range, *, terms: Terms) -> list[int]:
     if not terms.uncertainty.looks:
         return []
-    found = [
-        id for id, there in ledger.verify(connection, uncertainty=terms.uncertainty, batch_size=BATCH_SIZE) if there
-    ]
+    looked = ledger.verify(connection, uncertainty=terms.uncertainty, batch_size=BATCH_SIZE, among=among)
+    found = [id for id, there in looked if there]
     for id in found:
         _write_down(connection, id, "verified")
     return found
+
+
+def _forget_events(connection: Connection, among: range, *, terms: Retention) -> list[int]:
+    return shelf.forget_events(connection, keep_months=terms.keep_months, batch_size=BATCH_SIZE, among=among)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,22 +190,3 @@ def _move(connection: Connection, ids: Sequence[int], *, terms: Retention) -> in
 
 def _write_down(connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
     events.append(connection, snooze_id=snooze_id, kind=kind, actor=ACTOR, route=ACTOR, **detail)
-
-
-def _in_batches(engine: Engine, chore: str, act: Callable[[Connection], list[T]]) -> list[T]:
-    found: list[T] = []
-    for _ in range(MOST_BATCHES):
-        batch = _alone(engine, chore, act) or []
-        found += batch
-        if len(batch) < BATCH_SIZE:
-            break
-    return found
-
-
-def _alone(engine: Engine, chore: str, act: Callable[[Connection], T]) -> T | None:
-    with engine.begin() as connection:
-        if not housekeeping.alone(connection, chore=chore):
-            return None
-        result = act(connection)
-        housekeeping.finished(connection, chore=chore)
-        return result

@@ -64,6 +64,14 @@ def the_events(engine: Engine, snooze_id: int) -> list[str]:
         return list(rows.scalars())
 
 
+def wait_until_somebody_waits(engine: Engine) -> None:
+    """Until a statement waits for a lock that this test holds."""
+    waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with engine.connect() as watcher:
+        while not watcher.execute(waits).scalar_one():
+            watcher.rollback()
+
+
 def an_original(*, subject: str | None = "Hello", message_id: str | None = None, body: str = "How are you?") -> bytes:
     """The bytes of a simple message."""
     number = next(_numbers)

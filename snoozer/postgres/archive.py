@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection
 
+from snoozer.postgres.among import EVERY_ID, bounds
 from snoozer.postgres.statements import run
 
 
@@ -50,6 +51,7 @@ def expire(connection: Connection, *, keep_months: int) -> list[str]:
     return list(run(connection, "archive/expire", keep_months=keep_months).scalars())
 
 
-def forget_events(connection: Connection, *, keep_months: int, batch_size: int) -> list[int]:
+def forget_events(connection: Connection, *, keep_months: int, batch_size: int, among: range = EVERY_ID) -> list[int]:
     """Strike out old events whose snooze is in neither place any more."""
-    return list(run(connection, "archive/forget_events", keep_months=keep_months, batch_size=batch_size).scalars())
+    values = {"keep_months": keep_months, "batch_size": batch_size, **bounds(among)}
+    return list(run(connection, "archive/forget_events", **values).scalars())

@@ -1,15 +1,76 @@
-"""What keeps the clock's chores from running twice at once, and says when each was last done."""
+"""What keeps the clock's chores apart: each runs once at a time, says when it was last done, gets past a bad row."""
 
-from sqlalchemy import Connection
+import logging
+from collections.abc import Callable
+from typing import TypeVar
 
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.postgres.among import EVERY_ID
+from snoozer.postgres.engine import may_pass
 from snoozer.postgres.statements import run
 
+T = TypeVar("T")
 
-def alone(connection: Connection, *, chore: str) -> bool:
-    """Take this chore for the rest of the transaction; False when another clock is at it."""
-    return bool(run(connection, "housekeeping/alone", chore=chore).scalar_one())
+# One batch of a chore among these ids; answers what it changed.
+Chore = Callable[[Connection, range], list[T]]
+
+log = logging.getLogger(__name__)
+
+BATCH_SIZE = 500
+MOST_BATCHES = 20
 
 
-def finished(connection: Connection, *, chore: str) -> None:
-    """The chore is done."""
-    run(connection, "housekeeping/finished", chore=chore)
+def meet(engine: Engine) -> None:
+    """Note when the database server was first met since it started: after an outage the grace of all counts from there.
+
+    To be done before anything is judged by its silence.
+    """
+    with engine.begin() as connection:
+        run(connection, "housekeeping/meet")
+
+
+def alone(engine: Engine, name: str, act: Callable[[Connection], T]) -> T | None:
+    """Do a chore in one transaction, unless another clock is at it (None)."""
+    with engine.begin() as connection:
+        if not run(connection, "housekeeping/alone", chore=name).scalar_one():
+            return None
+        result = act(connection)
+        run(connection, "housekeeping/finished", chore=name)
+        return result
+
+
+def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:
+    """Do a chore batch by batch, alone, until a batch is not full. A row that cannot be done keeps no other back."""
+    found: list[T] = []
+    for _ in range(MOST_BATCHES):
+        batch = _batch(engine, name, chore) or []
+        found += batch
+        if len(batch) < BATCH_SIZE:
+            break
+    return found
+
+
+def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
+    try:
+        return alone(engine, name, lambda connection: chore(connection, EVERY_ID))
+    except DBAPIError as error:
+        if may_pass(error):
+            raise
+        return alone(engine, name, lambda connection: _around_the_bad(connection, name, chore, EVERY_ID))
+
+
+def _around_the_bad(connection: Connection, name: str, chore: Chore[T], among: range) -> list[T]:
+    """Halve the ids until what fails is one row; the rest is done."""
+    try:
+        with connection.begin_nested():
+            return chore(connection, among)
+    except DBAPIError as error:
+        if may_pass(error):
+            raise
+        if len(among) == 1:
+            log.warning("%s: row %d was left out: %s", name, among[0], type(error.orig).__name__)
+            return []
+    middle = len(among) // 2
+    return [one for half in (among[:middle], among[middle:]) for one in _around_the_bad(connection, name, chore, half)]

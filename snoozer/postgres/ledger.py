@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.domain.reminder import Send
+from snoozer.postgres.among import EVERY_ID, bounds
 from snoozer.postgres.statements import run
 
 MOST_RESENDS = 2
@@ -108,7 +109,9 @@ def look(connection: Connection, *, snooze_id: int, uncertainty: Uncertainty) ->
     return None if row is None else Known(**row._mapping)
 
 
-def verify(connection: Connection, *, uncertainty: Uncertainty, batch_size: int) -> list[tuple[int, bool]]:
+def verify(
+    connection: Connection, *, uncertainty: Uncertainty, batch_size: int, among: range = EVERY_ID
+) -> list[tuple[int, bool]]:
     """Look for uncertain reminders in kept mailboxes; answers each looked-for snooze and whether it was found."""
     rows = run(
         connection,
@@ -116,6 +119,7 @@ def verify(connection: Connection, *, uncertainty: Uncertainty, batch_size: int)
         hold=uncertainty.hold,
         between_looks=uncertainty.between_looks,
         batch_size=batch_size,
+        **bounds(among),
     )
     return [(row.snooze_id, row.found) for row in rows]
 
@@ -177,14 +181,18 @@ def doubt(connection: Connection, *, send: Send, reply: str) -> int | None:
     return None if row is None else row.resends
 
 
-def doubt_orphans(connection: Connection, *, deadline: timedelta, batch_size: int) -> list[int]:
+def doubt_orphans(
+    connection: Connection, *, deadline: timedelta, batch_size: int, among: range = EVERY_ID
+) -> list[int]:
     """Marks older than `deadline` that nobody holds any more become uncertain; answers their snoozes."""
-    return list(run(connection, "ledger/doubt_orphans", deadline=deadline, batch_size=batch_size).scalars())
+    values = {"deadline": deadline, "batch_size": batch_size, **bounds(among)}
+    return list(run(connection, "ledger/doubt_orphans", **values).scalars())
 
 
-def abandon(connection: Connection, *, hold: timedelta, batch_size: int) -> list[int]:
+def abandon(connection: Connection, *, hold: timedelta, batch_size: int, among: range = EVERY_ID) -> list[int]:
     """Uncertain entries whose promise is no longer wanted are settled after `hold`; answers their snoozes."""
-    return list(run(connection, "ledger/abandon", hold=hold, batch_size=batch_size).scalars())
+    values = {"hold": hold, "batch_size": batch_size, **bounds(among)}
+    return list(run(connection, "ledger/abandon", **values).scalars())
 
 
 def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:

@@ -13,9 +13,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from snoozer.domain.reminder import Claim
+from snoozer.postgres.among import EVERY_ID, bounds
 from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.handling import ORDINARY, Handling
 from snoozer.postgres.statements import run
 
 # Claims by id and token.
@@ -52,6 +55,7 @@ def enqueue(
     subject: str | None = None,
     sender_email: str | None = None,
     traceparent: str | None = None,
+    handling: Handling = ORDINARY,
 ) -> tuple[int, bool]:
     """Put a message away; answers the row's id and whether it is a new row (False: a living one was changed)."""
     row = run(
@@ -63,6 +67,7 @@ def enqueue(
         sender_email=sender_email,
         traceparent=traceparent,
         **appointment.columns,
+        **vars(handling),
     ).one()
     return row.id, row.created
 
@@ -159,6 +164,7 @@ def recover(
     hold_for_operator: bool,
     most_crashes: int,
     most_resends: int,
+    among: range = EVERY_ID,
 ) -> list[Recovered]:
     """Take back claims of the dead and leases that ran out; a send that may have left becomes uncertain."""
     rows = run(
@@ -171,13 +177,14 @@ def recover(
         hold_for_operator=hold_for_operator,
         most_crashes=most_crashes,
         most_resends=most_resends,
+        **bounds(among),
     )
     return [Recovered(**row._mapping) for row in rows]
 
 
-def retire(connection: Connection, *, batch_size: int) -> list[int]:
+def retire(connection: Connection, *, batch_size: int, among: range = EVERY_ID) -> list[int]:
     """Due rows whose attempts are spent become cases."""
-    return list(run(connection, "queue/retire", batch_size=batch_size).scalars())
+    return list(run(connection, "queue/retire", batch_size=batch_size, **bounds(among)).scalars())
 
 
 def reschedule(connection: Connection, *, id: int, user_email: str, appointment: Appointment) -> bool:
@@ -205,7 +212,12 @@ def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: d
 
 def restore(connection: Connection, *, id: int, user_email: str) -> bool:
     """Undo a cancellation; False when there is none to undo or the message was put away anew."""
-    return run(connection, "queue/restore", id=id, user_email=user_email).first() is not None
+    try:
+        with connection.begin_nested():
+            return run(connection, "queue/restore", id=id, user_email=user_email).first() is not None
+    except IntegrityError:
+        # It was put away anew in this very moment.
+        return False
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:

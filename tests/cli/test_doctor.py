@@ -52,8 +52,8 @@ def at_work(engine: Engine) -> Engine:
     with engine.begin() as connection:
         workers.register(connection, id="w")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() + INTERVAL '1 hour'"))
-        for chore in ("recover", "prepare months"):
-            housekeeping.finished(connection, chore=chore)
+    for chore in ("recover", "prepare months"):
+        housekeeping.alone(engine, chore, lambda _: None)
     return engine
 
 

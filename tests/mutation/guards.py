@@ -216,4 +216,18 @@ GUARDS = (
         "True",
         "tests/postgres/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one",
     ),
+    Guard(
+        "an outage is not held against a worker",
+        SQL + "workers/bury.sql",
+        "GREATEST(heartbeat_at, snooze_server_met())",
+        "heartbeat_at",
+        "tests/postgres/test_housekeeping.py::test_a_worker_is_not_dead_because_the_database_was_away",
+    ),
+    Guard(
+        "after an outage leases count from when the server was met",
+        SQL + "queue/recover.sql",
+        "CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END",
+        "snooze.lease_expires_at",
+        "tests/postgres/test_housekeeping.py::test_a_living_worker_has_a_lease_to_be_heard_after_an_outage",
+    ),
 )

@@ -1,15 +1,17 @@
 """Housekeeping: several clocks do no harm, an outage of the database is not held against workers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from snoozer import housekeeping
 from snoozer.postgres import workers
-from snoozer.postgres.housekeeping import alone
+from snoozer.postgres.housekeeping import alone, meet
 from snoozer.postgres.ledger import Uncertainty
 from tests.factories import a_snooze, the_events, the_row
 from tests.postgres.test_ledger import a_reserved_send, mark
@@ -61,18 +63,64 @@ def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
 
 
 def test_a_chore_that_another_clock_is_at_is_left_to_it(engine: Engine) -> None:
-    with engine.begin() as first, engine.begin() as second:
-        assert alone(first, chore="recover") is True
-        assert alone(second, chore="recover") is False
-        assert alone(second, chore="retire") is True
+    def meanwhile(_: Connection) -> tuple[str | None, str | None]:
+        return alone(engine, "recover", lambda _: "again"), alone(engine, "retire", lambda _: "another")
+
+    assert alone(engine, "recover", meanwhile) == (None, "another")
+
+
+def test_a_row_that_cannot_be_recovered_keeps_nobody_else_back(engine: Engine) -> None:
+    ids = [a_snooze(engine) for _ in range(7)]
+    spent = a_snooze(engine, attempts=5)
+    claim(engine, worker="nobody", batch_size=7)
+    lapse(engine, ids)
+    with spoilt(engine, ids[3]):
+        swept = housekeeping.sweep(engine, terms=TERMS)
+    assert sorted(row.id for row in swept.recovered) == ids[:3] + ids[4:]
+    assert swept.retired == [spent]
+    assert the_events(engine, ids[3]) == []
+    assert [row.id for row in housekeeping.sweep(engine, terms=TERMS).recovered] == [ids[3]]
 
 
 def test_a_worker_is_not_dead_because_the_database_was_away(engine: Engine) -> None:
+    """The server's process starts before it has recovered: what counts is when it was first met after that."""
     with engine.begin() as connection:
         workers.register(connection, id="patient")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 hour'"))
-        years = timedelta(days=3650)
-        assert workers.bury(connection, dead_after=years) == []
+    a_snooze(engine)
+    [held] = claim(engine, worker="patient")
+    lapse(engine, [held.id])
+    met_since(engine, "1 second")
+    swept = housekeeping.sweep(engine, terms=TERMS)
+    assert (swept.buried, swept.recovered) == ([], [])
+    met_since(engine, "30 seconds")
+    swept = housekeeping.sweep(engine, terms=TERMS)
+    assert (swept.buried, [row.id for row in swept.recovered]) == (["patient"], [held.id])
+
+
+def test_a_living_worker_has_a_lease_to_be_heard_after_an_outage(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="patient")
+    a_snooze(engine)
+    [held] = claim(engine, worker="patient")
+    lapse(engine, [held.id])
+    met_since(engine, "60 seconds")
+    assert housekeeping.sweep(engine, terms=TERMS).recovered == []
+    met_since(engine, "2 minutes")
+    assert [row.id for row in housekeeping.sweep(engine, terms=TERMS).recovered] == [held.id]
+
+
+def test_each_start_of_the_server_is_met_once_and_the_earlier_ones_are_forgotten(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO server_starts VALUES ('2001-01-01', '2001-01-02')"))
+    meet(engine)
+    meet(engine)
+    with engine.begin() as connection:
+        [(met_at, is_met)] = connection.execute(
+            text("SELECT met_at, met_at = snooze_server_met() FROM server_starts")
+        ).all()
+        assert is_met
+        assert met_at < connection.execute(text("SELECT now()")).scalar_one()
 
 
 def test_a_buried_worker_stays_dead(engine: Engine) -> None:
@@ -93,6 +141,39 @@ def test_tidying_leaves_no_old_workers_behind(engine: Engine) -> None:
     housekeeping.tidy(engine)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM workers")).scalar_one() == 0
+
+
+@contextmanager
+def spoilt(engine: Engine, id: int) -> Iterator[None]:
+    """No change of this row is accepted."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION 'spoilt' USING ERRCODE = 'data_exception'; END $$"
+            )
+        )
+        connection.execute(
+            text(
+                "CREATE TRIGGER spoil BEFORE UPDATE ON email_snoozes FOR EACH ROW "
+                f"WHEN (OLD.id = {id}) EXECUTE FUNCTION spoil()"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP FUNCTION spoil CASCADE"))
+
+
+def met_since(engine: Engine, interval: str) -> None:
+    """The server was first met so long ago since it started."""
+    meet(engine)
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE server_starts SET met_at = clock_timestamp() - CAST(:interval AS interval)"),
+            {"interval": interval},
+        )
 
 
 def _with(**changed: Any) -> housekeeping.Terms:

@@ -14,9 +14,10 @@ from sqlalchemy import Engine, text
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.handling import ORDINARY, Handling
 from snoozer.postgres.queue import Recovered
 from snoozer.postgres.statements import run, statement
-from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send
+from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
 
 LEASE = timedelta(seconds=90)
 DELAY = timedelta(seconds=60)
@@ -86,13 +87,16 @@ def test_the_oldest_promise_is_kept_first(engine: Engine) -> None:
 
 
 def test_a_claim_never_takes_more_than_its_batch_whatever_the_planner_thinks(engine: Engine) -> None:
-    for _ in range(40):
-        a_snooze(engine)
-    switches = ("enable_hashjoin", "enable_mergejoin", "enable_nestloop", "enable_indexscan", "enable_material")
-    for switch in switches:
+    switches = ("hashjoin", "mergejoin", "nestloop", "indexscan", "bitmapscan", "seqscan", "material", "sort")
+    off = [{switch} for switch in switches]
+    off += [{"hashjoin", "mergejoin"}, {"hashjoin", "nestloop"}, {"indexscan", "bitmapscan"}, {"seqscan", "indexscan"}]
+    for combination in off:
+        for _ in range(5):
+            a_snooze(engine)
         with engine.begin() as connection:
-            connection.execute(text(f"SET LOCAL {switch} = off"))
-            assert len(queue.claim(connection, worker="w", batch_size=5, lease=LEASE)) == 5
+            for switch in combination:
+                connection.execute(text(f"SET LOCAL enable_{switch} = off"))
+            assert len(queue.claim(connection, worker="w", batch_size=3, lease=LEASE)) == 3
 
 
 def test_workers_at_the_same_moment_share_no_row(engine: Engine) -> None:
@@ -304,6 +308,21 @@ def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: E
     assert finalize(engine, held) is False
 
 
+def test_a_program_says_how_its_snoozes_are_treated(engine: Engine) -> None:
+    urgent = Handling(priority=7, max_attempts=2, serialization_key="mailbox-1", schema_version=3)
+    soon = Appointment(remind_at=now())
+    with engine.begin() as connection:
+        ids = [
+            queue.enqueue(
+                connection, user_email=ANN, message_id="<m@mail.example>", appointment=soon, handling=handling
+            )[0]
+            for handling in (ORDINARY, urgent, ORDINARY)
+        ]
+    row = the_row(engine, ids[0])
+    assert len(set(ids)) == 1
+    assert (row.priority, row.max_attempts, row.serialization_key, row.schema_version) == (7, 2, "mailbox-1", 3)
+
+
 def test_cancelling_beats_a_worker_that_holds_the_row(engine: Engine) -> None:
     a_snooze(engine)
     [held] = claim(engine)
@@ -332,6 +351,27 @@ def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine:
     a_snooze(engine, message_id="<m@mail.example>")
     with engine.begin() as connection:
         assert queue.restore(connection, id=id, user_email=ANN) is False
+
+
+def test_undo_beside_somebody_who_puts_it_away_anew_is_no_error(engine: Engine) -> None:
+    over = {"inactive": True, "outcome": "cancelled", "finished_at": now()}
+    id = a_snooze(engine, message_id="<m@mail.example>", **over)
+    undone: list[bool] = []
+
+    def undo() -> None:
+        with engine.begin() as connection:
+            undone.append(queue.restore(connection, id=id, user_email=ANN))
+
+    other = Thread(target=undo)
+    with engine.begin() as connection:
+        queue.enqueue(
+            connection, user_email=ANN, message_id="<m@mail.example>", appointment=Appointment(remind_at=now())
+        )
+        other.start()
+        wait_until_somebody_waits(engine)
+    other.join()
+    assert undone == [False]
+    assert the_row(engine, id).outcome == "cancelled"
 
 
 def test_an_operator_can_only_reactivate_cases(engine: Engine) -> None:

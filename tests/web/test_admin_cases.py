@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text, update
 from snoozer.postgres import ledger, queue, workers
 from snoozer.postgres.ledger import Uncertainty
 from snoozer.postgres.models import Send
-from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row, the_send
+from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row, the_send, wait_until_somebody_waits
 
 UNTIL = (now() + 365 * timedelta(days=1)).isoformat()
 CANARY = "<img src=x onerror=alert(1)>"
@@ -303,11 +303,7 @@ def test_a_message_that_is_put_away_anew_at_that_moment_keeps_the_rest_of_the_ba
                 {"email": ANN},
             )
             decided = hands.submit(act, operator, "reactivate", all="1")
-            waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-            with engine.connect() as watcher:
-                while not watcher.execute(waits).scalar_one():
-                    assert not decided.done()
-                    watcher.rollback()
+            wait_until_somebody_waits(engine)
         said = decided.result()
     assert "Reactivated 3 cases. 1 stayed as it was" in said
     assert the_row(engine, racing).outcome == "retired"

@@ -3,7 +3,7 @@
 from snoozer.postgres.models.account import Account, ApiToken, IdempotencyKey, OwnPreset, Session, SignIn, TypedPhrase
 from snoozer.postgres.models.archive import ArchivedSend, ArchivedSnooze
 from snoozer.postgres.models.declared import Table
-from snoozer.postgres.models.event import Event, HousekeepingRun
+from snoozer.postgres.models.event import Event, HousekeepingRun, ServerStart
 from snoozer.postgres.models.kept import KeptMessage, SinkMessage
 from snoozer.postgres.models.send import Send
 from snoozer.postgres.models.snooze import Snooze
@@ -23,6 +23,7 @@ __all__ = [
     "KeptMessage",
     "OwnPreset",
     "Send",
+    "ServerStart",
     "Session",
     "SignIn",
     "SinkMessage",

@@ -30,3 +30,12 @@ class HousekeepingRun(Table):
 
     chore: Mapped[str] = mapped_column(primary_key=True)
     finished_at: Mapped[datetime]
+
+
+class ServerStart(Table):
+    """When housekeeping first met the database server since its process started. One row: the start it last met."""
+
+    __tablename__ = "server_starts"
+
+    started_at: Mapped[datetime] = mapped_column(primary_key=True)
+    met_at: Mapped[datetime]

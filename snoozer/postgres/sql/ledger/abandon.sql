@@ -5,6 +5,7 @@ WITH unwanted AS MATERIALIZED (
     FROM reminder_sends AS send
     JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id
     WHERE send.state = 'uncertain'
+      AND send.id BETWEEN :first_id AND :last_id
       AND send.uncertain_at < clock_timestamp() - :hold
       AND (
           snooze.outcome = 'cancelled'

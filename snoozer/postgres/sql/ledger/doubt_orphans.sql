@@ -4,6 +4,7 @@ WITH orphaned AS MATERIALIZED (
     SELECT send.id
     FROM reminder_sends AS send
     WHERE send.state = 'sending'
+      AND send.id BETWEEN :first_id AND :last_id
       AND send.dot_authorised_at < clock_timestamp() - :deadline
       AND NOT EXISTS (
           SELECT 1

@@ -11,6 +11,7 @@ WITH looked AS MATERIALIZED (
         ) AS found
     FROM reminder_sends AS send
     WHERE send.state = 'uncertain'
+      AND send.id BETWEEN :first_id AND :last_id
       AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :between_looks)
     ORDER BY send.id
     LIMIT :batch_size

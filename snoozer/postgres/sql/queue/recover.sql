@@ -6,11 +6,12 @@ WITH lapsed AS MATERIALIZED (
     FROM email_snoozes AS snooze
     LEFT JOIN workers ON workers.id = snooze.claimed_by
     WHERE snooze.claimed_at IS NOT NULL
+      AND snooze.id BETWEEN :first_id AND :last_id
       AND (
           workers.state = 'dead'
           OR clock_timestamp() > GREATEST(
               snooze.lease_expires_at,
-              CASE WHEN workers.id IS NOT NULL THEN pg_postmaster_start_time() + :lease END
+              CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END
           )
       )
     ORDER BY snooze.id

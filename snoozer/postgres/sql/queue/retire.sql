@@ -7,6 +7,7 @@ WITH spent AS MATERIALIZED (
       AND claimed_at IS NULL
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts >= max_attempts
+      AND id BETWEEN :first_id AND :last_id
     ORDER BY remind_at, id
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED

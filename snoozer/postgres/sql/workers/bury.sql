@@ -4,5 +4,5 @@ UPDATE workers
 SET state = 'dead',
     stopped_at = clock_timestamp()
 WHERE state <> 'dead'
-  AND GREATEST(heartbeat_at, pg_postmaster_start_time()) < clock_timestamp() - :dead_after
+  AND GREATEST(heartbeat_at, snooze_server_met()) < clock_timestamp() - :dead_after
 RETURNING id
