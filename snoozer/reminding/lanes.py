@@ -1,8 +1,8 @@
 """Which due snoozes a worker takes next: high priorities first, no person in front of all others, no old index entries.
 
 One cycle claims, for each priority from the highest down, what room is left in the batch. A lower priority always gets
-a tenth of a batch, so it moves however much lies above it. When one person's rows fill a claim, the cycle claims once
-more without that person. While there is much to do, a claim starts where the last one started, less a lag, because
+a tenth of a batch, so it moves however much lies above it. When some persons' rows fill a claim, the cycle claims once
+more without those persons. While there is much to do, a claim starts where the last one started, less a lag, because
 behind it lie only the dead entries of rows that are gone; every few seconds one claim looks at everything.
 """
 
@@ -20,8 +20,8 @@ from snoozer.postgres.statements import run
 
 KNOWN_SCHEMA = 1
 TRICKLE = 10
-CROWD = 4
-MOST_CROWDS = 8
+SHARE = 10
+MOST_CLAIMS = 9
 LAG = timedelta(seconds=30)
 SWEEP_SECONDS = 2.0
 STEAL_AFTER = timedelta(seconds=2)
@@ -80,17 +80,18 @@ class Lanes:
     def _claim_fairly(self, connection: Connection, *, priority: int, room: int) -> list[Claim]:
         taken: list[Claim] = []
         crowds: list[str] = []
-        while True:
+        for _ in range(MOST_CLAIMS):
             cursor = self._cursors.setdefault((priority, bool(crowds)), Cursor())
             found = self._claim(
                 connection, priority=priority, room=room, since=cursor.start(time.monotonic()), crowds=crowds
             )
             cursor.move(found)
             taken += found
-            crowd = _crowd(found, room=room)
-            if crowd is None or len(crowds) >= MOST_CROWDS:
-                return taken
-            crowds.append(crowd)
+            crowded = _crowds(found, room=room)
+            if not crowded:
+                break
+            crowds += crowded
+        return taken
 
     def _claim(
         self,
@@ -121,9 +122,9 @@ def _levels(connection: Connection) -> list[int]:
     return list(run(connection, "waiting/levels").scalars())
 
 
-def _crowd(claims: Sequence[Claim], *, room: int) -> str | None:
-    """The person whose rows took more than their share of a full claim."""
-    if len(claims) < room or room < CROWD:
-        return None
-    person, count = Counter(claim.user_email for claim in claims).most_common(1)[0]
-    return person if count > room // CROWD else None
+def _crowds(claims: Sequence[Claim], *, room: int) -> list[str]:
+    """The persons whose rows took more than their share of a full claim."""
+    if len(claims) < room or room < SHARE:
+        return []
+    counts = Counter(claim.user_email for claim in claims)
+    return [person for person, count in counts.items() if count > room // SHARE]

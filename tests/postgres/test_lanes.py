@@ -47,8 +47,19 @@ def test_one_person_with_fifty_thousand_due_rows_delays_nobody_beyond_two_cycles
 
 
 def test_several_crowds_at_once_delay_nobody_either(engine: Engine) -> None:
-    for number in range(3):
+    for number in range(7):
         many(engine, count=500, person=f"crowd-{number}@snoozer.example", since="2 hours")
+    many(engine, count=20, person="single-%s@snoozer.example")
+    served = [held.user_email for held in cycle(engine, lanes())]
+    assert sum(person.startswith("single-") for person in served) == 20
+
+
+def test_crowds_that_share_each_claim_delay_nobody_either(engine: Engine) -> None:
+    for number in range(7):
+        many(engine, count=500, person=f"crowd-{number}@snoozer.example")
+    with engine.begin() as connection:
+        mixed = "now() - INTERVAL '2 hours' + (id % 500) * INTERVAL '1 second'"
+        connection.execute(text(f"UPDATE email_snoozes SET remind_at = {mixed}"))  # noqa: S608
     many(engine, count=20, person="single-%s@snoozer.example")
     served = [held.user_email for held in cycle(engine, lanes())]
     assert sum(person.startswith("single-") for person in served) == 20
