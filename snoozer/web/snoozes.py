@@ -138,8 +138,11 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         cancelled = snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
+        leaving = any(send.state in {"sending", "uncertain"} for send in pages.sends(connection, id=id))
     if cancelled:
         where = "The message is back in your inbox." if row.kept_id else "No reminder will be sent."
+        if leaving:
+            where = "The reminder was on its way already, so it may still arrive."
         toast.say(f"Cancelled. {where}", undo=url_for(".undo", id=id))
     else:
         toast.say("It was over already, so there was nothing to cancel.")

@@ -12,6 +12,7 @@ from werkzeug.test import TestResponse
 
 from snoozer.postgres.models import Snooze
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
+from tests.postgres.test_ledger import a_reserved_send, mark
 from tests.web.reminders import a_sent_reminder
 
 CANARY = "<script>alert('x')</script>"
@@ -84,6 +85,16 @@ def test_cancelling_brings_the_message_back_and_undo_puts_it_away_again(ann: Fla
     assert "Asleep again until" in undone.text
     assert the_row(engine, id).outcome is None
     assert the_events(engine, id) == ["asked", "cancelled", "undone"]
+
+
+def test_a_cancellation_after_the_mark_says_that_the_reminder_may_still_arrive(
+    ann: FlaskClient, engine: Engine
+) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    cancelled = ann.post(f"/snoozes/{held.id}/cancel", data={"from": "list"}, follow_redirects=True)
+    assert "it may still arrive" in cancelled.text
+    assert "No reminder will be sent" not in cancelled.text
 
 
 def test_another_time_can_be_undone_to_the_very_instant(ann: FlaskClient, engine: Engine) -> None:
