@@ -1,5 +1,6 @@
 """The mailbox that Snoozer keeps: one function per file in `sql/kept`, of the same name."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -40,9 +41,10 @@ def put_away(connection: Connection, *, user_email: str, message_id: str) -> boo
     return _moved(connection, "kept/put_away", user_email=user_email, message_id=message_id)
 
 
-def surface(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Back to the top of the inbox, unread; False when the message is not kept here."""
-    return _moved(connection, "kept/surface", user_email=user_email, message_id=message_id)
+def surface(connection: Connection, *, messages: Sequence[tuple[str, str]]) -> None:
+    """These persons' messages, by address and Message-ID: back to the top of the inbox, unread, where they are kept."""
+    values = {"user_emails": [email for email, _ in messages], "message_ids": [id for _, id in messages]}
+    run(connection, "kept/surface", **values)
 
 
 def take_back(connection: Connection, *, user_email: str, message_id: str) -> bool:

@@ -124,31 +124,57 @@ def verify(
     return [(row.snooze_id, row.found) for row in rows]
 
 
-def mark(connection: Connection, *, send: Send, bytes_sha256: str) -> bool:
-    """Authorise the final dot; False when the claim was lost, cancelled or ran out, and then nothing may be sent."""
-    row = run(
-        connection,
-        "ledger/mark",
-        send_id=send.id,
-        snooze_id=send.snooze_id,
-        claim_token=send.claim_token,
-        bytes_sha256=bytes_sha256,
-    ).first()
-    return row is not None
+def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int]:
+    """Authorise the final dots of these sends, each with the sha256 of its bytes; answers the ids of those that may go.
 
-
-def record(connection: Connection, *, fact: Fact) -> Recorded | None:
-    """Write down that the server took it, wherever its entry lies by now. Telling it again changes nothing.
-
-    None when this database knows no such reminder.
+    The others' claims were lost, cancelled or ran out, and nothing of them may be sent.
     """
-    row = run(connection, "ledger/record", **_told(fact)).first()
-    return record_archived(connection, fact=fact) if row is None else Recorded(**row._mapping)
+    values = {
+        "send_ids": [send.id for send, _ in dots],
+        "snooze_ids": [send.snooze_id for send, _ in dots],
+        "claim_tokens": [send.claim_token for send, _ in dots],
+        "digests": [digest for _, digest in dots],
+    }
+    return set(run(connection, "ledger/mark", **values).scalars())
+
+
+def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
+    """Write down that the server took these, wherever their entries lie by now. Telling it again changes nothing.
+
+    Answers by Message-ID of the reminder; what is missing is no reminder of this database.
+    """
+    if len({fact.reminder_message_id for fact in facts}) < len(facts):
+        # Two copies of one reminder: each is heard of by itself, so that the second is known as such.
+        return {id: told for fact in facts for id, told in record(connection, facts=[fact]).items()}
+    values = {
+        "reminder_message_ids": [fact.reminder_message_id for fact in facts],
+        "claim_tokens": [fact.claim_token for fact in facts],
+        "smtp_codes": [fact.smtp_code for fact in facts],
+        "enhanced_codes": [fact.enhanced_code for fact in facts],
+        "replies": [fact.reply for fact in facts],
+        "queue_ids": [fact.queue_id for fact in facts],
+    }
+    rows = run(connection, "ledger/record", **values)
+    told = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows}
+    for fact in facts:
+        archived = None if fact.reminder_message_id in told else record_archived(connection, fact=fact)
+        if archived is not None:
+            told[fact.reminder_message_id] = archived
+    return told
 
 
 def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
-    """The same for an entry that lies in the archive."""
-    row = run(connection, "ledger/record_archived", **_told(fact)).first()
+    """The same for an entry that lies in the archive; None when it does not."""
+    row = run(
+        connection,
+        "ledger/record_archived",
+        reminder_message_id=fact.reminder_message_id,
+        claim_token=fact.claim_token,
+        smtp_code=fact.smtp_code,
+        enhanced_code=fact.enhanced_code,
+        reply=fact.reply,
+        queue_id=fact.queue_id,
+    ).first()
     return None if row is None else Recorded(**row._mapping)
 
 
@@ -203,14 +229,3 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """An operator gives these snoozes' uncertain entries up."""
     return list(run(connection, "ledger/close", ids=list(ids), actor=actor).scalars())
-
-
-def _told(fact: Fact) -> dict[str, object]:
-    return {
-        "reminder_message_id": fact.reminder_message_id,
-        "claim_token": fact.claim_token,
-        "smtp_code": fact.smtp_code,
-        "enhanced_code": fact.enhanced_code,
-        "reply": fact.reply,
-        "queue_id": fact.queue_id,
-    }

@@ -114,9 +114,9 @@ def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
     return set(run(connection, "queue/extend", lease=lease, **_pairs(held)).scalars())
 
 
-def finalize(connection: Connection, *, id: int, claim_token: UUID) -> bool:
-    """The reminder is out; False when the claim is no longer ours."""
-    return run(connection, "queue/finalize", id=id, claim_token=claim_token).first() is not None
+def finalize(connection: Connection, *, held: Held) -> set[int]:
+    """These reminders are out; answers those whose claim was still the caller's."""
+    return set(run(connection, "queue/finalize", **_pairs(held)).scalars())
 
 
 def rearm(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:

@@ -5,8 +5,9 @@ No transaction is open while the mail server thinks.
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,6 +21,7 @@ from snoozer.postgres.engine import may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
 from snoozer.reminding.settling import Settlement, may_have_been_sent
 from snoozer.reminding.taking import Delivery, Passage, Terms
+from snoozer.reminding.together import Together
 
 OTHER_BYTES = (
     "A first copy may have been sent, and templates, keys or settings have changed since, so a second copy would "
@@ -43,6 +45,15 @@ class Courier:
     compose: Callable[[Send], bytes]
     passage: Passage
     still_ours: Callable[[int], bool]
+
+    @cached_property
+    def _marks(self) -> Together[tuple[Send, str], bool]:
+        return Together(self._mark)
+
+    def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
+        with self.engine.begin() as connection:
+            authorised = ledger.mark(connection, dots=dots)
+        return [send.id in authorised for send, _ in dots]
 
     def deliver(self, delivery: Delivery) -> Verdict:
         """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST)."""
@@ -86,8 +97,7 @@ class Courier:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
         marked = fenced = False
         try:
-            with self.engine.begin() as connection:
-                marked = ledger.mark(connection, send=send, bytes_sha256=digest)
+            marked = self._marks((send, digest))
             if marked:
                 self.passage("marked", send.message_id)
                 fenced = self.still_ours(send.snooze_id)
@@ -118,10 +128,9 @@ class Courier:
             self.outbox.drop(session)
             return self.settlement.doubt(claim, send, reason=str(silence))
         self.passage("replied", send.message_id)
-        self.settlement.record(send, reply)
         self.outbox.keep(session)
+        verdict = self.settlement.conclude(claim, send, reply)
         self.passage("recorded", send.message_id)
-        verdict = self.settlement.finalize(claim)
         self.passage("finalized", send.message_id)
         return verdict
 

@@ -4,11 +4,11 @@ Every act is repeated until the database is there to hear it. Repeating is harml
 claim that was settled or lost in the meantime answers with no row.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import cached_property, partial
 from random import Random
 from typing import TypeVar
 
@@ -17,15 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain import backoff
 from snoozer.domain.reminder import Claim, Send, Verdict
-from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.mail.smtp import Refused, Reply
-from snoozer.postgres import clock, events, kept, ledger, queue
+from snoozer.postgres import events, ledger, queue
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
+from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
 from snoozer.reminding.taking import ROUTE, Terms
-
-log = logging.getLogger(__name__)
+from snoozer.reminding.together import Together
 
 T = TypeVar("T")
 
@@ -43,40 +42,29 @@ class Settlement:
     giving_up: Callable[[], bool]
     rng: Random
 
-    def record(self, send: Send, reply: Reply) -> None:
-        """The server took it: in the ledger when this returns, or in the journal when the worker gives up waiting."""
-        fact = Fact(
-            reminder_message_id=send.reminder_message_id,
-            snooze_id=send.snooze_id,
-            claim_token=send.claim_token,
-            smtp_code=reply.code,
-            enhanced_code=reply.enhanced,
-            reply=reply.text,
-            queue_id=reply.queue_id,
-        )
+    @cached_property
+    def _conclusions(self) -> Together[Taken, Verdict]:
+        return Together(partial(conclude, self.engine, actor=self.terms.actor))
+
+    def conclude(self, claim: Claim, send: Send, reply: Reply) -> Verdict:
+        """The server took it: written down, and the snooze is over, together with what else is taken at this moment.
+
+        What the server said is in the ledger when this returns, or in the journal when the worker gives up waiting.
+        """
+        fact = _fact(send, reply)
         try:
-            write_fact(self.engine, fact=fact, actor=self.terms.actor)
+            return self._conclusions(Taken(claim=claim, fact=fact))
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
-            self._until_done(lambda connection: _write_fact(connection, fact=fact, actor=self.terms.actor))
+            self._until_done(lambda connection: write_facts(connection, [fact], actor=self.terms.actor))
             self.journal.settle(fact)
+            return self.finalize(claim)
 
     def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
         """The snooze is over, or promised anew when it recurs, and its kept message lies on top of the inbox."""
-
-        def finalize(connection: Connection) -> bool:
-            again = _next_promise(connection, claim)
-            if again is None:
-                ours = queue.finalize(connection, id=claim.id, claim_token=claim.claim_token)
-            else:
-                ours = queue.rearm(connection, id=claim.id, claim_token=claim.claim_token, remind_at=again)
-            if not ours:
-                return False
-            kept.surface(connection, user_email=claim.user_email, message_id=claim.message_id)
-            return True
-
-        return verdict if self._until_done(finalize) else Verdict.LOST
+        ours = self._until_done(lambda connection: finalize(connection, [claim]))
+        return verdict if ours else Verdict.LOST
 
     def withdraw(self, send: Send) -> None:
         """No dot left, so there is nothing uncertain, and if the claim is still ours it goes back untouched."""
@@ -162,36 +150,23 @@ class Settlement:
         events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)
 
     def _until_done(self, act: Callable[[Connection], T]) -> T:
+        def once() -> T:
+            with self.engine.begin() as connection:
+                return act(connection)
+
+        return self._patiently(once)
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Do it with the database there, however long that takes, unless the worker is giving up."""
         pause = FIRST_PAUSE
         while True:
             try:
-                with self.engine.begin() as connection:
-                    return act(connection)
+                return act()
             except SQLAlchemyError as error:
                 if not may_pass(error) or self.giving_up():
                     raise
             time.sleep(pause * (0.5 + self.rng.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def write_fact(engine: Engine, *, fact: Fact, actor: str) -> bool:
-    """Write down that the server took a reminder, and leave a trace when that came late; False when it is unknown."""
-    with engine.begin() as connection:
-        return _write_fact(connection, fact=fact, actor=actor)
-
-
-def write_inherited_facts(engine: Engine, *, journal: Journal, actor: str) -> int:
-    """Write down what dead workers heard and could not tell; answers how many facts there were."""
-    count = 0
-    for path, facts in journal.inherited():
-        known = [write_fact(engine, fact=fact, actor=actor) for fact in facts]
-        count += sum(known)
-        if all(known):
-            path.unlink(missing_ok=True)
-        else:
-            log.warning("%s tells of reminders this database does not know; it is kept as .unknown", path.name)
-            path.rename(path.with_suffix(".unknown"))
-    return count
 
 
 def may_have_been_sent(exhausted: bool) -> str:
@@ -201,30 +176,13 @@ def may_have_been_sent(exhausted: bool) -> str:
     return "It may have been sent: no answer came after the end of the message"
 
 
-def _next_promise(connection: Connection, claim: Claim) -> datetime | None:
-    """The next occurrence of a recurring snooze. Occurrences missed during an outage are not made up for."""
-    if claim.recurrence is None:
-        return None
-    try:
-        recurrence = Recurrence.from_json(claim.recurrence)
-        after = max(claim.scheduled_for, clock.now(connection))
-        return next_occurrence(recurrence, after=after, zone=claim.zone or "UTC")
-    except (KeyError, TypeError, ValueError):
-        log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
-        return None
-
-
-def _write_fact(connection: Connection, *, fact: Fact, actor: str) -> bool:
-    told = ledger.record(connection, fact=fact)
-    if told is None:
-        return False
-    if told.late or told.second_copy:
-        events.append(
-            connection,
-            snooze_id=fact.snooze_id,
-            kind="late",
-            actor=actor,
-            route=ROUTE,
-            second_copy=told.second_copy,
-        )
-    return True
+def _fact(send: Send, reply: Reply) -> Fact:
+    return Fact(
+        reminder_message_id=send.reminder_message_id,
+        snooze_id=send.snooze_id,
+        claim_token=send.claim_token,
+        smtp_code=reply.code,
+        enhanced_code=reply.enhanced,
+        reply=reply.text,
+        queue_id=reply.queue_id,
+    )

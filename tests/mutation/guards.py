@@ -22,7 +22,13 @@ LATE = QUEUE + "test_a_late_worker_settles_nothing"
 TOKEN = "\n  AND claim_token = :claim_token"
 
 GUARDS = (
-    Guard("finalize shows the token", SQL + "queue/finalize.sql", TOKEN, "", LATE),
+    Guard(
+        "finalize shows the token",
+        SQL + "queue/finalize.sql",
+        "\n  AND snooze.claim_token = held.claim_token",
+        "",
+        LATE,
+    ),
     Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
     Guard(
         "extend shows the token", SQL + "queue/extend.sql", "\n  AND snooze.claim_token = held.claim_token", "", LATE
@@ -93,14 +99,14 @@ GUARDS = (
     Guard(
         "the mark shows the token",
         SQL + "ledger/mark.sql",
-        "\n      AND claim_token = :claim_token",
+        "snooze.claim_token = asked.claim_token\n      AND ",
         "",
         LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
     ),
     Guard(
         "the mark looks at the lease",
         SQL + "ledger/mark.sql",
-        "\n      AND lease_expires_at > clock_timestamp()",
+        "\n      AND snooze.lease_expires_at > clock_timestamp()",
         "",
         LEDGER + "test_a_worker_whose_lease_ran_out_authorises_nothing",
     ),
@@ -121,8 +127,8 @@ GUARDS = (
     Guard(
         "no dot without the mark",
         "snoozer/reminding/courier.py",
-        "marked = ledger.mark(connection, send=send, bytes_sha256=digest)",
-        "marked = ledger.mark(connection, send=send, bytes_sha256=digest) or True",
+        "marked = self._marks((send, digest))",
+        "marked = self._marks((send, digest)) or True",
         "tests/stories/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
     ),
     Guard(
@@ -150,7 +156,7 @@ GUARDS = (
         "a fact needs no claim",
         SQL + "ledger/record.sql",
         "\n      AND entry.state <> 'sent'",
-        "\n      AND entry.state = 'sending' AND entry.claim_token = :claim_token",
+        "\n      AND entry.state = 'sending' AND entry.holder = entry.claim_token",
         LEDGER + "test_a_late_250_is_written_down_without_any_claim",
     ),
     Guard(

@@ -286,15 +286,15 @@ def _message(number: int) -> str:
 def _next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
     """Do it; the worker knows of it once it is committed."""
     if not job.marked:
-        if ledger.mark(connection, send=job.send, bytes_sha256=SHA):
+        if ledger.mark(connection, dots=[(job.send, SHA)]):
             actor.learnt.append(lambda: setattr(job, "marked", True))
         else:
             actor.learnt.append(lambda: actor.forget(job))
     elif not job.replied:
-        assert ledger.record(connection, fact=a_fact(job.send)) is not None
+        assert ledger.record(connection, facts=[a_fact(job.send)])
         actor.learnt.append(lambda: setattr(job, "replied", True))
     else:
-        queue.finalize(connection, id=job.claim.id, claim_token=job.claim.claim_token)
+        queue.finalize(connection, held=[(job.claim.id, job.claim.claim_token)])
         actor.learnt.append(lambda: actor.forget(job))
 
 
@@ -314,7 +314,7 @@ def _settle_known(connection: Connection, claim: Claim) -> None:
     """As the courier does with what the ledger would not have reserved."""
     known = ledger.look(connection, snooze_id=claim.id, uncertainty=NO_HOLD)
     if known is not None and known.state == "sent":
-        queue.finalize(connection, id=claim.id, claim_token=claim.claim_token)
+        queue.finalize(connection, held=[(claim.id, claim.claim_token)])
     else:
         exhausted = known is not None and known.resends >= ledger.MOST_RESENDS
         _release(connection, claim, spent=0, permanent=exhausted)

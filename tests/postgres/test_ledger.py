@@ -38,7 +38,7 @@ def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
 
 def mark(engine: Engine, send: Send) -> bool:
     with engine.begin() as connection:
-        return ledger.mark(connection, send=send, bytes_sha256=SHA)
+        return bool(ledger.mark(connection, dots=[(send, SHA)]))
 
 
 def a_fact(send: Send) -> Fact:
@@ -55,8 +55,7 @@ def a_fact(send: Send) -> Fact:
 
 def record(engine: Engine, send: Send) -> ledger.Recorded:
     with engine.begin() as connection:
-        told = ledger.record(connection, fact=a_fact(send))
-    assert told is not None
+        [told] = ledger.record(connection, facts=[a_fact(send)]).values()
     return told
 
 
@@ -182,7 +181,7 @@ def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine)
     mark(engine, entry.send)
     told: list[ledger.Recorded] = []
     with engine.begin() as connection:
-        ledger.record(connection, fact=a_fact(first))
+        ledger.record(connection, facts=[a_fact(first)])
         second = Thread(target=lambda: told.append(record(engine, entry.send)))
         second.start()
         _wait_until_it_waits_for_a_lock(engine, second)
@@ -194,7 +193,7 @@ def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     foreign = replace(a_fact(send), reminder_message_id="<elsewhere@snoozer.example>")
     with engine.begin() as connection:
-        assert ledger.record(connection, fact=foreign) is None
+        assert ledger.record(connection, facts=[foreign]) == {}
     assert the_send(engine, held.id).state == "reserved"
 
 

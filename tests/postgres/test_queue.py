@@ -36,7 +36,7 @@ def release(engine: Engine, held: Claim, **values: Any) -> str | None:
 
 def finalize(engine: Engine, held: Claim) -> bool:
     with engine.begin() as connection:
-        return queue.finalize(connection, id=held.id, claim_token=held.claim_token)
+        return bool(queue.finalize(connection, held=[(held.id, held.claim_token)]))
 
 
 def recover(engine: Engine, **values: Any) -> list[Recovered]:
@@ -416,4 +416,4 @@ def test_a_claim_waits_for_nobody(engine: Engine) -> None:
 def test_a_made_up_token_settles_nothing(engine: Engine) -> None:
     id = a_snooze(engine)
     with engine.begin() as connection:
-        assert queue.finalize(connection, id=id, claim_token=uuid4()) is False
+        assert queue.finalize(connection, held=[(id, uuid4())]) == set()

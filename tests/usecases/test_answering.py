@@ -24,7 +24,7 @@ def link(engine: Engine) -> Link:
     mark(engine, send)
     record(engine, send)
     with engine.begin() as connection:
-        queue.finalize(connection, id=held.id, claim_token=held.claim_token)
+        queue.finalize(connection, held=[(held.id, held.claim_token)])
     return Link(snooze_id=held.id, scheduled_for=send.scheduled_for, act="done")
 
 
@@ -110,7 +110,7 @@ def test_done_stops_a_second_copy_that_was_still_to_come(engine: Engine) -> None
     assert act(engine, link, "done") is True
     assert the_row(engine, held.id).outcome == "cancelled"
     with engine.begin() as connection:
-        ledger.record(connection, fact=a_fact(send))
+        ledger.record(connection, facts=[a_fact(send)])
 
 
 def test_a_link_for_another_promise_finds_nothing(engine: Engine, link: Link) -> None:

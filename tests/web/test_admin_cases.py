@@ -48,7 +48,7 @@ def an_uncertain_case(engine: Engine, **columns: Any) -> int:
             domain="snoozer.example",
             uncertainty=Uncertainty(hold=HOUR, for_operator=True),
         )
-        assert ledger.mark(connection, send=reserved.send, bytes_sha256="0" * 64)
+        assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
         assert ledger.doubt(connection, send=reserved.send, reply="connection lost") == 0
         queue.release(
             connection,

@@ -1,9 +1,9 @@
 -- Back to the top of the inbox, unread.
-UPDATE kept_messages
+UPDATE kept_messages AS kept
 SET folder = 'inbox',
     unread = TRUE,
     returned = TRUE,
     surfaced_at = clock_timestamp()
-WHERE user_email = :user_email
-  AND message_id = :message_id
-RETURNING id
+FROM unnest(CAST(:user_emails AS text[]), CAST(:message_ids AS text[])) AS back (user_email, message_id)
+WHERE kept.user_email = back.user_email
+  AND kept.message_id = back.message_id

@@ -1,19 +1,25 @@
--- Authorise the final dot, in the last instant before it leaves. The claim must still be ours and its lease run;
--- a cancelled row holds no claim, and the lock makes a cancellation that is under way come first.
+-- Authorise the final dots of many mails, in the last instant before they leave. Each claim must still be ours and its
+-- lease run; a cancelled row holds no claim, and the lock makes a cancellation that is under way come first.
 WITH held AS MATERIALIZED (
-    SELECT id
-    FROM email_snoozes
-    WHERE id = :snooze_id
-      AND claim_token = :claim_token
-      AND lease_expires_at > clock_timestamp()
-    FOR NO KEY UPDATE
+    SELECT asked.send_id, asked.claim_token, asked.bytes_sha256
+    FROM unnest(
+        CAST(:send_ids AS bigint[]),
+        CAST(:snooze_ids AS bigint[]),
+        CAST(:claim_tokens AS uuid[]),
+        CAST(:digests AS text[])
+    ) AS asked (send_id, snooze_id, claim_token, bytes_sha256)
+    JOIN email_snoozes AS snooze ON snooze.id = asked.snooze_id
+    WHERE snooze.claim_token = asked.claim_token
+      AND snooze.lease_expires_at > clock_timestamp()
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze
 )
 UPDATE reminder_sends AS send
 SET state = 'sending',
     dot_authorised_at = clock_timestamp(),
-    bytes_sha256 = :bytes_sha256
+    bytes_sha256 = held.bytes_sha256
 FROM held
-WHERE send.id = :send_id
-  AND send.claim_token = :claim_token
+WHERE send.id = held.send_id
+  AND send.claim_token = held.claim_token
   AND send.state = 'reserved'
 RETURNING send.id

@@ -1,30 +1,40 @@
--- The server took the reminder. A fact, not a decision, so no claim is asked for:
--- whoever heard the reply writes it down, however late, and as often as it takes.
+-- The server took these reminders. Facts, not decisions, so no claim is asked for:
+-- whoever heard a reply writes it down, however late, and as often as it takes.
 WITH entry AS MATERIALIZED (
-    SELECT id, state, claim_token
-    FROM reminder_sends
-    WHERE reminder_message_id = :reminder_message_id
-    FOR NO KEY UPDATE
+    SELECT send.id, send.state, send.claim_token AS holder, fact.*
+    FROM unnest(
+        CAST(:reminder_message_ids AS text[]),
+        CAST(:claim_tokens AS uuid[]),
+        CAST(:smtp_codes AS int[]),
+        CAST(:enhanced_codes AS text[]),
+        CAST(:replies AS text[]),
+        CAST(:queue_ids AS text[])
+    ) AS fact (reminder_message_id, claim_token, smtp_code, enhanced_code, reply, queue_id)
+    JOIN reminder_sends AS send ON send.reminder_message_id = fact.reminder_message_id
+    ORDER BY send.id
+    FOR NO KEY UPDATE OF send
 ),
 told AS (
     UPDATE reminder_sends AS send
-    SET late = (entry.state <> 'sending' OR entry.claim_token <> :claim_token),
+    SET late = (entry.state <> 'sending' OR entry.holder <> entry.claim_token),
         resolution = CASE WHEN entry.state = 'uncertain' THEN 'late reply' ELSE send.resolution END,
         resolved_by = CASE WHEN entry.state = 'uncertain' THEN 'server' ELSE send.resolved_by END,
         resolved_at = CASE WHEN entry.state = 'uncertain' THEN clock_timestamp() ELSE send.resolved_at END,
         state = 'sent',
-        claim_token = :claim_token,
-        smtp_code = :smtp_code,
-        enhanced_code = :enhanced_code,
-        reply = :reply,
-        queue_id = :queue_id,
+        claim_token = entry.claim_token,
+        smtp_code = entry.smtp_code,
+        enhanced_code = entry.enhanced_code,
+        reply = entry.reply,
+        queue_id = entry.queue_id,
         sent_at = clock_timestamp()
     FROM entry
     WHERE send.id = entry.id
       AND entry.state <> 'sent'
-    RETURNING send.late
+    RETURNING send.id, send.late
 )
 SELECT
-    COALESCE((SELECT late FROM told), FALSE) AS late,
-    entry.state = 'sent' AND entry.claim_token <> :claim_token AS second_copy
+    entry.reminder_message_id,
+    COALESCE(told.late, FALSE) AS late,
+    entry.state = 'sent' AND entry.holder <> entry.claim_token AS second_copy
 FROM entry
+LEFT JOIN told ON told.id = entry.id
