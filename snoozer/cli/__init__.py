@@ -19,6 +19,7 @@ DOORS = {
     "account": "snoozer.cli.account",
     "token": "snoozer.cli.token",
     "doctor": "snoozer.cli.doctor",
+    "bench": "snoozer.bench.command",
     "support": "snoozer.cli.support",
     "times-moved": "snoozer.cli.times_moved",
 }

@@ -1,0 +1,130 @@
+"""The floor: the same statements and the same mails in a bare loop, with nothing of what Snoozer checks around them.
+
+It marks a whole batch, sends it over a few connections in lockstep, records and finalizes it. It renders nothing, looks
+at no clock, survives nothing. What it reaches in the same minutes is what a worker's figures are divided by.
+"""
+
+import socket
+import sys
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+from snoozer.postgres.statements import statement
+
+LINE = b"It lies on top of your inbox again. What you wrote down then stands below these words.\r\n"
+LEASE = timedelta(seconds=90)
+BODY_LINES = 70
+
+
+class Mouth:
+    """One SMTP connection, as bare as it gets."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._file = self._socket.makefile("rb")
+        self._file.readline()
+        self._socket.sendall(b"EHLO floor.snoozer.example\r\n")
+        while self._file.readline()[3:4] == b"-":
+            pass
+
+    def ask(self, recipient: str) -> None:
+        self._socket.sendall(
+            b"MAIL FROM:<bench@snoozer.example>\r\nRCPT TO:<%s>\r\nDATA\r\n" % recipient.encode("ascii")
+        )
+
+    def tell(self, message_id: str) -> None:
+        for _ in range(3):
+            self._file.readline()
+        self._socket.sendall(b"Message-ID: %s\r\n\r\n%s.\r\n" % (message_id.encode("ascii"), LINE * BODY_LINES))
+
+    def hear(self) -> None:
+        self._file.readline()
+
+
+@cache
+def sql(name: str) -> str:
+    """One of the product's statements, as psycopg takes it."""
+    return str(statement(name).compile(dialect=PGDialect_psycopg()))  # type: ignore[no-untyped-call]
+
+
+def drain(url: str, *, port: int, batch: int, connections: int, worker: str) -> None:
+    """Deliver until nothing is due."""
+    mouths = [Mouth(port) for _ in range(connections)]
+    with psycopg.connect(url, autocommit=True, row_factory=dict_row) as database:
+        while sends := _take(database, batch=batch, worker=worker):
+            _mark(database, sends)
+            for first in range(0, len(sends), connections):
+                pairs = list(zip(mouths, sends[first : first + connections], strict=False))
+                for mouth, send in pairs:
+                    mouth.ask(send["user_email"])
+                for mouth, send in pairs:
+                    mouth.tell(send["reminder_message_id"])
+                for mouth, _ in pairs:
+                    mouth.hear()
+            _finish(database, sends)
+
+
+def _take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
+    with database.transaction():
+        claims = database.execute(
+            sql("queue/claim"),
+            {
+                "worker": worker,
+                "batch_size": batch,
+                "lease": LEASE,
+                "priority": 0,
+                "suspects": False,
+                "since": None,
+                "crowds": [],
+                "buckets": None,
+                "steal_after": timedelta(0),
+                "known_schema": 1,
+            },
+        ).fetchall()
+        values = {
+            "worker": worker,
+            "ids": [claim["id"] for claim in claims],
+            "domain": "snoozer.example",
+            "hold": LEASE,
+            "hold_for_operator": False,
+            "needed_looks": 0,
+            "most_resends": 2,
+        }
+        return database.execute(sql("ledger/reserve"), values).fetchall()
+
+
+def _mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+    values = {
+        "send_ids": [send["id"] for send in sends],
+        "snooze_ids": [send["snooze_id"] for send in sends],
+        "claim_tokens": [send["claim_token"] for send in sends],
+        "digests": ["0" * 64] * len(sends),
+    }
+    database.execute(sql("ledger/mark"), values)
+
+
+def _finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+    tokens, count = [send["claim_token"] for send in sends], len(sends)
+    with database.transaction():
+        values: dict[str, Any] = {
+            "reminder_message_ids": [send["reminder_message_id"] for send in sends],
+            "claim_tokens": tokens,
+            "smtp_codes": [250] * count,
+            "enhanced_codes": [None] * count,
+            "replies": ["queued"] * count,
+            "queue_ids": [None] * count,
+        }
+        database.execute(sql("ledger/record"), values)
+        ids = [send["snooze_id"] for send in sends]
+        database.execute(sql("queue/finalize"), {"ids": ids, "claim_tokens": tokens})
+
+
+if __name__ == "__main__":
+    _, where, smtp_port, size, mouths, name = sys.argv
+    drain(where, port=int(smtp_port), batch=int(size), connections=int(mouths), worker=name)

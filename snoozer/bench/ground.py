@@ -1,0 +1,73 @@
+"""Where a benchmark runs: a database of its own that is gone afterwards, a mail server that takes everything."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from snoozer.embedded.postgres import Postgres
+from snoozer.postgres import schema
+from snoozer.postgres.engine import connect
+
+SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links nobody gets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """A migrated, empty database and the port of the mail server."""
+
+    engine: Engine
+    url: str
+    smtp_port: int
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a worker needs to run here."""
+        return os.environ | {
+            "DATABASE_URL": self.url,
+            "SECRET_KEY": SECRET,
+            "SMTP_URL": f"smtp://127.0.0.1:{self.smtp_port}",
+            "MAIL_FROM": "Snoozer <bench@snoozer.example>",
+            "BASE_URL": "http://snoozer.example",
+            "SNOOZER_HOME": str(self.home),
+        }
+
+
+@contextmanager
+def ground(*, work: tuple[float, float]) -> Iterator[Ground]:
+    """Everything up for one benchmark. `work` is how long the mail server takes over a message, in milliseconds."""
+    home = Path(tempfile.mkdtemp(prefix="snoozer-bench-"))
+    home.chmod(0o755)
+    server = Postgres(home, wanted=None, shared=home / "shared")
+    try:
+        url = server.start()
+        with mail_server(work) as port:
+            engine = connect(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
+            schema.upgrade(engine)
+            try:
+                yield Ground(engine=engine, url=url, smtp_port=port, home=home)
+            finally:
+                engine.dispose()
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def mail_server(work: tuple[float, float]) -> Iterator[int]:
+    """A process of its own, so that it does not share an interpreter with what is measured; its port."""
+    command = [sys.executable, "-m", "snoozer.bench.sink", *map(str, work)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield int(server.stdout.readline() if server.stdout else 0)
+    finally:
+        server.terminate()
+        server.wait()

@@ -1,0 +1,149 @@
+"""One run: rows put down, workers at them until nothing is left, and what came of it, read from the database."""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from snoozer.bench.ground import Ground
+from snoozer.postgres import schema
+from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.handling import ORDINARY
+from snoozer.postgres.statements import run, statement
+
+LOOK_SECONDS = 0.25
+SEED_ROWS = 5_000
+
+# Hears how many are done, a few times a second.
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What is to be done, and with what."""
+
+    rows: int
+    processes: int
+    concurrency: int
+    batch: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one run measured. Waits are seconds from the start to the mail server's 250; CPU is the workers' alone."""
+
+    who: str
+    rows: int
+    seconds: float
+    rate: float
+    p50_wait: float
+    p99_wait: float
+    reaped_percent: float
+    duplicates: int
+    cpu_ms: float
+    commits: float
+    wal_bytes: float
+    timeline: tuple[tuple[float, int], ...]
+
+
+def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outcome:
+    """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop ("floor")."""
+    schema.downgrade(ground.engine, revision="base")
+    schema.upgrade(ground.engine)
+    _seed(ground.engine, rows=load.rows)
+    with ground.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        run(connection, "bench/analyze")
+    before, cpu = _counters(ground.engine), _children_cpu()
+    began = time.monotonic()
+    workers = [subprocess.Popen(command, env=ground.environment) for command in _commands(who, ground, load)]
+    timeline = _watch(ground.engine, workers, began=began, progress=progress)
+    failed = [worker.wait() for worker in workers]
+    if any(failed):
+        raise RuntimeError(f"a worker ended with {max(failed)}")
+    after, spent = _counters(ground.engine), _children_cpu() - cpu
+    with ground.engine.connect() as connection:
+        told = _told(connection)
+    return Outcome(
+        who=who,
+        rows=load.rows,
+        seconds=told["seconds"],
+        rate=load.rows / told["seconds"],
+        p50_wait=told["p50"],
+        p99_wait=told["p99"],
+        reaped_percent=100 * told["reaped"] / load.rows,
+        duplicates=told["duplicates"],
+        cpu_ms=1000 * spent / load.rows,
+        commits=(after["commits"] - before["commits"]) / load.rows,
+        wal_bytes=(after["wal"] - before["wal"]) / load.rows,
+        timeline=timeline,
+    )
+
+
+def _seed(engine: Engine, *, rows: int) -> None:
+    """So many rows, all due, each of a person of its own."""
+    now = datetime.now(UTC)
+    appointment = Appointment(remind_at=now - timedelta(minutes=1))
+    same: dict[str, object] = {"sender_email": "bob@mail.example", "traceparent": None}
+    same |= appointment.columns | vars(ORDINARY)
+    for first in range(0, rows, SEED_ROWS):
+        with engine.begin() as connection:
+            connection.execute(
+                statement("queue/enqueue"),
+                [
+                    same
+                    | {
+                        "user_email": f"person-{number}@snoozer.example",
+                        "message_id": f"<{number}@mail.example>",
+                        "subject": f"Quarterly figures, part {number}",
+                    }
+                    for number in range(first, min(first + SEED_ROWS, rows))
+                ],
+            )
+
+
+def _commands(who: str, ground: Ground, load: Load) -> list[list[str]]:
+    if who == "floor":
+        arguments = [
+            ground.url,
+            str(ground.smtp_port),
+            str(load.batch),
+            str(max(1, load.concurrency // load.processes)),
+        ]
+        names = [f"floor-{number}" for number in range(load.processes)]
+        return [[sys.executable, "-m", "snoozer.bench.floor", *arguments, name] for name in names]
+    each = max(1, load.concurrency // load.processes)
+    options = [f"--batch={load.batch}", f"--concurrency={each}", "--drain"]
+    return [[sys.executable, "-m", "snoozer", "worker", *options] for _ in range(load.processes)]
+
+
+def _watch(
+    engine: Engine, workers: Sequence["subprocess.Popen[bytes]"], *, began: float, progress: Progress
+) -> tuple[tuple[float, int], ...]:
+    points = [(0.0, 0)]
+    while any(worker.poll() is None for worker in workers):
+        time.sleep(LOOK_SECONDS)
+        with engine.connect() as connection:
+            done = run(connection, "bench/done").scalar_one()
+        points.append((time.monotonic() - began, done))
+        progress(done)
+    return tuple(points)
+
+
+def _told(connection: Connection) -> dict[str, Any]:
+    return dict(run(connection, "bench/outcome").one()._mapping)
+
+
+def _counters(engine: Engine) -> dict[str, Any]:
+    with engine.connect() as connection:
+        return dict(run(connection, "bench/counters").one()._mapping)
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
