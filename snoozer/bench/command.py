@@ -15,7 +15,9 @@ from rich.table import Table
 
 from snoozer.bench.ground import ground
 from snoozer.bench.plot import svg
-from snoozer.bench.run import Load, Outcome, measure
+from snoozer.bench.run import BenchRefused, Load, Outcome, measure
+from snoozer.embedded.postgres import PostgresRefused
+from snoozer.settings import SettingsRefused
 
 FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", "cpu_ms", "commits", "wal_bytes")
 # Figures whose quotient says something; the others are zero, or should be.
@@ -54,7 +56,10 @@ def command(
         raise click.BadParameter("the shortest first, then the longest, both from 0 to 60000", param_hint="--work")
     load = Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch)
     console = Console()
-    outcomes = _measured(load, work=work, rounds=rounds, console=console)
+    try:
+        outcomes = _measured(load, work=work, rounds=rounds, console=console)
+    except (BenchRefused, PostgresRefused) as refused:
+        raise SettingsRefused(str(refused)) from None
     console.print(_table(outcomes, load))
     if to_json:
         to_json.write_text(json.dumps(_report(outcomes, load, work=work), indent=2) + "\n", encoding="utf-8")

@@ -30,8 +30,10 @@ class Ground:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a worker needs to run here."""
-        return os.environ | {
+        """What a worker needs to run here; no setting of the caller may lead it elsewhere."""
+        return {
+            "PATH": os.defpath,
+            "LC_ALL": "C.UTF-8",
             "DATABASE_URL": self.url,
             "SECRET_KEY": SECRET,
             "SMTP_URL": f"smtp://127.0.0.1:{self.smtp_port}",

@@ -24,6 +24,10 @@ SEED_ROWS = 5_000
 Progress = Callable[[int], None]
 
 
+class BenchRefused(Exception):
+    """The measurement could not be made."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """What is to be done, and with what."""
@@ -62,10 +66,14 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
     before, cpu = _counters(ground.engine), _children_cpu()
     began = time.monotonic()
     workers = [subprocess.Popen(command, env=ground.environment) for command in _commands(who, ground, load)]
-    timeline = _watch(ground.engine, workers, began=began, progress=progress)
-    failed = [worker.wait() for worker in workers]
-    if any(failed):
-        raise RuntimeError(f"a worker ended with {max(failed)}")
+    try:
+        timeline = _watch(ground.engine, workers, began=began, progress=progress)
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.wait()
+    if any(worker.returncode for worker in workers):
+        raise BenchRefused(f"A {who} process ended with {max(worker.returncode for worker in workers)}")
     after, spent = _counters(ground.engine), _children_cpu() - cpu
     with ground.engine.connect() as connection:
         told = _told(connection)

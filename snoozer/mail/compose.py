@@ -27,6 +27,7 @@ _templates = Environment(
     loader=FileSystemLoader(folder("templates") / "emails"),
     autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
     undefined=StrictUndefined,
+    auto_reload=False,
     trim_blocks=True,
     lstrip_blocks=True,
 )

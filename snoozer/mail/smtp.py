@@ -78,9 +78,7 @@ class Session:
             if self._open_mail:
                 self._ask("RSET", phase="rset", expected=(250,), until=until)
             self._open_mail = True
-            self._ask(f"MAIL FROM:<{sender}>{parameters}", phase="mail", expected=(250,), until=until)
-            self._ask(f"RCPT TO:<{recipient}>", phase="rcpt", expected=(250, 251, 252), until=until)
-            self._ask("DATA", phase="data", expected=(354,), until=until)
+            self._envelope(f"MAIL FROM:<{sender}>{parameters}", f"RCPT TO:<{recipient}>", until=until)
             self._send_body(message, until=until)
         except Broken as broken:
             self.hang_up()
@@ -179,6 +177,25 @@ class Session:
         answer = self._wire.answer(until=until)
         if answer.code not in expected:
             raise self._verdict(phase, answer)
+
+    def _envelope(self, mail: str, rcpt: str, *, until: float) -> None:
+        """MAIL, RCPT and DATA: in one piece where the server offers PIPELINING (RFC 2920), else one by one.
+
+        A refusal in one piece leaves answers behind that nobody reads, so the connection is of no more use.
+        """
+        steps = (("mail", mail, (250,)), ("rcpt", rcpt, (250, 251, 252)), ("data", "DATA", (354,)))
+        at_once = "PIPELINING" in self._extensions
+        if at_once:
+            self._wire.send("".join(f"{command}\r\n" for _, command, _ in steps).encode(), until=until)
+        for phase, command, expected in steps:
+            if not at_once:
+                self._wire.send(f"{command}\r\n".encode(), until=until)
+            answer = self._wire.answer(until=until)
+            if answer.code not in expected:
+                verdict = self._verdict(phase, answer)
+                if at_once:
+                    self.hang_up()
+                raise verdict
 
     def _verdict(self, phase: str, answer: Answer) -> Refused | RelayDown:
         if phase == "rset" or answer.code == 421 or answer.code in _SETUP_CODES or answer.code < 400:

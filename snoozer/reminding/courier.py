@@ -30,6 +30,14 @@ OTHER_BYTES = (
 ON_ITS_WAY = "An earlier copy may be on its way; the snooze is looked at again after the hold"
 
 
+class Unfit(Exception):
+    """The reminder cannot go out as it is; so many attempts are spent on that."""
+
+    def __init__(self, why: str, *, spent: int) -> None:
+        super().__init__(why)
+        self.spent = spent
+
+
 @dataclass(frozen=True, kw_only=True)
 class Courier:
     """Delivers reminders, one call each, from as many threads as one likes.
@@ -67,31 +75,34 @@ class Courier:
             return Verdict.LOST
 
     def _send(self, claim: Claim, send: Send) -> Verdict:
-        try:
-            message = self.compose(send)
-        except ValueError as unfit:
-            error = f"The reminder cannot be written. {unfit}"
-            return self.settlement.release(claim, error=error, spent=1, permanent=True)
-        digest = hashlib.sha256(message).hexdigest()
-        if send.bytes_sha256 not in (None, digest):
-            return self.settlement.release(claim, error=OTHER_BYTES, spent=0, permanent=True)
-
         ends = time.monotonic() + self.terms.deadline
         try:
-            session = self.outbox.hand_over_body(
-                rcpt_to=send.user_email, message=message, deadline=self.terms.deadline / 2
-            )
+            with self._marks.coming():
+                session, digest = self._hand_over(send)
+        except Unfit as unfit:
+            return self.settlement.release(claim, error=str(unfit), spent=unfit.spent, permanent=True)
         except Shut:
             return self.settlement.hand_back(claim)
         except RelayDown as down:
             return self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
             return self.settlement.refuse(claim, send, refused)
-        self.passage("body", send.message_id)
-
         if not self._authorise(session, send, digest=digest):
             return Verdict.LOST
         return self._finish(claim, send, session, deadline=max(1.0, ends - time.monotonic()))
+
+    def _hand_over(self, send: Send) -> tuple[Session, str]:
+        """The whole mail but its final dot; answers where it stands and the sha256 of its bytes."""
+        try:
+            message = self.compose(send)
+        except ValueError as unfit:
+            raise Unfit(f"The reminder cannot be written. {unfit}", spent=1) from unfit
+        digest = hashlib.sha256(message).hexdigest()
+        if send.bytes_sha256 not in (None, digest):
+            raise Unfit(OTHER_BYTES, spent=0)
+        session = self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=self.terms.deadline / 2)
+        self.passage("body", send.message_id)
+        return session, digest
 
     def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
@@ -115,7 +126,8 @@ class Courier:
 
     def _finish(self, claim: Claim, send: Send, session: Session, *, deadline: float) -> Verdict:
         try:
-            reply = session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
+            with self.settlement.coming():
+                reply = session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
         except RelayDown as down:
             self.outbox.drop(session)
             verdict = self.settlement.postpone(claim, error=str(down))

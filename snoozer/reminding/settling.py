@@ -6,6 +6,7 @@ claim that was settled or lost in the meantime answers with no row.
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
@@ -45,6 +46,10 @@ class Settlement:
     @cached_property
     def _conclusions(self) -> Together[Taken, Verdict]:
         return Together(partial(conclude, self.engine, actor=self.terms.actor))
+
+    def coming(self) -> AbstractContextManager[None]:
+        """A reply is waited for: conclusions linger for it a little."""
+        return self._conclusions.coming()
 
     def conclude(self, claim: Claim, send: Send, reply: Reply) -> Verdict:
         """The server took it: written down, and the snooze is over, together with what else is taken at this moment.

@@ -1,11 +1,13 @@
-"""What many threads want of the database at the same moment, in one statement and one commit.
+"""What many threads want of the database at about the same moment, in one statement and one commit.
 
-Nobody waits for a timer: while one act is under way the next wishes gather, and whoever comes next takes them all.
+While one act is under way the next wishes gather, and whoever comes next takes them all. Who knows that others are on
+their way waits for them, for a few milliseconds at the most; who is alone waits for nobody.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from threading import Lock
+from contextlib import contextmanager
+from threading import Condition, Lock
 from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,6 +18,7 @@ Wish = TypeVar("Wish")
 Answer = TypeVar("Answer")
 
 MOST_AT_ONCE = 200
+LINGER_SECONDS = 0.005
 
 
 class Together(Generic[Wish, Answer]):
@@ -28,15 +31,29 @@ class Together(Generic[Wish, Answer]):
     def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]]) -> None:
         self._act = act
         self._waiting: list[tuple[Wish, Future[Answer]]] = []
-        self._listed = Lock()
+        self._coming = 0
+        self._listed = Condition()
         self._turn = Lock()
+
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Somebody is on the way to a wish, or to finding that there is none; left before the wish is made."""
+        with self._listed:
+            self._coming += 1
+        try:
+            yield
+        finally:
+            with self._listed:
+                self._coming -= 1
+                self._listed.notify_all()
 
     def __call__(self, wish: Wish) -> Answer:
         """The answer to this wish. Raises what `act` raised for it alone."""
         answer = self.wish(wish)
         while not answer.done():
             with self._turn:
-                self.take_turn()
+                if not answer.done():
+                    self.take_turn()
         return answer.result()
 
     def wish(self, wish: Wish) -> Future[Answer]:
@@ -44,25 +61,30 @@ class Together(Generic[Wish, Answer]):
         answer: Future[Answer] = Future()
         with self._listed:
             self._waiting.append((wish, answer))
+            self._listed.notify_all()
         return answer
 
     def take_turn(self) -> None:
         """Do what waits."""
         with self._listed:
+            self._listed.wait_for(lambda: not self._coming, timeout=LINGER_SECONDS)
             taken, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
         if len(taken) > 1:
-            try:
-                answers = self._act([wish for wish, _ in taken])
-            except SQLAlchemyError as error:
-                if may_pass(error):
-                    for _, future in taken:
-                        future.set_exception(error)
-                answers = ()
-            for (_, future), answer in zip(taken, answers, strict=False):
-                future.set_result(answer)
+            self._all_at_once(taken)
         for wish, future in taken:
             if not future.done():
                 self._alone(wish, future)
+
+    def _all_at_once(self, taken: Sequence[tuple[Wish, Future[Answer]]]) -> None:
+        try:
+            answers = self._act([wish for wish, _ in taken])
+        except SQLAlchemyError as error:
+            if may_pass(error):
+                for _, future in taken:
+                    future.set_exception(error)
+            return
+        for (_, future), answer in zip(taken, answers, strict=True):
+            future.set_result(answer)
 
     def _alone(self, wish: Wish, future: Future[Answer]) -> None:
         try:

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -20,6 +19,7 @@ from snoozer.postgres.engine import may_pass
 from snoozer.postgres.statements import run
 from snoozer.reminding import Courier, Delivery, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
+from snoozer.worker.hands import Hands
 from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse, boot_time
 
@@ -64,17 +64,18 @@ class Worker:
         self._poll = poll
         self._rng = rng
         self._batch_size = batch_size
-        self._pending: dict[Future[Verdict], Delivery] = {}
         self._asked_for_suspects = float("-inf")
         self._permit = CLOSED
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
+        self._hands = Hands(concurrency=concurrency, deliver=self._one, let_go=pulse.let_go)
 
     def run(self) -> None:
         """Deliver until told to stop, or until declared dead."""
         while not self._is_over():
-            if self._pending:
-                self._settle(wait_for=LOOK_UP)
-            if self._seconds_to_the_next() > 0 or not self._present(self.tick):
+            if self._hands:
+                self._hands.settle(wait_for=LOOK_UP)
+            if self._room < self._batch_size / 2:
+                self._present(self.tick)
+            elif self._seconds_to_the_next() > 0 or not self._present(self.tick):
                 self._rest()
         self._leave()
 
@@ -85,9 +86,9 @@ class Worker:
             if time.monotonic() - swept >= every:
                 self._present(lambda: sweep() is None)
                 swept = time.monotonic()
-            if self._pending:
-                self._settle(wait_for=LOOK_UP)
-            if not self._present(self.tick) and not self._pending:
+            if self._hands:
+                self._hands.settle(wait_for=LOOK_UP)
+            if not self._present(self.tick) and not self._hands:
                 if not self._present(self._something_is_left):
                     return
                 self._stopping.wait(min(self._poll, every))
@@ -102,6 +103,8 @@ class Worker:
             return 0
         # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
         self._protection.tell(self._permit)
+        if self._room < self._batch_size / 2:
+            return 0
         permit = self._permit = self._protection.ask()
         if permit.kind == "open":
             return 0
@@ -110,15 +113,16 @@ class Worker:
         return self._take_suspect() if self._suspect_waits() else self._top_up()
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
+        self._hands.close()
         self._courier.outbox.close()
 
     def _top_up(self) -> int:
-        room = self._batch_size - len(self._pending)
-        if room < self._batch_size / 2:
-            return 0
         self._lanes.buckets = self._pulse.buckets
-        return self._begin(lambda connection: self._lanes.claim(connection, batch_size=room))
+        return self._begin(lambda connection: self._lanes.claim(connection, batch_size=self._room))
+
+    @property
+    def _room(self) -> int:
+        return self._batch_size - len(self._hands)
 
     def _take_suspect(self) -> int:
         self._settle_all()
@@ -136,7 +140,7 @@ class Worker:
 
     def _suspect_waits(self) -> bool:
         now = time.monotonic()
-        if now - self._asked_for_suspects < SUSPECT_SECONDS and self._pending:
+        if now - self._asked_for_suspects < SUSPECT_SECONDS and self._hands:
             return False
         self._asked_for_suspects = now
         with self._engine.connect() as connection:
@@ -151,23 +155,16 @@ class Worker:
         self._pulse.hold((delivery.claim for delivery in taken), since=since)
         telemetry.claimed(len(taken))
         for delivery in taken:
-            self._pending[self._threads.submit(self._one, delivery)] = delivery
+            self._hands.take(delivery)
         return len(taken)
 
-    def _settle(self, *, wait_for: float) -> None:
-        """Let go of what is done; wait so long for the first of it."""
-        finished, _ = wait(self._pending, timeout=wait_for, return_when=FIRST_COMPLETED)
-        for future in finished:
-            self._pulse.let_go(self._pending.pop(future).claim)
-
     def _settle_all(self) -> None:
-        while self._pending and not self._is_over():
-            self._settle(wait_for=LOOK_UP)
+        while self._hands and not self._is_over():
+            self._hands.settle(wait_for=LOOK_UP)
 
     def _leave(self) -> None:
         """Nothing new; what was not begun goes back, what is begun is finished."""
-        unbegun = [delivery.claim for future, delivery in list(self._pending.items()) if future.cancel()]
-        self._pending = {future: delivery for future, delivery in self._pending.items() if not future.cancelled()}
+        unbegun = self._hands.give_up_unbegun()
         try:
             with self._engine.begin() as connection:
                 workers.drain(connection, id=self._terms.worker)
@@ -176,8 +173,8 @@ class Worker:
             log.warning("what was not begun is recovered later: %s", type(error).__name__)
         for claim in unbegun:
             self._pulse.let_go(claim)
-        while self._pending:
-            self._settle(wait_for=LOOK_UP)
+        while self._hands:
+            self._hands.settle(wait_for=LOOK_UP)
 
     def _one(self, delivery: Delivery) -> Verdict:
         began = time.monotonic()
@@ -208,8 +205,8 @@ class Worker:
         self._courier.outbox.close_stale()
         poll = self._poll * (0.75 + self._rng.random() / 2)
         pause = min(poll, self._seconds_to_the_next(not_due_yet=True))
-        if self._pending:
-            self._settle(wait_for=pause)
+        if self._hands:
+            self._hands.settle(wait_for=pause)
         else:
             self._stopping.wait(pause)
 

@@ -1,0 +1,35 @@
+"""`snoozer bench` measures real workers on ground of its own, and leaves nothing behind."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "snoozer", "bench", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_small_bench_tells_figures_beside_the_floor(tmp_path: Path) -> None:
+    figures, picture = tmp_path / "figures.json", tmp_path / "picture.svg"
+    told = bench("--rows=200", "--rounds=1", "--work", "0", "1", f"--json={figures}", f"--svg={picture}")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "reminders a second" in told.stdout
+    report = json.loads(figures.read_text())
+    assert [one["who"] for one in report["rounds"]] == ["snoozer", "floor"]
+    for one in report["rounds"]:
+        assert (one["rows"], one["duplicates"], one["reaped_percent"]) == (200, 0, 0)
+        assert 0 < one["p50_wait"] <= one["p99_wait"] <= one["seconds"]
+    assert report["ratios"]["rate"] == report["snoozer"]["rate"] / report["floor"]["rate"]
+    assert len(ElementTree.parse(picture).findall("{http://www.w3.org/2000/svg}polyline")) == 2  # noqa: S314 - ours
+
+
+def test_work_that_ends_before_it_begins_is_refused() -> None:
+    told = bench("--work", "5", "2")
+    assert told.returncode == 2
+    assert "the shortest first" in told.stderr
+    assert "Traceback" not in told.stderr
