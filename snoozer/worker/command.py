@@ -5,6 +5,7 @@ import os
 import secrets
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from email.utils import parseaddr
@@ -27,6 +28,7 @@ from snoozer.postgres.journal import Journal
 from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
 from snoozer.reminding.taking import Passage
 from snoozer.settings import Settings, SettingsRefused
+from snoozer.worker.bell import Bell
 from snoozer.worker.loop import Leaving, Worker
 from snoozer.worker.processes import run as side_by_side
 from snoozer.worker.protection import Protection
@@ -53,13 +55,20 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
     """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
     terms, passage, stopping = _terms(settings), _passage(settings), Event()
     outbox = _outbox(settings, domain=terms.domain)
-    when_told_to_stop(stopping.set)
+    rouse: list[Callable[[], None]] = []
+
+    def stop() -> None:
+        stopping.set()
+        for wake in rouse:
+            wake()
+
+    when_told_to_stop(stop)
     rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
     with ExitStack() as closing:
         engine = connect(
             settings.database_url.get_secret_value(),
             name="worker",
-            pool_size=concurrency + 2,
+            pool_size=concurrency + 3,
             pgbouncer=settings.pgbouncer,
         )
         closing.callback(engine.dispose)
@@ -92,6 +101,11 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             rng=rng,
         )
         closing.callback(worker.close)
+        rouse.append(worker.wake)
+        if not settings.pgbouncer:
+            bell = Bell(engine, ring=worker.wake)
+            bell.start()
+            closing.callback(bell.stop)
         with suppress(Leaving):
             if drain:
                 worker.drain(sweep=lambda: sweep(engine, settings), every=settings.sweep)

@@ -17,7 +17,7 @@ class Hands:
         self._deliver = deliver
         self._let_go = let_go
         self._pending: dict[Future[Verdict], Delivery] = {}
-        self._finished: SimpleQueue[Future[Verdict]] = SimpleQueue()
+        self._finished: SimpleQueue[Future[Verdict] | None] = SimpleQueue()
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
 
     def __len__(self) -> int:
@@ -31,13 +31,17 @@ class Hands:
         future.add_done_callback(self._finished.put)
 
     def settle(self, *, wait_for: float) -> None:
-        """Let go of what is done; wait so many seconds for the first of it."""
+        """Let go of what is done; wait so many seconds for the first of it, or until woken."""
         try:
             self._settled(self._finished.get(timeout=wait_for))
             while True:
                 self._settled(self._finished.get_nowait())
         except Empty:
             return
+
+    def wake(self) -> None:
+        """End the wait in `settle`. From any thread."""
+        self._finished.put(None)
 
     def give_up_unbegun(self) -> list[Claim]:
         """Forget what no thread has begun with; answers its claims, which nobody lets go of but the caller."""
@@ -50,7 +54,7 @@ class Hands:
         """Wait for what is begun."""
         self._threads.shutdown(wait=True)
 
-    def _settled(self, future: Future[Verdict]) -> None:
-        delivery = self._pending.pop(future, None)
+    def _settled(self, future: Future[Verdict] | None) -> None:
+        delivery = self._pending.pop(future, None) if future else None
         if delivery is not None:
             self._let_go(delivery.claim)

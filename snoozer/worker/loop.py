@@ -71,12 +71,18 @@ class Worker:
     def run(self) -> None:
         """Deliver until told to stop, or until declared dead."""
         while not self._is_over():
-            if self._hands:
+            if not self._has_room:
                 self._hands.settle(wait_for=LOOK_UP)
-            if self._room < self._batch_size / 2:
                 self._present(self.tick)
-            elif self._seconds_to_the_next() > 0 or not self._present(self.tick):
-                self._rest()
+                continue
+            self._hands.settle(wait_for=0)
+            pause = self._seconds_to_the_next()
+            if pause == 0 and not self._present(self.tick):
+                # What is due and was not taken (another worker's, one behind its key, an open breaker) is asked for
+                # after a poll.
+                pause = self._seconds_to_the_next(not_due_yet=True)
+            if pause > 0:
+                self._rest(pause)
         self._leave()
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
@@ -103,7 +109,7 @@ class Worker:
             return 0
         # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
         self._protection.tell(self._permit)
-        if self._room < self._batch_size / 2:
+        if not self._has_room:
             return 0
         permit = self._permit = self._protection.ask()
         if permit.kind == "open":
@@ -123,6 +129,10 @@ class Worker:
     @property
     def _room(self) -> int:
         return self._batch_size - len(self._hands)
+
+    @property
+    def _has_room(self) -> bool:
+        return self._room >= self._batch_size / 2
 
     def _take_suspect(self) -> int:
         self._settle_all()
@@ -197,22 +207,19 @@ class Worker:
         except SQLAlchemyError:
             return Verdict.LOST
 
-    def _rest(self) -> None:
-        """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step.
+    def wake(self) -> None:
+        """Look at the queue now. From any thread."""
+        self._hands.wake()
 
-        What is due and was not taken (another worker's, one behind its key, an open breaker) is asked for after a poll.
-        """
+    def _rest(self, pause: float) -> None:
+        """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step."""
         self._courier.outbox.close_stale()
         poll = self._poll * (0.75 + self._rng.random() / 2)
-        pause = min(poll, self._seconds_to_the_next(not_due_yet=True))
-        if self._hands:
-            self._hands.settle(wait_for=pause)
-        else:
-            self._stopping.wait(pause)
+        self._hands.settle(wait_for=min(poll, pause))
 
     def _seconds_to_the_next(self, *, not_due_yet: bool = False) -> float:
         def ask() -> float:
-            with self._engine.connect() as connection:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 values = {"known_schema": KNOWN_SCHEMA, "not_due_yet": not_due_yet}
                 seconds = run(connection, "waiting/next", **values).scalar_one_or_none()
             return float("inf") if seconds is None else max(float(seconds), 0.0)

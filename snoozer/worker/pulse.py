@@ -115,7 +115,7 @@ class Pulse:
                 self.declared_dead.set()
                 return
             pairs = [(id, hold.claim_token) for id, hold in held.items()]
-            kept = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease))
+            kept = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease)) if pairs else set()
             self._share_out(workers.living(connection))
         self._heard = before
         for id, hold in held.items():

@@ -1,0 +1,39 @@
+"""The bell that rings when a row comes in that is due before the next poll. What it misses, the poll finds."""
+
+import logging
+from collections.abc import Callable
+from threading import Event, Thread
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.postgres.notices import listen
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 5.0
+
+
+class Bell:
+    """Listens in a thread of its own, from `start` to `stop`, on a connection of its own; anew when it is cut."""
+
+    def __init__(self, engine: Engine, *, ring: Callable[[], None]) -> None:
+        self._engine = engine
+        self._ring = ring
+        self._stop = Event()
+        self._thread = Thread(target=self._listen_on, name="bell", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _listen_on(self) -> None:
+        while not self._stop.is_set():
+            try:
+                listen(self._engine, heard=self._ring, until=self._stop.is_set)
+            except SQLAlchemyError as error:
+                log.info("nothing rings for a moment: %s", type(error).__name__)
+                self._stop.wait(AGAIN_SECONDS)
