@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Self
 
 from snoozer.mail import headers
+from snoozer.mail.letter import is_seven_bit
 from snoozer.mail.relay import Relay, is_loopback
 from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, phrase, refused
 from snoozer.mail.wire import Answer, Broken, Wire
@@ -65,7 +66,7 @@ class Session:
 
         RelayDown or Refused when it does not get that far. ValueError when the message is not 7 bit with CRLF.
         """
-        if not message.isascii() or b"\0" in message or re.search(rb"\r(?!\n)|(?<!\r)\n", message):
+        if not is_seven_bit(message):
             raise ValueError("A mail goes out as 7 bit with CRLF at the end of each line.")
         until = time.monotonic() + deadline
         sender = headers.ascii_address(headers.sender(mail_from).email or "")
@@ -215,7 +216,9 @@ class Session:
         return rcpt_to, " SMTPUTF8"
 
     def _send_body(self, message: bytes, *, until: float) -> None:
-        stuffed = re.sub(rb"(?m)^\.", b"..", message)
+        stuffed = message.replace(b"\r\n.", b"\r\n..")
+        if stuffed.startswith(b"."):
+            stuffed = b"." + stuffed
         if not stuffed.endswith(b"\r\n"):
             stuffed += b"\r\n"
         try:

@@ -39,6 +39,9 @@ USUAL = {
     "quit": "221 2.0.0 bye",
 }
 
+# The greeting of a server that takes several commands at once (RFC 2920).
+PIPELINING = "250-scripted.example\r\n250-SIZE 10000000\r\n250-PIPELINING\r\n250 8BITMIME"
+
 
 @dataclass(frozen=True)
 class Received:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.mail.letter import PLAIN_SUBJECT, Field, NotFaithful, Text, letter, mailbox, reads_as
+from snoozer.mail.letter import PLAIN_SUBJECT, Field, NotFaithful, Text, is_seven_bit, letter, mailbox, reads_as
 
 HOSTILE_SUBJECT = "=?utf-8?q?x=0D=0AContent-Type:_text/html=0D=0A=0D=0A<h1>evil</h1>?="
 FRAME: list[Field] = [("From", "s@s.example"), ("To", "a@b.example")]
@@ -21,6 +21,12 @@ def written(subject: str) -> bytes:
 
 def is_sound(mail: bytes) -> bool:
     return mail.isascii() and not re.search(rb"\r(?!\n)|(?<!\r)\n", mail) and max(map(len, mail.split(b"\r\n"))) <= 78
+
+
+@given(st.lists(st.sampled_from([b"\r", b"\n", b"\r\n", b".", b"a", b"\0", b"\xe9"])).map(b"".join))
+def test_only_whole_line_breaks_and_seven_bits_go_out(data: bytes) -> None:
+    bare = re.search(rb"\r(?!\n)|(?<!\r)\n", data)
+    assert is_seven_bit(data) is (data.isascii() and b"\0" not in data and not bare)
 
 
 @given(subject=st.text(st.characters(), max_size=200))

@@ -51,10 +51,11 @@ def send(relay: Relay, *, deadline: float = 5) -> Reply:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("phase", scripted.phases_in_order())
-def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str) -> None:
+@pytest.mark.parametrize("ehlo", [scripted.USUAL["ehlo"], scripted.PIPELINING], ids=["one by one", "in one piece"])
+def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str, ehlo: str) -> None:
     started = time.monotonic()
     waits = fault in ("stall", "drip")
-    with ScriptedServer({phase: FAULTS[fault]}) as server:
+    with ScriptedServer({"ehlo": ehlo} | {phase: FAULTS[fault]}) as server:
         with pytest.raises((RelayDown, Refused, NoReply)) as raised:
             send(server.relay(), deadline=0.3 if waits else 5)
         assert type(raised.value) is expected(phase, fault)
@@ -65,8 +66,9 @@ def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str) -> 
     assert time.monotonic() - started < 3
 
 
-def test_a_mail_arrives_as_it_was_handed_over() -> None:
-    with ScriptedServer() as server:
+@pytest.mark.parametrize("ehlo", [scripted.USUAL["ehlo"], scripted.PIPELINING], ids=["one by one", "in one piece"])
+def test_a_mail_arrives_as_it_was_handed_over(ehlo: str) -> None:
+    with ScriptedServer(ehlo=ehlo) as server:
         reply = send(server.relay())
         assert reply == Reply(code=250, enhanced="2.0.0", text="OK: queued as 4XyZ12abc", queue_id="4XyZ12abc")
         assert [mail.data for mail in server.received] == [MESSAGE]
