@@ -1,4 +1,4 @@
-"""A notice for each statement that brings in a row due before a worker looks again.
+"""A notice for each statement that brings in a row due within two seconds.
 
 Revision ID: 0011
 Revises: 0010
@@ -11,7 +11,7 @@ down_revision = "0010"
 branch_labels = None
 depends_on = None
 
-# Only what is due within two polls rings: notices queue up behind each other at commit, so most inserts send none.
+# Only what is due within two seconds rings: notices queue up behind each other at commit, so most inserts send none.
 TRIGGER = """
 CREATE FUNCTION snooze_due_soon() RETURNS TRIGGER
 LANGUAGE plpgsql

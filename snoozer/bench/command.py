@@ -54,6 +54,8 @@ def command(
     """
     if not 0 <= work[0] <= work[1] <= 60_000:
         raise click.BadParameter("the shortest first, then the longest, both from 0 to 60000", param_hint="--work")
+    if not processes <= concurrency <= 100 * processes:
+        raise click.BadParameter("from one to a hundred for each process", param_hint="--concurrency")
     load = Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch)
     console = Console()
     try:

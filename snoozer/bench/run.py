@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from snoozer.bench.ground import Ground
 from snoozer.postgres import schema
@@ -72,11 +72,13 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
         for worker in workers:
             worker.terminate()
             worker.wait()
-    if any(worker.returncode for worker in workers):
-        raise BenchRefused(f"A {who} process ended with {max(worker.returncode for worker in workers)}")
+    if codes := [worker.returncode for worker in workers if worker.returncode]:
+        raise BenchRefused(f"A process of {who} ended with {codes[0]}")
     after, spent = _counters(ground.engine), _children_cpu() - cpu
     with ground.engine.connect() as connection:
-        told = _told(connection)
+        told = dict(run(connection, "bench/outcome").one()._mapping)
+    if not told["seconds"]:
+        raise BenchRefused(f"Nothing was sent by {who}")
     return Outcome(
         who=who,
         rows=load.rows,
@@ -141,10 +143,6 @@ def _watch(
         points.append((time.monotonic() - began, done))
         progress(done)
     return tuple(points)
-
-
-def _told(connection: Connection) -> dict[str, Any]:
-    return dict(run(connection, "bench/outcome").one()._mapping)
 
 
 def _counters(engine: Engine) -> dict[str, Any]:

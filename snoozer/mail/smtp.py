@@ -172,9 +172,13 @@ class Session:
             raise RelayDown(f"the mail server {did} {phrase(answer)}")
         return answer
 
-    def _ask(self, command: str, *, phase: str, expected: tuple[int, ...], until: float) -> None:
-        """One exchange for a mail: 4xx and 5xx are about this mail, but for 421 and what speaks of our set-up."""
-        self._wire.send(f"{command}\r\n".encode(), until=until)
+    def _ask(self, command: str | None, *, phase: str, expected: tuple[int, ...], until: float) -> None:
+        """One exchange for a mail: 4xx and 5xx are about this mail, but for 421 and what speaks of our set-up.
+
+        No command when it was sent already.
+        """
+        if command is not None:
+            self._wire.send(f"{command}\r\n".encode(), until=until)
         answer = self._wire.answer(until=until)
         if answer.code not in expected:
             raise self._verdict(phase, answer)
@@ -188,15 +192,13 @@ class Session:
         at_once = "PIPELINING" in self._extensions
         if at_once:
             self._wire.send("".join(f"{command}\r\n" for _, command, _ in steps).encode(), until=until)
-        for phase, command, expected in steps:
-            if not at_once:
-                self._wire.send(f"{command}\r\n".encode(), until=until)
-            answer = self._wire.answer(until=until)
-            if answer.code not in expected:
-                verdict = self._verdict(phase, answer)
-                if at_once:
-                    self.hang_up()
-                raise verdict
+        try:
+            for phase, command, expected in steps:
+                self._ask(None if at_once else command, phase=phase, expected=expected, until=until)
+        except Refused:
+            if at_once:
+                self.hang_up()
+            raise
 
     def _verdict(self, phase: str, answer: Answer) -> Refused | RelayDown:
         if phase == "rset" or answer.code == 421 or answer.code in _SETUP_CODES or answer.code < 400:

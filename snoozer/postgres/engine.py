@@ -45,6 +45,13 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
     )
 
 
+def is_away(error: SQLAlchemyError) -> bool:
+    """Is it the database itself that cannot be asked now, whatever the statement?"""
+    code = getattr(getattr(error, "orig", None), "sqlstate", None)
+    busy = code is not None and code.startswith(_BUSY) and not getattr(error, "connection_invalidated", False)
+    return may_pass(error) and not busy
+
+
 def may_pass(error: SQLAlchemyError) -> bool:
     """Is it the database that is away or busy now, rather than the statement that is wrong?"""
     if isinstance(error, TimeoutError):

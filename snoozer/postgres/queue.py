@@ -114,9 +114,9 @@ def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
     return set(run(connection, "queue/extend", lease=lease, **_pairs(held)).scalars())
 
 
-def finalize(connection: Connection, *, held: Held) -> set[int]:
-    """These reminders are out; answers those whose claim was still the caller's."""
-    return set(run(connection, "queue/finalize", **_pairs(held)).scalars())
+def finalize(connection: Connection, *, held: Held) -> set[tuple[int, UUID]]:
+    """These reminders are out; answers the claims that were still the caller's."""
+    return {(row.id, row.claim_token) for row in run(connection, "queue/finalize", **_pairs(held))}
 
 
 def rearm(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:

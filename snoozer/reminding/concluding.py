@@ -13,9 +13,13 @@ from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import Fact
+from snoozer.postgres.statements import run
 from snoozer.reminding.taking import ROUTE
 
 log = logging.getLogger(__name__)
+
+# Nobody's lock keeps the others of a batch waiting longer; who stood behind it is tried alone.
+MOST_WAIT_MS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +31,14 @@ class Taken:
 
 
 def conclude(engine: Engine, many: Sequence[Taken], *, actor: str) -> list[Verdict]:
-    """Write down the facts and finish the snoozes, in one commit; LOST where the claim was no longer ours."""
+    """Write down the facts and finish the snoozes, in one commit; LOST where the claim was no longer ours.
+
+    The snoozes come first, because whoever else locks both locks them in that order.
+    """
     with engine.begin() as connection:
-        write_facts(connection, [taken.fact for taken in many], actor=actor)
+        run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
         ours = finalize(connection, [taken.claim for taken in many])
+        write_facts(connection, [taken.fact for taken in many], actor=actor)
     return [Verdict.SENT if (taken.claim.id, taken.claim.claim_token) in ours else Verdict.LOST for taken in many]
 
 
@@ -40,9 +48,9 @@ def finalize(connection: Connection, claims: Sequence[Claim]) -> set[tuple[int, 
     Answers the claims that were still ours.
     """
     once = [(claim.id, claim.claim_token) for claim in claims if claim.recurrence is None]
-    over = queue.finalize(connection, held=once)
-    ours = {held for held in once if held[0] in over}
-    ours |= {(claim.id, claim.claim_token) for claim in claims if claim.recurrence and _rearm(connection, claim)}
+    again = [claim for claim in claims if claim.recurrence is not None]
+    ours = queue.finalize(connection, held=once) if once else set()
+    ours |= {(claim.id, claim.claim_token) for claim in again if _rearm(connection, claim)}
     back = [(claim.user_email, claim.message_id) for claim in claims if (claim.id, claim.claim_token) in ours]
     if back:
         kept.surface(connection, messages=back)

@@ -19,6 +19,8 @@ from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
 from snoozer.postgres import ledger
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
+from snoozer.postgres.statements import run
+from snoozer.reminding.concluding import MOST_WAIT_MS
 from snoozer.reminding.settling import Settlement, may_have_been_sent
 from snoozer.reminding.taking import Delivery, Passage, Terms
 from snoozer.reminding.together import Together
@@ -60,6 +62,7 @@ class Courier:
 
     def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
         with self.engine.begin() as connection:
+            run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
             authorised = ledger.mark(connection, dots=dots)
         return [send.id in authorised for send, _ in dots]
 
@@ -141,8 +144,9 @@ class Courier:
             return self.settlement.doubt(claim, send, reason=str(silence))
         self.passage("replied", send.message_id)
         self.outbox.keep(session)
-        verdict = self.settlement.conclude(claim, send, reply)
-        self.passage("recorded", send.message_id)
+        verdict = self.settlement.conclude(
+            claim, send, reply, recorded=lambda: self.passage("recorded", send.message_id)
+        )
         self.passage("finalized", send.message_id)
         return verdict
 

@@ -51,20 +51,26 @@ class Settlement:
         """A reply is waited for: conclusions linger for it a little."""
         return self._conclusions.coming()
 
-    def conclude(self, claim: Claim, send: Send, reply: Reply) -> Verdict:
+    def conclude(self, claim: Claim, send: Send, reply: Reply, *, recorded: Callable[[], None]) -> Verdict:
         """The server took it: written down, and the snooze is over, together with what else is taken at this moment.
 
-        What the server said is in the ledger when this returns, or in the journal when the worker gives up waiting.
+        What the server said is in the ledger when `recorded` is called, or in the journal when the worker gives up
+        waiting. A recurring snooze goes alone, so that a recurrence that cannot be reckoned keeps nobody waiting.
         """
         fact = _fact(send, reply)
+        verdict = None
         try:
-            return self._conclusions(Taken(claim=claim, fact=fact))
+            if claim.recurrence is None:
+                verdict = self._conclusions(Taken(claim=claim, fact=fact))
+            else:
+                self._write(fact)
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
-            self._until_done(lambda connection: write_facts(connection, [fact], actor=self.terms.actor))
+            self._patiently(lambda: self._write(fact))
             self.journal.settle(fact)
-            return self.finalize(claim)
+        recorded()
+        return verdict or self.finalize(claim)
 
     def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
         """The snooze is over, or promised anew when it recurs, and its kept message lies on top of the inbox."""
@@ -150,6 +156,10 @@ class Settlement:
         if state is None:
             return Verdict.LOST
         return Verdict.RETIRED if state == "retired" else Verdict.RELEASED
+
+    def _write(self, fact: Fact) -> None:
+        with self.engine.begin() as connection:
+            write_facts(connection, [fact], actor=self.terms.actor)
 
     def _write_down(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
         events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)

@@ -12,74 +12,87 @@ from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.postgres.engine import may_pass
+from snoozer.postgres.engine import is_away
 
 Wish = TypeVar("Wish")
 Answer = TypeVar("Answer")
 
-MOST_AT_ONCE = 200
 LINGER_SECONDS = 0.005
 
 
 class Together(Generic[Wish, Answer]):
     """Calls with one wish each, from any thread; `act` gets many and answers each, in their order, or raises for all.
 
-    A statement that fails for many says nothing of each: they are tried one by one. A database that is away is away
-    for all of them.
+    What fails for many says nothing of each: they are tried one by one. A database that is away is away for all.
     """
 
     def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]]) -> None:
         self._act = act
         self._waiting: list[tuple[Wish, Future[Answer]]] = []
         self._coming = 0
-        self._listed = Condition()
-        self._turn = Lock()
+        self._busy = False
+        lock = Lock()
+        self._gathered = Condition(lock)
+        self._over = Condition(lock)
 
     @contextmanager
     def coming(self) -> Iterator[None]:
         """Somebody is on the way to a wish, or to finding that there is none; left before the wish is made."""
-        with self._listed:
+        with self._gathered:
             self._coming += 1
         try:
             yield
         finally:
-            with self._listed:
+            with self._gathered:
                 self._coming -= 1
-                self._listed.notify_all()
+                self._gathered.notify()
 
     def __call__(self, wish: Wish) -> Answer:
-        """The answer to this wish. Raises what `act` raised for it alone."""
+        """The answer to this wish. Raises what `act` raised for it."""
         answer = self.wish(wish)
-        while not answer.done():
-            with self._turn:
-                if not answer.done():
-                    self.take_turn()
-        return answer.result()
+        while True:
+            with self._over:
+                self._over.wait_for(lambda: answer.done() or not self._busy)
+                if answer.done():
+                    return answer.result()
+                self._busy = True
+            try:
+                self.take_turn()
+            finally:
+                with self._over:
+                    self._busy = False
+                    self._over.notify_all()
 
     def wish(self, wish: Wish) -> Future[Answer]:
         """Put it on the list; the answer comes with somebody's turn."""
         answer: Future[Answer] = Future()
-        with self._listed:
+        with self._gathered:
             self._waiting.append((wish, answer))
-            self._listed.notify_all()
+            self._gathered.notify()
         return answer
 
     def take_turn(self) -> None:
-        """Do what waits."""
-        with self._listed:
-            self._listed.wait_for(lambda: not self._coming, timeout=LINGER_SECONDS)
-            taken, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-        if len(taken) > 1:
-            self._all_at_once(taken)
-        for wish, future in taken:
-            if not future.done():
-                self._alone(wish, future)
+        """Do what waits. Every wish that is taken gets its answer, or what was raised."""
+        with self._gathered:
+            self._gathered.wait_for(lambda: not self._coming, timeout=LINGER_SECONDS)
+            taken, self._waiting = self._waiting, []
+        try:
+            if len(taken) > 1:
+                self._all_at_once(taken)
+            for wish, future in taken:
+                if not future.done():
+                    self._alone(wish, future)
+        except BaseException as broken:
+            for _, future in taken:
+                if not future.done():
+                    future.set_exception(broken)
+            raise
 
     def _all_at_once(self, taken: Sequence[tuple[Wish, Future[Answer]]]) -> None:
         try:
             answers = self._act([wish for wish, _ in taken])
-        except SQLAlchemyError as error:
-            if may_pass(error):
+        except Exception as error:
+            if isinstance(error, SQLAlchemyError) and is_away(error):
                 for _, future in taken:
                     future.set_exception(error)
             return
@@ -89,7 +102,7 @@ class Together(Generic[Wish, Answer]):
     def _alone(self, wish: Wish, future: Future[Answer]) -> None:
         try:
             [answer] = self._act([wish])
-        except BaseException as error:
+        except Exception as error:
             future.set_exception(error)
         else:
             future.set_result(answer)

@@ -1,4 +1,4 @@
-"""The bell that rings when a row comes in that is due before the next poll. What it misses, the poll finds."""
+"""The bell that rings when a row comes in that is due within two seconds. What it misses, the poll finds."""
 
 import logging
 from collections.abc import Callable

@@ -102,7 +102,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         )
         closing.callback(worker.close)
         rouse.append(worker.wake)
-        if not settings.pgbouncer:
+        if not settings.pgbouncer and not drain:
             bell = Bell(engine, ring=worker.wake)
             bell.start()
             closing.callback(bell.stop)

@@ -73,7 +73,6 @@ class Worker:
         while not self._is_over():
             if not self._has_room:
                 self._hands.settle(wait_for=LOOK_UP)
-                self._present(self.tick)
                 continue
             self._hands.settle(wait_for=0)
             pause = self._seconds_to_the_next()
@@ -107,10 +106,10 @@ class Worker:
         """
         if not self._pulse.is_trusted:
             return 0
-        # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
-        self._protection.tell(self._permit)
         if not self._has_room:
             return 0
+        # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
+        self._protection.tell(self._permit)
         permit = self._permit = self._protection.ask()
         if permit.kind == "open":
             return 0
@@ -213,6 +212,8 @@ class Worker:
 
     def _rest(self, pause: float) -> None:
         """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step."""
+        if self._is_over():
+            return
         self._courier.outbox.close_stale()
         poll = self._poll * (0.75 + self._rng.random() / 2)
         self._hands.settle(wait_for=min(poll, pause))

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,8 +30,16 @@ def test_a_small_bench_tells_figures_beside_the_floor(tmp_path: Path) -> None:
     assert len(ElementTree.parse(picture).findall("{http://www.w3.org/2000/svg}polyline")) == 2  # noqa: S314 - ours
 
 
-def test_work_that_ends_before_it_begins_is_refused() -> None:
-    told = bench("--work", "5", "2")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--work", "5", "2"), "the shortest first"),
+        (("--processes", "2", "--concurrency", "1"), "for each process"),
+        (("--processes", "2", "--concurrency", "300"), "for each process"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments: tuple[str, ...], words: str) -> None:
+    told = bench(*arguments)
     assert told.returncode == 2
-    assert "the shortest first" in told.stderr
+    assert words in told.stderr
     assert "Traceback" not in told.stderr

@@ -25,13 +25,17 @@ GUARDS = (
     Guard(
         "finalize shows the token",
         SQL + "queue/finalize.sql",
-        "\n  AND snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = held.claim_token",
         "",
         LATE,
     ),
     Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
     Guard(
-        "extend shows the token", SQL + "queue/extend.sql", "\n  AND snooze.claim_token = held.claim_token", "", LATE
+        "extend shows the token",
+        SQL + "queue/extend.sql",
+        "\n    WHERE snooze.claim_token = held.claim_token",
+        "",
+        LATE,
     ),
     Guard(
         "hand back shows the token",

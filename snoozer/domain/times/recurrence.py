@@ -51,6 +51,9 @@ class Recurrence:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> "Recurrence":
+        """What `as_json` wrote. KeyError, TypeError or ValueError for anything else: rows may come from anywhere."""
+        if plain["interval"] < 1 or (plain["unit"] == "week" and not plain["weekdays"]):
+            raise ValueError("This recurrence never comes round.")
         return cls(
             **{
                 **plain,

@@ -1,5 +1,13 @@
 -- These reminders are out, their snoozes are over. Only the holder of a claim may say so;
--- an id that is missing from the answer was no longer ours.
+-- a claim that is missing from the answer was no longer ours. Locks are taken in the order that all statements take them.
+WITH ours AS MATERIALIZED (
+    SELECT snooze.id, snooze.claim_token
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
+    JOIN email_snoozes AS snooze ON snooze.id = held.id
+    WHERE snooze.claim_token = held.claim_token
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze
+)
 UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
     claimed_by = NULL,
@@ -9,7 +17,6 @@ SET claimed_at = NULL,
     outcome = 'sent',
     finished_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
-FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
-WHERE snooze.id = held.id
-  AND snooze.claim_token = held.claim_token
-RETURNING snooze.id
+FROM ours
+WHERE snooze.id = ours.id
+RETURNING ours.id, ours.claim_token

@@ -1,2 +1,2 @@
--- Hear of rows that come in and are due before the next poll.
+-- Hear of rows that come in and are due within two seconds.
 LISTEN snooze_due

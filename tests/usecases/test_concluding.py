@@ -1,0 +1,70 @@
+"""How what went well ends: many in one commit, and a recurrence that makes no sense ends instead of hanging."""
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.domain.reminder import Claim, Verdict
+from snoozer.reminding.concluding import Taken, conclude, finalize
+from tests.factories import a_snooze, the_events, the_row, the_send
+from tests.postgres.test_ledger import a_fact, mark, reserve
+from tests.postgres.test_queue import claim, lapse
+
+WEEKLY = {
+    "unit": "week",
+    "interval": 1,
+    "start": "2026-01-05",
+    "at": "08:00:00",
+    "until": None,
+    "weekdays": [0],
+    "rest": [5, 6],
+}
+
+
+def in_flight(engine: Engine, count: int) -> list[Taken]:
+    for _ in range(count):
+        a_snooze(engine)
+    taken = []
+    for held in claim(engine):
+        [entry] = reserve(engine, held)
+        mark(engine, entry.send)
+        taken.append(Taken(claim=held, fact=a_fact(entry.send)))
+    return taken
+
+
+def finalized(engine: Engine, held: Claim) -> bool:
+    with engine.begin() as connection:
+        return bool(finalize(connection, [held]))
+
+
+def test_many_end_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engine: Engine) -> None:
+    taken = in_flight(engine, 4)
+    lost = taken[2].claim.id
+    lapse(engine, [lost])
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET claim_token = gen_random_uuid() WHERE id = :id"), {"id": lost}
+        )
+    verdicts = conclude(engine, taken, actor="worker:w")
+    assert verdicts == [Verdict.SENT, Verdict.SENT, Verdict.LOST, Verdict.SENT]
+    assert {the_send(engine, one.claim.id).state for one in taken} == {"sent"}
+    assert [the_row(engine, one.claim.id).outcome for one in taken] == ["sent", "sent", None, "sent"]
+    assert the_events(engine, lost) == []
+
+
+@pytest.mark.parametrize(
+    "recurrence",
+    [{}, [], WEEKLY | {"weekdays": []}, WEEKLY | {"interval": 0}, WEEKLY | {"interval": "x"}, WEEKLY | {"start": "?"}],
+    ids=str,
+)
+def test_a_recurrence_that_makes_no_sense_ends_with_this_occurrence(engine: Engine, recurrence: object) -> None:
+    id = a_snooze(engine, recurrence=recurrence)
+    [held] = claim(engine)
+    assert finalized(engine, held)
+    assert the_row(engine, id).outcome == "sent"
+
+
+def test_a_recurrence_that_makes_sense_promises_anew(engine: Engine) -> None:
+    id = a_snooze(engine, recurrence=WEEKLY | {"weekend_rule": "none", "week_start": 0})
+    [held] = claim(engine)
+    assert finalized(engine, held)
+    assert the_row(engine, id).outcome is None
