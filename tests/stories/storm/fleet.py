@@ -163,7 +163,8 @@ class Fleet:
             if "started" in told:
                 self._slots[slot] = told["started"]
                 if self._closing:
-                    hurt(told["started"], how=signal.SIGKILL)
+                    # Born while all were told to stop: it is told as well.
+                    hurt(told["started"], how=signal.SIGTERM)
             elif "stopped" in told:
                 self.stopped += 1
                 self._history.write("stopped", pid=self._slots[slot])
