@@ -4,13 +4,12 @@
 after it only the server's reply decides. So there are three ways to fail, and each says which it was.
 """
 
-import re
 import time
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Self
 
 from snoozer.mail import headers
+from snoozer.mail.greeting import greet
 from snoozer.mail.letter import is_seven_bit
 from snoozer.mail.relay import Relay, is_loopback
 from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, phrase, refused
@@ -18,7 +17,6 @@ from snoozer.mail.wire import Answer, Broken, Wire
 
 __all__ = ["NoReply", "Refused", "RelayDown", "Reply", "Session", "deliver"]
 
-_HELO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Za-z.:]{3,60}\]")
 # Replies that speak of how we are set up, whatever they answer: login wanted, login too weak, TLS wanted.
 _SETUP_CODES = frozenset({530, 534, 535, 538})
 
@@ -45,7 +43,7 @@ class Session:
         session: Self | None = None
         try:
             session = cls(Wire.connect(relay.host, relay.port, until=until))
-            session._greet(relay, helo if _HELO.fullmatch(helo) else "localhost", until=until)
+            session._extensions = greet(session._wire, relay, helo=helo, until=until)
         except Broken as broken:
             if session is not None:
                 session.hang_up()
@@ -129,49 +127,6 @@ class Session:
                 self._usable = False
         self.hang_up()
 
-    def _greet(self, relay: Relay, helo: str, *, until: float) -> None:
-        if relay.security == "tls":
-            self._wire.secure(relay.host, until=until)
-        self._must(None, 220, "greeted us with", until=until)
-        self._ehlo(helo, until=until)
-        if relay.security == "starttls":
-            if "STARTTLS" not in self._extensions:
-                raise RelayDown("the mail server offers no STARTTLS, and SMTP_URL asks for it")
-            self._must("STARTTLS", 220, "answered STARTTLS with", until=until)
-            self._wire.secure(relay.host, until=until)
-            self._ehlo(helo, until=until)
-        if relay.user is not None and relay.password is not None:
-            self._log_in(relay.user, relay.password, until=until)
-
-    def _ehlo(self, helo: str, *, until: float) -> None:
-        answer = self._must(f"EHLO {helo}", 250, "answered EHLO with", until=until)
-        words = [line.strip().partition(" ") for line in answer.lines[1:]]
-        self._extensions = {keyword.upper(): value for keyword, _, value in words}
-
-    def _log_in(self, user: str, password: str, *, until: float) -> None:
-        offered = self._extensions.get("AUTH", "").upper().split()
-        if "PLAIN" in offered:
-            steps = [(f"AUTH PLAIN {_b64(chr(0).join(['', user, password]))}", 235)]
-        elif "LOGIN" in offered:
-            steps = [("AUTH LOGIN", 334), (_b64(user), 334), (_b64(password), 235)]
-        else:
-            raise RelayDown("the mail server offers no login by PLAIN or LOGIN, and SMTP_URL names a user")
-        for command, expected in steps:
-            self._wire.send(f"{command}\r\n".encode(), until=until)
-            answer = self._wire.answer(until=until)
-            if answer.code != expected:
-                # Only the code: a server may repeat what it was told.
-                raise RelayDown(f"the mail server refused the login with {answer.code}")
-
-    def _must(self, command: str | None, expected: int, did: str, *, until: float) -> Answer:
-        """One exchange while the connection is being made: any other answer means that the server is of no use."""
-        if command is not None:
-            self._wire.send(f"{command}\r\n".encode(), until=until)
-        answer = self._wire.answer(until=until)
-        if answer.code != expected:
-            raise RelayDown(f"the mail server {did} {phrase(answer)}")
-        return answer
-
     def _ask(self, command: str | None, *, phase: str, expected: tuple[int, ...], until: float) -> None:
         """One exchange for a mail: 4xx and 5xx are about this mail, but for 421 and what speaks of our set-up.
 
@@ -249,7 +204,3 @@ def deliver(relay: Relay, *, helo: str, mail_from: str, rcpt_to: str, message: b
         return session.finish(deadline=deadline)
     finally:
         session.quit()
-
-
-def _b64(text: str) -> str:
-    return b64encode(text.encode("utf-8")).decode("ascii")
