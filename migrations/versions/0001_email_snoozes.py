@@ -68,11 +68,8 @@ CREATE TABLE email_snoozes (
         CHECK ((outcome IS NULL) = (finished_at IS NULL)),
     CONSTRAINT ck_email_snoozes_attempts
         CHECK (attempts >= 0 AND max_attempts >= 1 AND crash_count >= 0),
-    CONSTRAINT ck_email_snoozes_times_are_of_this_age
-        CHECK (
-            remind_at BETWEEN '1970-01-01 00:00+00' AND '9999-01-01 00:00+00'
-            AND scheduled_for BETWEEN '1970-01-01 00:00+00' AND '9999-01-01 00:00+00'
-        ),
+    CONSTRAINT ck_email_snoozes_remind_at_is_finite
+        CHECK (isfinite(remind_at)),
     CONSTRAINT ck_email_snoozes_names_someone
         CHECK (user_email <> '' AND message_id <> ''),
     CONSTRAINT ck_email_snoozes_time_kind

@@ -15,9 +15,7 @@ UP = """
 ALTER TABLE email_snoozes ADD COLUMN serialization_key TEXT;
 CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes (serialization_key)
     WHERE claimed_at IS NOT NULL AND serialization_key IS NOT NULL;
-CREATE INDEX ix_email_snoozes_key ON email_snoozes (serialization_key, remind_at, id)
-    WHERE NOT inactive AND claimed_at IS NULL AND serialization_key IS NOT NULL;
-CREATE INDEX ix_email_snoozes_lane ON email_snoozes (priority, (crash_count > 0), remind_at, id)
+CREATE INDEX ix_email_snoozes_lane ON email_snoozes (priority, remind_at, id)
     WHERE NOT inactive AND claimed_at IS NULL;
 ALTER TABLE reminder_sends ADD COLUMN looks SMALLINT NOT NULL DEFAULT 0;
 ALTER TABLE reminder_sends ADD COLUMN looked_at TIMESTAMPTZ;
