@@ -11,9 +11,9 @@ from snoozer.postgres.models import Account
 from snoozer.web import current, toast
 from snoozer.web.forms import one_line
 from snoozer.web.sheet import Sheet, answer, sheet
-from snoozer.web.snoozes import ROUTE
+from snoozer.web.snoozes import put_away
 from snoozer.web.spoken import asleep_until
-from snoozer.web.visitor import clock, remember, signed_in, usual
+from snoozer.web.visitor import clock, signed_in, usual
 
 blueprint = Blueprint("add", __name__, url_prefix="/add")
 
@@ -73,15 +73,7 @@ def snooze(account: Account) -> ResponseReturnValue:
         )
     message = snoozing.Message(message_id=f"<{uuid4()}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with current.transaction() as connection:
-        id, _ = snoozing.snooze(
-            connection,
-            user_email=account.email,
-            message=message,
-            appointment=answered.appointment,
-            route=ROUTE,
-            reading=answered.reading,
-        )
-        remember(connection, account, answered.typed)
+        id, _ = put_away(connection, account, message, answered)
     toast.say(asleep_until(answered.appointment, clock()), undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
     return redirect(url_for("snoozes.home"), code=303)
 

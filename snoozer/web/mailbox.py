@@ -14,9 +14,9 @@ from snoozer.postgres.pages import messages as pages
 from snoozer.postgres.pages import snoozes
 from snoozer.web import current, toast
 from snoozer.web.sheet import Sheet, answer, sheet
-from snoozer.web.snoozes import ROUTE, cursor
+from snoozer.web.snoozes import ROUTE, cursor, put_away
 from snoozer.web.spoken import asleep_until
-from snoozer.web.visitor import clock, remember, signed_in, usual
+from snoozer.web.visitor import clock, signed_in, usual
 
 blueprint = Blueprint("mailbox", __name__, url_prefix="/mailbox")
 
@@ -87,15 +87,7 @@ def snooze(account: Account, id: int) -> ResponseReturnValue:
         if isinstance(answered, Sheet):
             return _sheet(connection, account, id=id, asked=answered)
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-        snooze_id, created = snoozing.snooze(
-            connection,
-            user_email=account.email,
-            message=message,
-            appointment=answered.appointment,
-            route=ROUTE,
-            reading=answered.reading,
-        )
-        remember(connection, account, answered.typed)
+        snooze_id, created = put_away(connection, account, message, answered)
     undo = url_for("snoozes.cancel", id=snooze_id) if created else None
     toast.say(asleep_until(answered.appointment, clock()), undo=undo, **{"from": "mailbox"})
     return redirect(url_for(".browse"), code=303)

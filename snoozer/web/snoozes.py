@@ -14,7 +14,7 @@ from snoozer.postgres.pages import snoozes as pages
 from snoozer.snoozing import CannotSnooze
 from snoozer.web import current, toast
 from snoozer.web.moments import zone_named
-from snoozer.web.sheet import Sheet, answer, instant, sheet
+from snoozer.web.sheet import Chosen, Sheet, answer, instant, sheet
 from snoozer.web.spoken import asleep_until, spoken
 from snoozer.web.standing import PATIENCE, was_it_sent
 from snoozer.web.visitor import clock, remember, signed_in, usual
@@ -70,20 +70,13 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
         if row.outcome is None and snoozing.change(
             connection, id=id, user_email=account.email, appointment=appointment, route=ROUTE, reading=reading
         ):
+            remember(connection, account, answered.typed)
             once = row.recurrence is None and appointment.recurrence is None
             said = {"undo": url_for(".restore_time", id=id), **_time_of(row)} if once else {}
         else:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id, _ = snoozing.snooze(
-                connection,
-                user_email=account.email,
-                message=message,
-                appointment=appointment,
-                route=ROUTE,
-                reading=reading,
-            )
+            id, _ = put_away(connection, account, message, answered)
             said = {"undo": url_for(".cancel", id=id)}
-        remember(connection, account, answered.typed)
     toast.say(asleep_until(appointment, clock()), **said)
     return back(id)
 
@@ -161,6 +154,19 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
     else:
         toast.say("There is nothing to undo: the message was put away anew, or its reminder is out.")
     return back(id)
+
+
+def put_away(connection: Connection, account: Account, message: snoozing.Message, chosen: Chosen) -> tuple[int, bool]:
+    """What a posted sheet comes to, done; answers the snooze's id and whether it is new."""
+    remember(connection, account, chosen.typed)
+    return snoozing.snooze(
+        connection,
+        user_email=account.email,
+        message=message,
+        appointment=chosen.appointment,
+        route=ROUTE,
+        reading=chosen.reading,
+    )
 
 
 def back(id: int) -> ResponseReturnValue:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from threading import Event
 
+from snoozer.domain.ending import when_told_to_stop
+
 AGAIN_SECONDS = 1.0
 LOOK_SECONDS = 0.2
 
@@ -18,8 +20,7 @@ def run(arguments: Sequence[str], *, count: int, lasting: bool) -> int:
     """
     command = [sys.executable, "-m", "snoozer", "worker", *arguments]
     stopping = Event()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: stopping.set())
+    when_told_to_stop(stopping.set)
     workers = [subprocess.Popen(command) for _ in range(count)]
     told, worst = False, 0
     while workers:
