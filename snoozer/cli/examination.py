@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
 
 from snoozer.mail.relay import Relay, is_loopback
-from snoozer.mail.smtp import RelayDown, Session
+from snoozer.mail.smtp import RelayDown, reach
 from snoozer.postgres import doctor, schema
 from snoozer.postgres.doctor import Broken
 from snoozer.settings import Settings, SettingsRefused
@@ -186,7 +186,7 @@ def _relay(settings: Settings) -> Finding:
         return _wrong(check, str(refused), "Correct SMTP_URL; no worker starts with this one.")
     where = f"{relay.host}:{relay.port}"
     try:
-        Session.open(relay, helo=_domain(settings) or "localhost", deadline=CONNECT_SECONDS).quit()
+        reach(relay, helo=_domain(settings) or "localhost", deadline=CONNECT_SECONDS)
     except RelayDown as down:
         says = f"{where} cannot be used: {down}. Reminders wait; no attempts are spent."
         return _wrong(check, says, "Check SMTP_URL, the way to the server and the login.")

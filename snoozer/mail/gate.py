@@ -1,9 +1,10 @@
 """What keeps one process from trying a mail server that does not answer again and again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from threading import Condition
+from threading import Lock
 
 from snoozer.mail.replies import RelayDown
 
@@ -24,7 +25,8 @@ class Report:
 class Gate:
     """Lets attempts through until `threshold` of them failed in a row.
 
-    So at most `threshold` connections are opened to a server that is down, however many threads want one.
+    So at most `threshold` connections are opened to a server that is down, however many deliveries want one. Attempts
+    are made on one event loop; everything else may be called from any thread.
     """
 
     def __init__(self, *, threshold: int) -> None:
@@ -35,7 +37,8 @@ class Gate:
         self._unreported = 0
         self._succeeded = False
         self._reason = ""
-        self._turn = Condition()
+        self._lock = Lock()
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def is_shut(self) -> bool:
@@ -43,47 +46,66 @@ class Gate:
 
     def reopen(self, *, most: int | None = None) -> None:
         """Forget the failures; let `most` attempts through (the threshold, unless told) before it shuts again."""
-        with self._turn:
+        with self._lock:
             self._failures = 0
             self._limit = most or self._threshold
-            self._turn.notify_all()
+            self._look_again()
 
     def report(self) -> Report:
         """What was seen since the last report."""
-        with self._turn:
+        with self._lock:
             seen = Report(failures=self._unreported, succeeded=self._succeeded, reason=self._reason)
             self._unreported, self._succeeded = 0, False
             return seen
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
         """One attempt to open a connection. Raises Shut. A RelayDown inside counts as a failure."""
-        with self._turn:
-            self._turn.wait_for(lambda: self.is_shut or self._failures + self._trying < self._limit)
-            if self.is_shut:
-                raise Shut
-            self._trying += 1
+        while turn := self._take_turn():
+            await turn
         try:
             yield
         except RelayDown as down:
             self.failed(str(down))
             raise
         finally:
-            with self._turn:
+            with self._lock:
                 self._trying -= 1
-                self._turn.notify_all()
+                self._look_again()
 
     def failed(self, reason: str) -> None:
         """The server could not be used for a mail."""
-        with self._turn:
+        with self._lock:
             self._failures += 1
             self._unreported += 1
             self._reason = reason
-            self._turn.notify_all()
+            self._look_again()
 
     def heard(self) -> None:
         """The server answered for a mail, with whatever answer: it is there."""
-        with self._turn:
+        with self._lock:
             self._failures = self._unreported = 0
             self._succeeded = True
-            self._turn.notify_all()
+            self._look_again()
+
+    def _take_turn(self) -> "asyncio.Future[None] | None":
+        """None when the attempt may begin; else what to wait for before asking again."""
+        with self._lock:
+            if self.is_shut:
+                raise Shut
+            if self._failures + self._trying < self._limit:
+                self._trying += 1
+                return None
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            return turn
+
+    def _look_again(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            turn.get_loop().call_soon_threadsafe(_begin, turn)
+
+
+def _begin(turn: "asyncio.Future[None]") -> None:
+    if not turn.done():
+        turn.set_result(None)

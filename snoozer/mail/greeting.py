@@ -10,31 +10,31 @@ from snoozer.mail.wire import Answer, Wire
 _HELO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Za-z.:]{3,60}\]")
 
 
-def greet(wire: Wire, relay: Relay, *, helo: str, until: float) -> dict[str, str]:
+async def greet(wire: Wire, relay: Relay, *, helo: str, until: float) -> dict[str, str]:
     """Everything before the first mail; answers what the server offers, by keyword (RFC 5321 §4.1.1.1)."""
     helo = helo if _HELO.fullmatch(helo) else "localhost"
     if relay.security == "tls":
-        wire.secure(relay.host, until=until)
-    _must(wire, None, 220, "greeted us with", until=until)
-    offered = _ehlo(wire, helo, until=until)
+        await wire.secure(relay.host, until=until)
+    await _must(wire, None, 220, "greeted us with", until=until)
+    offered = await _ehlo(wire, helo, until=until)
     if relay.security == "starttls":
         if "STARTTLS" not in offered:
             raise RelayDown("the mail server offers no STARTTLS, and SMTP_URL asks for it")
-        _must(wire, "STARTTLS", 220, "answered STARTTLS with", until=until)
-        wire.secure(relay.host, until=until)
-        offered = _ehlo(wire, helo, until=until)
+        await _must(wire, "STARTTLS", 220, "answered STARTTLS with", until=until)
+        await wire.secure(relay.host, until=until)
+        offered = await _ehlo(wire, helo, until=until)
     if relay.user is not None and relay.password is not None:
-        _log_in(wire, relay.user, relay.password, mechanisms=offered.get("AUTH", "").upper().split(), until=until)
+        await _log_in(wire, relay.user, relay.password, mechanisms=offered.get("AUTH", "").upper().split(), until=until)
     return offered
 
 
-def _ehlo(wire: Wire, helo: str, *, until: float) -> dict[str, str]:
-    answer = _must(wire, f"EHLO {helo}", 250, "answered EHLO with", until=until)
+async def _ehlo(wire: Wire, helo: str, *, until: float) -> dict[str, str]:
+    answer = await _must(wire, f"EHLO {helo}", 250, "answered EHLO with", until=until)
     words = [line.strip().partition(" ") for line in answer.lines[1:]]
     return {keyword.upper(): value for keyword, _, value in words}
 
 
-def _log_in(wire: Wire, user: str, password: str, *, mechanisms: list[str], until: float) -> None:
+async def _log_in(wire: Wire, user: str, password: str, *, mechanisms: list[str], until: float) -> None:
     if "PLAIN" in mechanisms:
         steps = [(f"AUTH PLAIN {_b64(chr(0).join(['', user, password]))}", 235)]
     elif "LOGIN" in mechanisms:
@@ -42,18 +42,18 @@ def _log_in(wire: Wire, user: str, password: str, *, mechanisms: list[str], unti
     else:
         raise RelayDown("the mail server offers no login by PLAIN or LOGIN, and SMTP_URL names a user")
     for command, expected in steps:
-        wire.send(f"{command}\r\n".encode(), until=until)
-        answer = wire.answer(until=until)
+        await wire.send(f"{command}\r\n".encode(), until=until)
+        answer = await wire.answer(until=until)
         if answer.code != expected:
             # Only the code: a server may repeat what it was told.
             raise RelayDown(f"the mail server refused the login with {answer.code}")
 
 
-def _must(wire: Wire, command: str | None, expected: int, did: str, *, until: float) -> Answer:
+async def _must(wire: Wire, command: str | None, expected: int, did: str, *, until: float) -> Answer:
     """One exchange while the connection is being made: any other answer means that the server is of no use."""
     if command is not None:
-        wire.send(f"{command}\r\n".encode(), until=until)
-    answer = wire.answer(until=until)
+        await wire.send(f"{command}\r\n".encode(), until=until)
+    answer = await wire.answer(until=until)
     if answer.code != expected:
         raise RelayDown(f"the mail server {did} {phrase(answer)}")
     return answer

@@ -4,6 +4,7 @@
 after it only the server's reply decides. So there are three ways to fail, and each says which it was.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Self
@@ -15,7 +16,7 @@ from snoozer.mail.relay import Relay, is_loopback
 from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, phrase, refused
 from snoozer.mail.wire import Answer, Broken, Wire
 
-__all__ = ["NoReply", "Refused", "RelayDown", "Reply", "Session", "deliver"]
+__all__ = ["NoReply", "Refused", "RelayDown", "Reply", "Session", "deliver", "reach"]
 
 # Replies that speak of how we are set up, whatever they answer: login wanted, login too weak, TLS wanted.
 _SETUP_CODES = frozenset({530, 534, 535, 538})
@@ -35,15 +36,15 @@ class Session:
         self._usable = True
 
     @classmethod
-    def open(cls, relay: Relay, *, helo: str, deadline: float) -> Self:
+    async def open(cls, relay: Relay, *, helo: str, deadline: float) -> Self:
         """Connect, greet, protect and log in. Whatever goes wrong is RelayDown."""
         until = time.monotonic() + deadline
         if relay.user is not None and relay.security == "plain" and not is_loopback(relay.host):
             raise RelayDown("the password would travel unprotected to another machine")
         session: Self | None = None
         try:
-            session = cls(Wire.connect(relay.host, relay.port, until=until))
-            session._extensions = greet(session._wire, relay, helo=helo, until=until)
+            session = cls(await Wire.connect(relay.host, relay.port, until=until))
+            session._extensions = await greet(session._wire, relay, helo=helo, until=until)
         except Broken as broken:
             if session is not None:
                 session.hang_up()
@@ -59,7 +60,7 @@ class Session:
         """False once nothing more can be sent here."""
         return self._usable
 
-    def hand_over_body(self, *, mail_from: str, rcpt_to: str, message: bytes, deadline: float) -> None:
+    async def hand_over_body(self, *, mail_from: str, rcpt_to: str, message: bytes, deadline: float) -> None:
         """MAIL, RCPT, DATA and the whole body, dot-stuffed, but without the final dot: the server has no mail yet.
 
         RelayDown or Refused when it does not get that far. ValueError when the message is not 7 bit with CRLF.
@@ -75,28 +76,28 @@ class Session:
             parameters = f" SIZE={len(message)}{parameters}"
         try:
             if self._open_mail:
-                self._ask("RSET", phase="rset", expected=(250,), until=until)
+                await self._ask("RSET", phase="rset", expected=(250,), until=until)
             self._open_mail = True
-            self._envelope(f"MAIL FROM:<{sender}>{parameters}", f"RCPT TO:<{recipient}>", until=until)
-            self._send_body(message, until=until)
+            await self._envelope(f"MAIL FROM:<{sender}>{parameters}", f"RCPT TO:<{recipient}>", until=until)
+            await self._send_body(message, until=until)
         except Broken as broken:
             self.hang_up()
             raise RelayDown(broken.what) from broken
 
-    def finish(self, *, deadline: float = 600, on_dot: Callable[[], None] | None = None) -> Reply:
+    async def finish(self, *, deadline: float = 600, on_dot: Callable[[], None] | None = None) -> Reply:
         """Send the final dot, call `on_dot`, and wait for the reply.
 
         250 is a Reply. 4xx, 421 among them, and 5xx are Refused. Anything else after the dot is NoReply. A server that
         hung up or spoke before the dot gets none: RelayDown or Refused, and the mail is provably undelivered.
         """
         until = time.monotonic() + deadline
-        if self._wire.has_spoken():
-            self._early(until=until)
+        if await self._wire.has_spoken():
+            await self._early(until=until)
         try:
-            self._wire.send(b".\r\n", until=until)
+            await self._wire.send(b".\r\n", until=until)
             if on_dot is not None:
                 on_dot()
-            answer = self._wire.answer(until=until)
+            answer = await self._wire.answer(until=until)
         except Broken as broken:
             self.hang_up()
             raise NoReply(f"after the end of the mail, {broken.what}") from broken
@@ -120,25 +121,21 @@ class Session:
 
     def quit(self) -> None:
         """Say goodbye and let go. What the server makes of it does not matter. Never raises."""
-        if self._usable:
-            try:
-                self._wire.send(b"QUIT\r\n", until=time.monotonic() + 1)
-            except Broken:
-                self._usable = False
-        self.hang_up()
+        self._usable = False
+        self._wire.part(b"QUIT\r\n")
 
-    def _ask(self, command: str | None, *, phase: str, expected: tuple[int, ...], until: float) -> None:
+    async def _ask(self, command: str | None, *, phase: str, expected: tuple[int, ...], until: float) -> None:
         """One exchange for a mail: 4xx and 5xx are about this mail, but for 421 and what speaks of our set-up.
 
         No command when it was sent already.
         """
         if command is not None:
-            self._wire.send(f"{command}\r\n".encode(), until=until)
-        answer = self._wire.answer(until=until)
+            await self._wire.send(f"{command}\r\n".encode(), until=until)
+        answer = await self._wire.answer(until=until)
         if answer.code not in expected:
             raise self._verdict(phase, answer)
 
-    def _envelope(self, mail: str, rcpt: str, *, until: float) -> None:
+    async def _envelope(self, mail: str, rcpt: str, *, until: float) -> None:
         """MAIL, RCPT and DATA: in one piece where the server offers PIPELINING (RFC 2920), else one by one.
 
         A refusal in one piece leaves answers behind that nobody reads, so the connection is of no more use.
@@ -146,10 +143,10 @@ class Session:
         steps = (("mail", mail, (250,)), ("rcpt", rcpt, (250, 251, 252)), ("data", "DATA", (354,)))
         at_once = "PIPELINING" in self._extensions
         if at_once:
-            self._wire.send("".join(f"{command}\r\n" for _, command, _ in steps).encode(), until=until)
+            await self._wire.send("".join(f"{command}\r\n" for _, command, _ in steps).encode(), until=until)
         try:
             for phase, command, expected in steps:
-                self._ask(None if at_once else command, phase=phase, expected=expected, until=until)
+                await self._ask(None if at_once else command, phase=phase, expected=expected, until=until)
         except Refused:
             if at_once:
                 self.hang_up()
@@ -172,23 +169,23 @@ class Session:
             raise Refused(phase="rcpt", code=553, enhanced="5.6.7", text="The mail server takes no such address.")
         return rcpt_to, " SMTPUTF8"
 
-    def _send_body(self, message: bytes, *, until: float) -> None:
+    async def _send_body(self, message: bytes, *, until: float) -> None:
         stuffed = message.replace(b"\r\n.", b"\r\n..")
         if stuffed.startswith(b"."):
             stuffed = b"." + stuffed
         if not stuffed.endswith(b"\r\n"):
             stuffed += b"\r\n"
         try:
-            self._wire.send(stuffed, until=until)
+            await self._wire.send(stuffed, until=until)
         except Broken:
-            if self._wire.has_spoken():
-                self._early(until=time.monotonic() + 1)
+            if await self._wire.has_spoken():
+                await self._early(until=time.monotonic() + 1)
             raise
 
-    def _early(self, *, until: float) -> None:
+    async def _early(self, *, until: float) -> None:
         """The server spoke in the middle of the mail: a refusal, or the end of the connection. It gets no dot."""
         try:
-            answer = self._wire.answer(until=until)
+            answer = await self._wire.answer(until=until)
         except Broken as broken:
             raise RelayDown(f"before the end of the mail, {broken.what}") from broken
         finally:
@@ -198,9 +195,22 @@ class Session:
 
 def deliver(relay: Relay, *, helo: str, mail_from: str, rcpt_to: str, message: bytes, deadline: float = 60) -> Reply:
     """One mail from connect to 250, for mails that need no ledger. Raises RelayDown, Refused or NoReply."""
-    session = Session.open(relay, helo=helo, deadline=deadline)
-    try:
-        session.hand_over_body(mail_from=mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
-        return session.finish(deadline=deadline)
-    finally:
-        session.quit()
+
+    async def converse() -> Reply:
+        session = await Session.open(relay, helo=helo, deadline=deadline)
+        try:
+            await session.hand_over_body(mail_from=mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
+            return await session.finish(deadline=deadline)
+        finally:
+            session.quit()
+
+    return asyncio.run(converse())
+
+
+def reach(relay: Relay, *, helo: str, deadline: float) -> None:
+    """Connect, greet, log in and part, to see that it can be done. Raises RelayDown."""
+
+    async def knock() -> None:
+        (await Session.open(relay, helo=helo, deadline=deadline)).quit()
+
+    asyncio.run(knock())

@@ -1,22 +1,28 @@
 """A line of bytes to a mail server whose every wait has an absolute end.
 
-A socket's own timeout starts anew with each byte, so a server that drips could hold a worker for ever. Here each read
-and write gets only what is left until the deadline, and replies are bounded in lines and bytes.
+One event loop drives as many of them as one likes. A wait gets only what is left until its deadline, however the
+server spreads its bytes, and replies are bounded in lines and bytes.
 """
 
+import asyncio
 import re
+import select
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 MOST_REPLY_BYTES = 16_384
 MOST_REPLY_LINES = 100
 
 _LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
+
+HUNG_UP = "the mail server hung up"
+BROKE = "the connection to the mail server broke"
+ENDLESS = "the mail server's reply did not end"
 
 Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]]
 
@@ -37,24 +43,30 @@ class Answer:
     lines: tuple[str, ...]
 
 
-class Wire:
-    """One TCP or TLS connection. Deadlines are points on `time.monotonic()`."""
+class Wire(asyncio.Protocol):
+    """One TCP or TLS connection, for the event loop it was made on. Deadlines are points on `time.monotonic()`."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._read = bytearray()
+        self._ended: str | None = None
+        self._full = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport
 
     @classmethod
-    def connect(cls, host: str, port: int, *, until: float) -> Self:
+    async def connect(cls, host: str, port: int, *, until: float) -> Self:
         """Try each address of the host in turn. Broken when none answers in time."""
+        loop = asyncio.get_running_loop()
         problem = "the mail server's name has no address"
-        for family, kind, protocol, _, address in _resolved(host, port, until=until):
+        for family, kind, protocol, _, address in await _resolved(host, port, until=until):
             connection = socket.socket(family, kind, protocol)
+            connection.setblocking(False)
             try:
-                connection.settimeout(_left(until))
-                connection.connect(address)
+                async with asyncio.timeout_at(until):
+                    await loop.sock_connect(connection, address)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return cls(connection)
+                _, wire = await loop.create_connection(cls, sock=connection)
             except TimeoutError:
                 connection.close()
                 problem = "the mail server did not take the connection in time"
@@ -62,41 +74,48 @@ class Wire:
                 connection.close()
                 refused = isinstance(error, ConnectionRefusedError)
                 problem = f"the mail server {'refused the connection' if refused else 'could not be reached'}"
+            else:
+                return wire
         raise Broken(problem)
 
-    def secure(self, host: str, *, until: float) -> None:
+    async def secure(self, host: str, *, until: float) -> None:
         """Start TLS with the system's certificate authorities. Broken when the certificate does not hold."""
         if self._read:
             raise Broken("the mail server sent something unprotected in front of TLS")
         try:
-            self._socket.settimeout(_left(until))
-            self._socket = ssl.create_default_context().wrap_socket(self._socket, server_hostname=host)
+            async with asyncio.timeout_at(until):
+                protected = await self._loop.start_tls(
+                    self._transport, self, ssl.create_default_context(), server_hostname=host
+                )
         except ssl.SSLCertVerificationError as error:
             raise Broken(f"the mail server's certificate was not accepted: {error.verify_message}") from error
         except TimeoutError as error:
             raise Broken("TLS with the mail server was not ready in time") from error
         except (OSError, ValueError) as error:
             raise Broken("TLS with the mail server failed") from error
+        if protected is None:
+            raise Broken("TLS with the mail server failed")
+        self._transport = protected
+        # Not 0: asyncio's TLS takes that for a line that is always full.
+        self._transport.set_write_buffer_limits(high=1, low=0)
 
-    def send(self, data: bytes, *, until: float) -> None:
-        """Every byte, or Broken."""
-        view = memoryview(data)
-        try:
-            while view:
-                self._socket.settimeout(_left(until))
-                view = view[self._socket.send(view) :]
-        except TimeoutError as error:
-            raise Broken("the mail server took nothing more until the deadline") from error
-        except (OSError, ValueError) as error:
-            raise Broken("the connection to the mail server broke") from error
+    async def send(self, data: bytes, *, until: float) -> None:
+        """Every byte given to the operating system, or Broken."""
+        if self._ended is not None:
+            raise Broken(self._ended)
+        self._transport.write(data)
+        while self._full:
+            await self._wait(until, "the mail server took nothing more until the deadline")
+            if self._ended is not None:
+                raise Broken(self._ended)
 
-    def answer(self, *, until: float) -> Answer:
+    async def answer(self, *, until: float) -> Answer:
         """The next reply. Broken for EOF, silence, a line without a code, two codes in one reply, or too much."""
         lines: list[str] = []
         code = b""
         size = 0
         while True:
-            line = self._line(until=until)
+            line = await self._line(until=until)
             size += len(line)
             found = _LINE.fullmatch(line)
             if found is None or (code and found.group(1) != code):
@@ -106,70 +125,116 @@ class Wire:
             if found.group(2) != b"-":
                 return Answer(int(code), tuple(lines))
             if len(lines) >= MOST_REPLY_LINES or size > MOST_REPLY_BYTES:
-                raise Broken("the mail server's reply did not end")
+                raise Broken(ENDLESS)
 
-    def has_spoken(self) -> bool:
+    async def has_spoken(self) -> bool:
         """True when the server has said something, or hung up, without being asked. Waits for nothing."""
-        if self._read:
-            return True
-        try:
-            self._socket.settimeout(0)
-            self._read += self._socket.recv(4_096)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return False
-        except (OSError, ValueError):
-            return True
-        return True
+        if not self._read and self._ended is None and self._lies_unread():
+            # What the system holds reaches us in the turn after the next one; in TLS it may be nothing for us.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return bool(self._read) or self._ended is not None
 
     def close(self) -> None:
-        """Let go at once. Never raises."""
-        try:
-            self._socket.close()
-        except OSError:
-            return
+        """Let go at once; what was not sent yet never is. Never raises."""
+        self._ended = self._ended or BROKE
+        self._transport.abort()
 
-    def _line(self, *, until: float) -> bytes:
+    def part(self, goodbye: bytes) -> None:
+        """Say the last word and let go when it is out; nobody waits for it. Never raises."""
+        if self._ended is None:
+            self._ended = BROKE
+            self._transport.write(goodbye)
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=0)
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        if len(self._read) > 2 * MOST_REPLY_BYTES:
+            self._end(ENDLESS)
+            self._transport.abort()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._end(HUNG_UP)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(HUNG_UP if exc is None else BROKE)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._wake()
+
+    async def _line(self, *, until: float) -> bytes:
         while (end := self._read.find(b"\n")) < 0:
             if len(self._read) > MOST_REPLY_BYTES:
-                raise Broken("the mail server's reply did not end")
-            try:
-                self._socket.settimeout(_left(until))
-                data = self._socket.recv(4_096)
-            except TimeoutError as error:
-                raise Broken("the mail server gave no answer in time") from error
-            except (OSError, ValueError) as error:
-                raise Broken("the connection to the mail server broke") from error
-            if not data:
-                raise Broken("the mail server hung up")
-            self._read += data
+                raise Broken(ENDLESS)
+            if self._ended is not None:
+                raise Broken(self._ended)
+            await self._wait(until, "the mail server gave no answer in time")
         line = bytes(self._read[:end]).removesuffix(b"\r")
         del self._read[: end + 1]
         return line
 
-
-def _left(until: float) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _resolved(host: str, port: int, *, until: float) -> Addresses:
-    """The host's addresses. The resolver knows no deadline, so it is asked in a thread that may be left behind."""
-    found: list[Addresses] = []
-
-    def ask() -> None:
+    async def _wait(self, until: float, too_late: str) -> None:
+        """Until something happens on the line. One waits at a time: SMTP is a conversation."""
+        waiter = self._waiter = self._loop.create_future()
+        alarm = self._loop.call_at(until, _expire, waiter, too_late)
         try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError):
-            found.append([])
+            await waiter
+        finally:
+            alarm.cancel()
+            self._waiter = None
 
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _end(self, why: str) -> None:
+        self._ended = self._ended or why
+        self._wake()
+
+    def _lies_unread(self) -> bool:
+        unread = select.poll()
+        unread.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(unread.poll(0))
+
+
+def _expire(waiter: "asyncio.Future[None]", too_late: str) -> None:
+    if not waiter.done():
+        waiter.set_exception(Broken(too_late))
+
+
+async def _resolved(host: str, port: int, *, until: float) -> Addresses:
+    """The host's addresses. The resolver knows no deadline, so it is asked in a thread that may be left behind."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
-        asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(max(0.0, until - time.monotonic()))
-    if not found:
-        raise Broken("the mail server's name was not resolved in time")
-    return found[0]
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Addresses] = loop.create_future()
+    threading.Thread(target=_ask, args=(host, port, loop, found), daemon=True).start()
+    try:
+        async with asyncio.timeout_at(until):
+            return await found
+    except TimeoutError as error:
+        raise Broken("the mail server's name was not resolved in time") from error
+
+
+def _ask(host: str, port: int, loop: asyncio.AbstractEventLoop, found: "asyncio.Future[Addresses]") -> None:
+    try:
+        addresses: Addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        addresses = []
+    with suppress(RuntimeError):  # Nobody asks any more: the loop is closed.
+        loop.call_soon_threadsafe(_tell, found, addresses)
+
+
+def _tell(found: "asyncio.Future[Addresses]", addresses: Addresses) -> None:
+    if not found.done():
+        found.set_result(addresses)

@@ -6,6 +6,7 @@ No transaction is open while the mail server thinks.
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,7 +43,7 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Courier:
-    """Delivers reminders, one call each, from as many threads as one likes.
+    """Delivers reminders, one call each, as many at once as one likes, on one event loop.
 
     `compose` makes the bytes of a send. `passage` hears each step. `still_ours` is the local fence: by the boot-time
     clock, neither the lease of this snooze nor the last heartbeat is too old.
@@ -58,7 +59,7 @@ class Courier:
 
     @cached_property
     def _marks(self) -> Together[tuple[Send, str], bool]:
-        return Together(self._mark)
+        return Together(self._mark, threads=ThreadPoolExecutor(1, thread_name_prefix="marks"))
 
     def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
         with self.engine.begin() as connection:
@@ -66,35 +67,35 @@ class Courier:
             authorised = ledger.mark(connection, dots=dots)
         return [send.id in authorised for send, _ in dots]
 
-    def deliver(self, delivery: Delivery) -> Verdict:
+    async def deliver(self, delivery: Delivery) -> Verdict:
         """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST)."""
         try:
             if delivery.send is None:
-                return self._already_known(delivery.claim)
-            return self._send(delivery.claim, delivery.send)
+                return await self._already_known(delivery.claim)
+            return await self._send(delivery.claim, delivery.send)
         except SQLAlchemyError as error:
             if not may_pass(error):
                 raise
             return Verdict.LOST
 
-    def _send(self, claim: Claim, send: Send) -> Verdict:
+    async def _send(self, claim: Claim, send: Send) -> Verdict:
         ends = time.monotonic() + self.terms.deadline
         try:
             with self._marks.coming():
-                session, digest = self._hand_over(send)
+                session, digest = await self._hand_over(send)
         except Unfit as unfit:
-            return self.settlement.release(claim, error=str(unfit), spent=unfit.spent, permanent=True)
+            return await self.settlement.release(claim, error=str(unfit), spent=unfit.spent, permanent=True)
         except Shut:
-            return self.settlement.hand_back(claim)
+            return await self.settlement.hand_back(claim)
         except RelayDown as down:
-            return self.settlement.postpone(claim, error=str(down))
+            return await self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
-            return self.settlement.refuse(claim, send, refused)
-        if not self._authorise(session, send, digest=digest):
+            return await self.settlement.refuse(claim, send, refused)
+        if not await self._authorise(session, send, digest=digest):
             return Verdict.LOST
-        return self._finish(claim, send, session, deadline=max(1.0, ends - time.monotonic()))
+        return await self._finish(claim, send, session, deadline=max(1.0, ends - time.monotonic()))
 
-    def _hand_over(self, send: Send) -> tuple[Session, str]:
+    async def _hand_over(self, send: Send) -> tuple[Session, str]:
         """The whole mail but its final dot; answers where it stands and the sha256 of its bytes."""
         try:
             message = self.compose(send)
@@ -103,15 +104,16 @@ class Courier:
         digest = hashlib.sha256(message).hexdigest()
         if send.bytes_sha256 not in (None, digest):
             raise Unfit(OTHER_BYTES, spent=0)
-        session = self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=self.terms.deadline / 2)
+        half = self.terms.deadline / 2
+        session = await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half)
         self.passage("body", send.message_id)
         return session, digest
 
-    def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
+    async def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
         marked = fenced = False
         try:
-            marked = self._marks((send, digest))
+            marked = await self._marks((send, digest))
             if marked:
                 self.passage("marked", send.message_id)
                 fenced = self.still_ours(send.snooze_id)
@@ -124,40 +126,43 @@ class Courier:
             if not fenced:
                 self.outbox.drop(session)
         if marked and not fenced:
-            self.settlement.withdraw(send)
+            await self.settlement.withdraw(send)
         return fenced
 
-    def _finish(self, claim: Claim, send: Send, session: Session, *, deadline: float) -> Verdict:
+    async def _finish(self, claim: Claim, send: Send, session: Session, *, deadline: float) -> Verdict:
         try:
             with self.settlement.coming():
-                reply = session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
+                reply = await session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
         except RelayDown as down:
             self.outbox.drop(session)
-            verdict = self.settlement.postpone(claim, error=str(down))
-            self.settlement.withdraw(send)
+            verdict = await self.settlement.postpone(claim, error=str(down))
+            await self.settlement.withdraw(send)
             return verdict
         except Refused as refused:
             self.outbox.drop(session)
-            return self.settlement.refuse(claim, send, refused)
+            return await self.settlement.refuse(claim, send, refused)
         except NoReply as silence:
             self.outbox.drop(session)
-            return self.settlement.doubt(claim, send, reason=str(silence))
+            return await self.settlement.doubt(claim, send, reason=str(silence))
         self.passage("replied", send.message_id)
         self.outbox.keep(session)
-        verdict = self.settlement.conclude(
+        verdict = await self.settlement.conclude(
             claim, send, reply, recorded=lambda: self.passage("recorded", send.message_id)
         )
         self.passage("finalized", send.message_id)
         return verdict
 
-    def _already_known(self, claim: Claim) -> Verdict:
+    async def _already_known(self, claim: Claim) -> Verdict:
         """The ledger would not reserve it: it was sent, or may have been and is on hold."""
-        with self.engine.begin() as connection:
-            known = ledger.look(connection, snooze_id=claim.id, uncertainty=self.terms.uncertainty)
+        known = await self.settlement.apart(self._look, claim)
         if known is not None and known.state == "sent":
-            return self.settlement.finalize(claim, verdict=Verdict.ALREADY_SENT)
+            return await self.settlement.finalize(claim, verdict=Verdict.ALREADY_SENT)
         exhausted = known is not None and known.resends >= MOST_RESENDS
         if known is not None and known.state == "uncertain" and (exhausted or self.terms.uncertainty.for_operator):
-            return self.settlement.release(claim, error=may_have_been_sent(exhausted), spent=0, permanent=True)
+            return await self.settlement.release(claim, error=may_have_been_sent(exhausted), spent=0, permanent=True)
         pause = known.hold_left if known is not None and known.hold_left is not None else self.terms.first_delay
-        return self.settlement.release(claim, error=ON_ITS_WAY, spent=0, delay=pause)
+        return await self.settlement.release(claim, error=ON_ITS_WAY, spent=0, delay=pause)
+
+    def _look(self, claim: Claim) -> ledger.Known | None:
+        with self.engine.begin() as connection:
+            return ledger.look(connection, snooze_id=claim.id, uncertainty=self.terms.uncertainty)

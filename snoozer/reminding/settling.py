@@ -4,14 +4,16 @@ Every act is repeated until the database is there to hear it. Repeating is harml
 claim that was settled or lost in the meantime answers with no row.
 """
 
-import time
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
 from random import Random
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,6 +30,10 @@ from snoozer.reminding.taking import ROUTE, Terms
 from snoozer.reminding.together import Together
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+# So many connections the settling takes beside the one that concludes.
+THREADS = 4
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 NEVER_SENT = "The final dot was never sent"
@@ -35,7 +41,10 @@ NEVER_SENT = "The final dot was never sent"
 
 @dataclass(frozen=True, kw_only=True)
 class Settlement:
-    """Settles the claims of one worker, from any of its threads. `giving_up` ends the wait for an absent database."""
+    """Settles the claims of one worker, on its event loop; the database is spoken to in a few threads.
+
+    `giving_up` ends the wait for an absent database.
+    """
 
     engine: Engine
     journal: Journal
@@ -44,14 +53,19 @@ class Settlement:
     rng: Random
 
     @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(THREADS, thread_name_prefix="settling")
+
+    @cached_property
     def _conclusions(self) -> Together[Taken, Verdict]:
-        return Together(partial(conclude, self.engine, actor=self.terms.actor))
+        threads = ThreadPoolExecutor(1, thread_name_prefix="conclusions")
+        return Together(partial(conclude, self.engine, actor=self.terms.actor), threads=threads)
 
     def coming(self) -> AbstractContextManager[None]:
         """A reply is waited for: conclusions linger for it a little."""
         return self._conclusions.coming()
 
-    def conclude(self, claim: Claim, send: Send, reply: Reply, *, recorded: Callable[[], None]) -> Verdict:
+    async def conclude(self, claim: Claim, send: Send, reply: Reply, *, recorded: Callable[[], None]) -> Verdict:
         """The server took it: written down, and the snooze is over, together with what else is taken at this moment.
 
         What the server said is in the ledger when `recorded` is called, or in the journal when the worker gives up
@@ -61,34 +75,34 @@ class Settlement:
         verdict = None
         try:
             if claim.recurrence is None:
-                verdict = self._conclusions(Taken(claim=claim, fact=fact))
+                verdict = await self._conclusions(Taken(claim=claim, fact=fact))
             else:
-                self._write(fact)
+                await self.apart(self._write, fact)
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
-            self._patiently(lambda: self._write(fact))
+            await self._patiently(self._write, fact)
             self.journal.settle(fact)
         recorded()
-        return verdict or self.finalize(claim)
+        return verdict or await self.finalize(claim)
 
-    def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
+    async def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
         """The snooze is over, or promised anew when it recurs, and its kept message lies on top of the inbox."""
-        ours = self._until_done(lambda connection: finalize(connection, [claim]))
+        ours = await self._until_done(lambda connection: finalize(connection, [claim]))
         return verdict if ours else Verdict.LOST
 
-    def withdraw(self, send: Send) -> None:
+    async def withdraw(self, send: Send) -> None:
         """No dot left, so there is nothing uncertain, and if the claim is still ours it goes back untouched."""
 
         def withdraw(connection: Connection) -> None:
             ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT)
             queue.hand_back(connection, held=[(send.snooze_id, send.claim_token)])
 
-        self._until_done(withdraw)
+        await self._until_done(withdraw)
 
-    def refuse(self, claim: Claim, send: Send, refused: Refused) -> Verdict:
+    async def refuse(self, claim: Claim, send: Send, refused: Refused) -> Verdict:
         """The server refused the mail: an attempt is spent, and a permanent refusal ends in a case."""
-        self._until_done(
+        await self._until_done(
             lambda connection: ledger.refuse(
                 connection,
                 send=send,
@@ -98,9 +112,9 @@ class Settlement:
                 enhanced_code=refused.enhanced,
             )
         )
-        return self.release(claim, error=str(refused), spent=1, permanent=refused.permanent)
+        return await self.release(claim, error=str(refused), spent=1, permanent=refused.permanent)
 
-    def doubt(self, claim: Claim, send: Send, *, reason: str) -> Verdict:
+    async def doubt(self, claim: Claim, send: Send, *, reason: str) -> Verdict:
         """No answer came after the dot: it may have been sent, and waits out the hold before it is sent again."""
 
         def doubt(connection: Connection) -> int | None:
@@ -109,8 +123,8 @@ class Settlement:
                 self._write_down(connection, claim.id, "uncertain", reason=reason)
             return resends
 
-        exhausted = (self._until_done(doubt) or 0) >= MOST_RESENDS
-        self.release(
+        exhausted = ((await self._until_done(doubt)) or 0) >= MOST_RESENDS
+        await self.release(
             claim,
             error=f"{may_have_been_sent(exhausted)}: {reason}",
             spent=0,
@@ -119,18 +133,18 @@ class Settlement:
         )
         return Verdict.UNCERTAIN
 
-    def postpone(self, claim: Claim, *, error: str) -> Verdict:
+    async def postpone(self, claim: Claim, *, error: str) -> Verdict:
         """The mail server is away. That is not this reminder's fault: no attempt is spent."""
-        verdict = self.release(claim, error=error, spent=0)
+        verdict = await self.release(claim, error=error, spent=0)
         return Verdict.POSTPONED if verdict is Verdict.RELEASED else verdict
 
-    def hand_back(self, claim: Claim) -> Verdict:
+    async def hand_back(self, claim: Claim) -> Verdict:
         """It was not tried, so nothing is spent and nothing is written down."""
         held = [(claim.id, claim.claim_token)]
-        back = self._until_done(lambda connection: queue.hand_back(connection, held=held))
+        back = await self._until_done(lambda connection: queue.hand_back(connection, held=held))
         return Verdict.HANDED_BACK if back else Verdict.LOST
 
-    def release(
+    async def release(
         self, claim: Claim, *, error: str, spent: int, delay: timedelta | None = None, permanent: bool = False
     ) -> Verdict:
         """The snooze comes back after `delay` (the backoff's, unless told), or becomes a case."""
@@ -152,7 +166,7 @@ class Settlement:
                 self._write_down(connection, claim.id, kind, error=error, attempts=claim.attempts + spent)
             return state
 
-        state = self._until_done(release)
+        state = await self._until_done(release)
         if state is None:
             return Verdict.LOST
         return Verdict.RETIRED if state == "retired" else Verdict.RELEASED
@@ -164,24 +178,29 @@ class Settlement:
     def _write_down(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
         events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)
 
-    def _until_done(self, act: Callable[[Connection], T]) -> T:
+    async def _until_done(self, act: Callable[[Connection], T]) -> T:
         def once() -> T:
             with self.engine.begin() as connection:
                 return act(connection)
 
-        return self._patiently(once)
+        return await self._patiently(once)
 
-    def _patiently(self, act: Callable[[], T]) -> T:
+    async def _patiently(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
         """Do it with the database there, however long that takes, unless the worker is giving up."""
         pause = FIRST_PAUSE
         while True:
             try:
-                return act()
+                return await self.apart(act, *values, **named)
             except SQLAlchemyError as error:
                 if not may_pass(error) or self.giving_up():
                     raise
-            time.sleep(pause * (0.5 + self.rng.random()))
+            await asyncio.sleep(pause * (0.5 + self.rng.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def apart(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
+        """Do it in one of the threads that may wait for the database, within the span of this delivery."""
+        within = partial(copy_context().run, act, *values, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, within)
 
 
 def may_have_been_sent(exhausted: bool) -> str:

@@ -1,13 +1,13 @@
-"""What many threads want of the database at about the same moment, in one statement and one commit.
+"""What many deliveries want of the database at about the same moment, in one statement and one commit.
 
-While one act is under way the next wishes gather, and whoever comes next takes them all. Who knows that others are on
-their way waits for them, for a few milliseconds at the most; who is alone waits for nobody.
+While one act is under way the next wishes gather. Who knows that others are on their way waits for them, for a few
+milliseconds at the most; who is alone waits for nobody.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from threading import Condition, Lock
 from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,76 +21,80 @@ LINGER_SECONDS = 0.005
 
 
 class Together(Generic[Wish, Answer]):
-    """Calls with one wish each, from any thread; `act` gets many and answers each, in their order, or raises for all.
+    """Calls with one wish each, on one event loop; `act` gets many and answers each, in their order, or raises for all.
 
-    What fails for many says nothing of each: they are tried one by one. A database that is away is away for all.
+    `act` runs in a thread, one call at a time. What fails for many says nothing of each: they are tried one by one. A
+    database that is away is away for all.
     """
 
-    def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]]) -> None:
+    def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]], *, threads: Executor) -> None:
         self._act = act
-        self._waiting: list[tuple[Wish, Future[Answer]]] = []
+        self._threads = threads
+        self._waiting: list[tuple[Wish, asyncio.Future[Answer]]] = []
         self._coming = 0
-        self._busy = False
-        lock = Lock()
-        self._gathered = Condition(lock)
-        self._over = Condition(lock)
+        self._gathered: asyncio.Future[None] | None = None
+        self._acting: asyncio.Task[None] | None = None
 
     @contextmanager
     def coming(self) -> Iterator[None]:
         """Somebody is on the way to a wish, or to finding that there is none; left before the wish is made."""
-        with self._gathered:
-            self._coming += 1
+        self._coming += 1
         try:
             yield
         finally:
-            with self._gathered:
-                self._coming -= 1
-                self._gathered.notify()
+            self._coming -= 1
+            if not self._coming:
+                self._end_of_gathering()
 
-    def __call__(self, wish: Wish) -> Answer:
+    async def __call__(self, wish: Wish) -> Answer:
         """The answer to this wish. Raises what `act` raised for it."""
-        answer = self.wish(wish)
-        while True:
-            with self._over:
-                self._over.wait_for(lambda: answer.done() or not self._busy)
-                if answer.done():
-                    return answer.result()
-                self._busy = True
-            try:
-                self.take_turn()
-            finally:
-                with self._over:
-                    self._busy = False
-                    self._over.notify_all()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wish, answer))
+        if self._acting is None:
+            self._acting = asyncio.create_task(self._act_on())
+        return await answer
 
-    def wish(self, wish: Wish) -> Future[Answer]:
-        """Put it on the list; the answer comes with somebody's turn."""
-        answer: Future[Answer] = Future()
-        with self._gathered:
-            self._waiting.append((wish, answer))
-            self._gathered.notify()
-        return answer
+    async def _act_on(self) -> None:
+        try:
+            while self._waiting:
+                await self._gather()
+                taken, self._waiting = self._waiting, []
+                await self._do(taken)
+        finally:
+            self._acting = None
 
-    def take_turn(self) -> None:
-        """Do what waits. Every wish that is taken gets its answer, or what was raised."""
-        with self._gathered:
-            self._gathered.wait_for(lambda: not self._coming, timeout=LINGER_SECONDS)
-            taken, self._waiting = self._waiting, []
+    async def _gather(self) -> None:
+        """Wait for those who are on their way, and also for who is about to make the wish it came with."""
+        await asyncio.sleep(0)
+        if self._coming:
+            loop = asyncio.get_running_loop()
+            self._gathered = loop.create_future()
+            alarm = loop.call_later(LINGER_SECONDS, self._end_of_gathering)
+            await self._gathered
+            alarm.cancel()
+            self._gathered = None
+
+    def _end_of_gathering(self) -> None:
+        if self._gathered is not None and not self._gathered.done():
+            self._gathered.set_result(None)
+
+    async def _do(self, taken: "Sequence[tuple[Wish, asyncio.Future[Answer]]]") -> None:
+        """Every wish that is taken gets its answer, or what was raised."""
         try:
             if len(taken) > 1:
-                self._all_at_once(taken)
+                await self._all_at_once(taken)
             for wish, future in taken:
                 if not future.done():
-                    self._alone(wish, future)
+                    await self._alone(wish, future)
         except BaseException as broken:
             for _, future in taken:
                 if not future.done():
                     future.set_exception(broken)
             raise
 
-    def _all_at_once(self, taken: Sequence[tuple[Wish, Future[Answer]]]) -> None:
+    async def _all_at_once(self, taken: "Sequence[tuple[Wish, asyncio.Future[Answer]]]") -> None:
         try:
-            answers = self._act([wish for wish, _ in taken])
+            answers = await self._in_thread([wish for wish, _ in taken])
         except Exception as error:
             if isinstance(error, SQLAlchemyError) and is_away(error):
                 for _, future in taken:
@@ -99,10 +103,13 @@ class Together(Generic[Wish, Answer]):
         for (_, future), answer in zip(taken, answers, strict=True):
             future.set_result(answer)
 
-    def _alone(self, wish: Wish, future: Future[Answer]) -> None:
+    async def _alone(self, wish: Wish, future: "asyncio.Future[Answer]") -> None:
         try:
-            [answer] = self._act([wish])
+            [answer] = await self._in_thread([wish])
         except Exception as error:
             future.set_exception(error)
         else:
             future.set_result(answer)
+
+    async def _in_thread(self, wishes: Sequence[Wish]) -> Sequence[Answer]:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._act, wishes)

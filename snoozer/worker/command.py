@@ -26,6 +26,7 @@ from snoozer.mail.relay import Relay
 from snoozer.postgres.engine import connect
 from snoozer.postgres.journal import Journal
 from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
+from snoozer.reminding.settling import THREADS
 from snoozer.reminding.taking import Passage
 from snoozer.settings import Settings, SettingsRefused
 from snoozer.worker.bell import Bell
@@ -35,6 +36,8 @@ from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
 LONGEST_CONNECT = 60.0
+# For claiming, the heartbeat, the bell, the gauges and the threads of the deliveries, however many these are.
+CONNECTIONS = 5 + THREADS + 2
 
 
 @click.command("worker", help="Deliver what is due until told to stop.")
@@ -68,7 +71,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         engine = connect(
             settings.database_url.get_secret_value(),
             name="worker",
-            pool_size=concurrency + 3,
+            pool_size=CONNECTIONS,
             pgbouncer=settings.pgbouncer,
         )
         closing.callback(engine.dispose)

@@ -1,34 +1,52 @@
-"""The deliveries that a worker has in hand: each in a thread, let go of when it is done."""
+"""The deliveries that a worker has in hand: all on one event loop in a thread of its own, let go of when done."""
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.reminding import Delivery
 
 
 class Hands:
-    """`deliver` runs in up to `concurrency` threads at once; `let_go` hears of each claim that is done with."""
+    """`deliver` runs for up to `concurrency` deliveries at once; `let_go` hears of each claim that is done with.
+
+    Everything but `wake` is for one thread, the worker's.
+    """
 
     def __init__(
-        self, *, concurrency: int, deliver: Callable[[Delivery], Verdict], let_go: Callable[[Claim], None]
+        self,
+        *,
+        concurrency: int,
+        deliver: Callable[[Delivery], Awaitable[Verdict]],
+        let_go: Callable[[Claim], None],
+        at_the_end: Callable[[], None] = lambda: None,
     ) -> None:
+        self._concurrency = concurrency
         self._deliver = deliver
         self._let_go = let_go
-        self._pending: dict[Future[Verdict], Delivery] = {}
-        self._finished: SimpleQueue[Future[Verdict] | None] = SimpleQueue()
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="delivery")
+        self._at_the_end = at_the_end
+        self._in_hand = 0
+        self._unbegun: deque[Delivery] = deque()
+        self._begun: set[asyncio.Task[None]] = set()
+        self._finished: SimpleQueue[Delivery | None] = SimpleQueue()
+        self._lock = Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, name="deliveries", daemon=True)
+        self._thread.start()
 
     def __len__(self) -> int:
-        """How many are begun or wait for a thread."""
-        return len(self._pending)
+        """How many are begun or wait for their turn."""
+        return self._in_hand
 
-    def take(self, delivery: Delivery) -> None:
-        """Begin it as soon as a thread is free."""
-        future = self._threads.submit(self._deliver, delivery)
-        self._pending[future] = delivery
-        future.add_done_callback(self._finished.put)
+    def take(self, deliveries: Sequence[Delivery]) -> None:
+        """Begin them, each as soon as there is a hand for it."""
+        self._in_hand += len(deliveries)
+        with self._lock:
+            self._unbegun.extend(deliveries)
+        self._loop.call_soon_threadsafe(self._begin)
 
     def settle(self, *, wait_for: float) -> None:
         """Let go of what is done; wait so many seconds for the first of it, or until woken."""
@@ -44,17 +62,52 @@ class Hands:
         self._finished.put(None)
 
     def give_up_unbegun(self) -> list[Claim]:
-        """Forget what no thread has begun with; answers its claims, which nobody lets go of but the caller."""
-        unbegun = [(future, delivery.claim) for future, delivery in self._pending.items() if future.cancel()]
-        for future, _ in unbegun:
-            del self._pending[future]
-        return [claim for _, claim in unbegun]
+        """Forget what was not begun; answers its claims, which nobody lets go of but the caller."""
+        with self._lock:
+            unbegun = [delivery.claim for delivery in self._unbegun]
+            self._unbegun.clear()
+        self._in_hand -= len(unbegun)
+        return unbegun
 
     def close(self) -> None:
-        """Wait for what is begun."""
-        self._threads.shutdown(wait=True)
+        """Wait for what is begun; `at_the_end` is the last that runs on the loop."""
+        self.give_up_unbegun()
+        while self:
+            self.settle(wait_for=1)
+        self._loop.call_soon_threadsafe(self._leave)
+        self._thread.join()
 
-    def _settled(self, future: Future[Verdict] | None) -> None:
-        delivery = self._pending.pop(future, None) if future else None
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.close()
+
+    def _begin(self) -> None:
+        while len(self._begun) < self._concurrency and (delivery := self._next()):
+            task = self._loop.create_task(self._one(delivery))
+            self._begun.add(task)
+            task.add_done_callback(self._done)
+
+    def _next(self) -> Delivery | None:
+        with self._lock:
+            return self._unbegun.popleft() if self._unbegun else None
+
+    async def _one(self, delivery: Delivery) -> None:
+        try:
+            await self._deliver(delivery)
+        finally:
+            self._finished.put(delivery)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._begun.discard(task)
+        self._begin()
+
+    def _leave(self) -> None:
+        self._at_the_end()
+        # One more turn, for what was said last to leave.
+        self._loop.call_soon(self._loop.call_soon, self._loop.stop)
+
+    def _settled(self, delivery: Delivery | None) -> None:
         if delivery is not None:
+            self._in_hand -= 1
             self._let_go(delivery.claim)

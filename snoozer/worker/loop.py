@@ -66,7 +66,9 @@ class Worker:
         self._batch_size = batch_size
         self._asked_for_suspects = float("-inf")
         self._permit = CLOSED
-        self._hands = Hands(concurrency=concurrency, deliver=self._one, let_go=pulse.let_go)
+        self._hands = Hands(
+            concurrency=concurrency, deliver=self._one, let_go=pulse.let_go, at_the_end=courier.outbox.close
+        )
 
     def run(self) -> None:
         """Deliver until told to stop, or until declared dead."""
@@ -119,7 +121,6 @@ class Worker:
 
     def close(self) -> None:
         self._hands.close()
-        self._courier.outbox.close()
 
     def _top_up(self) -> int:
         self._lanes.buckets = self._pulse.buckets
@@ -163,8 +164,7 @@ class Worker:
         taken = take(self._engine, terms=self._terms, claim=claim, passage=self._courier.passage)
         self._pulse.hold((delivery.claim for delivery in taken), since=since)
         telemetry.claimed(len(taken))
-        for delivery in taken:
-            self._hands.take(delivery)
+        self._hands.take(taken)
         return len(taken)
 
     def _settle_all(self) -> None:
@@ -185,22 +185,22 @@ class Worker:
         while self._hands:
             self._hands.settle(wait_for=LOOK_UP)
 
-    def _one(self, delivery: Delivery) -> Verdict:
+    async def _one(self, delivery: Delivery) -> Verdict:
         began = time.monotonic()
         with telemetry.delivery(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
             try:
-                verdict = self._courier.deliver(delivery)
+                verdict = await self._courier.deliver(delivery)
             except Exception as broken:
                 # One reminder that breaks our own code must not take the worker with it.
                 log.exception("delivery of snooze %d broke down", delivery.claim.id)
                 trace.get_current_span().record_exception(broken)
-                verdict = self._after_breakdown(delivery, broken)
+                verdict = await self._after_breakdown(delivery, broken)
         telemetry.delivered(verdict, milliseconds=(time.monotonic() - began) * 1000)
         return verdict
 
-    def _after_breakdown(self, delivery: Delivery, broken: Exception) -> Verdict:
+    async def _after_breakdown(self, delivery: Delivery, broken: Exception) -> Verdict:
         try:
-            return self._courier.settlement.release(
+            return await self._courier.settlement.release(
                 delivery.claim, error=f"The delivery broke down ({type(broken).__name__})", spent=1
             )
         except SQLAlchemyError:
@@ -214,7 +214,6 @@ class Worker:
         """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step."""
         if self._is_over():
             return
-        self._courier.outbox.close_stale()
         poll = self._poll * (0.75 + self._rng.random() / 2)
         self._hands.settle(wait_for=min(poll, pause))
 

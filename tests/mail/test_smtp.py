@@ -1,14 +1,18 @@
 """The sending connection, against a server that fails in every way at every phase."""
 
+import asyncio
 import resource
 import ssl
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from snoozer.mail.relay import Relay
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Reply, Session, deliver
+from tests import loops
+from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted
 from tests.mail.scripted_server import ScriptedServer
 
@@ -39,14 +43,18 @@ def expected(phase: str, fault: str) -> type[Exception]:
 
 def send(relay: Relay, *, deadline: float = 5) -> Reply:
     """As a worker does it, each phase with the same short deadline."""
-    session = Session.open(relay, helo="test.example", deadline=deadline)
-    try:
-        session.hand_over_body(
-            mail_from="snoozer@snoozer.example", rcpt_to="ann@example.com", message=MESSAGE, deadline=deadline
-        )
-        return session.finish(deadline=deadline)
-    finally:
-        session.hang_up()
+
+    async def converse() -> Reply:
+        session = await Session.open(relay, helo="test.example", deadline=deadline)
+        try:
+            await session.hand_over_body(
+                mail_from="snoozer@snoozer.example", rcpt_to="ann@example.com", message=MESSAGE, deadline=deadline
+            )
+            return await session.finish(deadline=deadline)
+        finally:
+            session.hang_up()
+
+    return loops.run(converse())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -79,45 +87,52 @@ def test_a_mail_arrives_as_it_was_handed_over(ehlo: str) -> None:
         ]
 
 
-def test_hanging_up_before_the_dot_delivers_nothing() -> None:
+@on_a_loop
+async def test_hanging_up_before_the_dot_delivers_nothing() -> None:
     with ScriptedServer() as server:
-        session = Session.open(server.relay(), helo="x", deadline=5)
-        session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session = await Session.open(server.relay(), helo="x", deadline=5)
+        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         session.hang_up()
         session.hang_up()
+        await asyncio.sleep(0)  # The turn in which the loop lets go.
     assert server.received == []
     assert server.abandoned == [MESSAGE]
 
 
-def test_a_server_that_hung_up_while_we_asked_the_database_gets_no_dot() -> None:
+@on_a_loop
+async def test_a_server_that_hung_up_while_we_asked_the_database_gets_no_dot() -> None:
     with ScriptedServer(data="354 go\r\n421 4.4.2 too slow") as server:
-        session = Session.open(server.relay(), helo="x", deadline=5)
-        session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session = await Session.open(server.relay(), helo="x", deadline=5)
+        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
         with pytest.raises(RelayDown):
-            session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
+            await session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
         assert dots == []
     assert server.received == []
 
 
-def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None:
+@on_a_loop
+async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None:
     with ScriptedServer(dot=scripted.STALL) as server:
-        session = Session.open(server.relay(), helo="x", deadline=5)
-        session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session = await Session.open(server.relay(), helo="x", deadline=5)
+        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
         with pytest.raises(NoReply):
-            session.finish(deadline=0.3, on_dot=lambda: dots.append("dot"))
+            await session.finish(deadline=0.3, on_dot=lambda: dots.append("dot"))
         assert dots == ["dot"]
         assert not session.usable
 
 
-def test_one_connection_carries_many_mails_and_survives_a_refusal() -> None:
+@on_a_loop
+async def test_one_connection_carries_many_mails_and_survives_a_refusal() -> None:
     with ScriptedServer(rcpt=["250 ok", "550 5.1.1 <ann@example.com> unknown", "250 ok"]) as server:
-        session = Session.open(server.relay(), helo="x", deadline=5)
+        session = await Session.open(server.relay(), helo="x", deadline=5)
         for number in range(3):
             try:
-                session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-                session.finish(deadline=5)
+                await session.hand_over_body(
+                    mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5
+                )
+                await session.finish(deadline=5)
             except Refused as refused:
                 assert number == 1
                 assert refused.permanent
@@ -171,11 +186,12 @@ def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
         "jörg@example.com",
     ],
 )
-def test_no_address_can_smuggle_a_command(address: str) -> None:
+@on_a_loop
+async def test_no_address_can_smuggle_a_command(address: str) -> None:
     with ScriptedServer() as server:
-        session = Session.open(server.relay(), helo="evil\r\nMAIL", deadline=5)
+        session = await Session.open(server.relay(), helo="evil\r\nMAIL", deadline=5)
         with pytest.raises(Refused) as refused:
-            session.hand_over_body(mail_from="s@s.example", rcpt_to=address, message=MESSAGE, deadline=5)
+            await session.hand_over_body(mail_from="s@s.example", rcpt_to=address, message=MESSAGE, deadline=5)
         assert refused.value.permanent
         session.quit()
     assert server.commands == ["EHLO localhost", "QUIT"]
@@ -184,8 +200,9 @@ def test_no_address_can_smuggle_a_command(address: str) -> None:
 def test_an_address_in_another_script_goes_where_it_is_understood() -> None:
     ehlo = "250-x\r\n250 SMTPUTF8"
     with ScriptedServer(ehlo=ehlo) as server:
-        deliver(server.relay(), helo="x", mail_from="s@s.example", rcpt_to="jörg@bücher.example", message=MESSAGE)
-        deliver(server.relay(), helo="x", mail_from="S <s@s.example>", rcpt_to="j@bücher.example", message=MESSAGE)
+        for mail_from, rcpt_to in (("s@s.example", "jörg@bücher.example"), ("S <s@s.example>", "j@bücher.example")):
+            mail = partial(deliver, helo="x", mail_from=mail_from, rcpt_to=rcpt_to, message=MESSAGE)
+            loops.run(asyncio.to_thread(mail, server.relay()))
         mails = server.received
     assert mails[0].mail_from == "FROM:<s@s.example> SMTPUTF8"
     assert mails[0].rcpt_to == ("TO:<jörg@bücher.example>",)
@@ -194,11 +211,12 @@ def test_an_address_in_another_script_goes_where_it_is_understood() -> None:
 
 
 @pytest.mark.parametrize("message", [b"a\nb\r\n", b"a\rb\r\n", b"\xff\r\n", b"\0\r\n"])
-def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) -> None:
+@on_a_loop
+async def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) -> None:
     with ScriptedServer() as server:
-        session = Session.open(server.relay(), helo="x", deadline=5)
+        session = await Session.open(server.relay(), helo="x", deadline=5)
         with pytest.raises(ValueError, match="7 bit"):
-            session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
+            await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
         session.quit()
     assert server.abandoned == []
 

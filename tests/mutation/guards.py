@@ -131,8 +131,8 @@ GUARDS = (
     Guard(
         "no dot without the mark",
         "snoozer/reminding/courier.py",
-        "marked = self._marks((send, digest))",
-        "marked = self._marks((send, digest)) or True",
+        "marked = await self._marks((send, digest))",
+        "marked = await self._marks((send, digest)) or True",
         "tests/stories/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
     ),
     Guard(
@@ -224,7 +224,7 @@ GUARDS = (
         "snoozer/mail/gate.py",
         "self._failures + self._trying < self._limit",
         "True",
-        "tests/postgres/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one",
+        "tests/postgres/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one",
     ),
     Guard(
         "an outage is not held against a worker",

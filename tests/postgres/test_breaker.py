@@ -1,7 +1,8 @@
 """A mail server that is down is left alone by all workers together, and one probe decides when to go on."""
 
+import asyncio
 from datetime import timedelta
-from threading import Barrier, Event, Thread
+from threading import Barrier, Thread
 from uuid import uuid4
 
 import pytest
@@ -11,6 +12,7 @@ from snoozer.mail.gate import Gate, Shut
 from snoozer.mail.smtp import RelayDown
 from snoozer.postgres import breaker
 from snoozer.postgres.breaker import Permit
+from tests import loops
 
 SERVER = "mail.example:25"
 NOW, LATER = timedelta(seconds=-1), timedelta(hours=1)
@@ -107,47 +109,82 @@ def test_a_probe_that_is_never_heard_of_again_is_given_to_another(engine: Engine
     assert succeed(engine, first) is False
 
 
-def test_the_gate_opens_no_more_connections_than_it_may_however_many_threads_want_one() -> None:
-    gate, go, tried, shut = Gate(threshold=5), Event(), [], []
+def test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one() -> None:
+    gate, tried, shut = Gate(threshold=5), [], []
 
-    def attempt() -> None:
+    async def attempt(go: asyncio.Event) -> None:
         try:
-            with gate.attempt():
+            async with gate.attempt():
                 tried.append(1)
-                go.wait()
+                await go.wait()
                 raise RelayDown("refused")
         except RelayDown:
             pass
         except Shut:
             shut.append(1)
 
-    threads = [Thread(target=attempt) for _ in range(40)]
-    for thread in threads:
-        thread.start()
-    while len(tried) + len(gate._turn._waiters) < len(threads):  # type: ignore[attr-defined]
-        pass
-    go.set()
-    for thread in threads:
-        thread.join()
+    async def attempt_often() -> None:
+        go = asyncio.Event()
+        attempts = [asyncio.create_task(attempt(go)) for _ in range(40)]
+        await asyncio.sleep(0)
+        assert len(tried) == 5
+        go.set()
+        await asyncio.gather(*attempts)
+
+    loops.run(attempt_often())
     assert (len(tried), len(shut)) == (5, 35)
     assert gate.report().failures == 5
     assert gate.report().failures == 0
 
 
+async def attempted(gate: Gate, *, fails: bool) -> None:
+    async with gate.attempt():
+        if fails:
+            raise RelayDown("refused")
+
+
 def test_the_gate_for_a_probe_lets_one_through() -> None:
     gate = Gate(threshold=5)
     gate.reopen(most=1)
-    with pytest.raises(RelayDown), gate.attempt():
-        raise RelayDown("refused")
-    with pytest.raises(Shut), gate.attempt():
-        pass
+    with pytest.raises(RelayDown):
+        loops.run(attempted(gate, fails=True))
+    with pytest.raises(Shut):
+        loops.run(attempted(gate, fails=False))
+
+
+def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread() -> None:
+    gate, through = Gate(threshold=1), []
+
+    async def two() -> None:
+        gate.reopen(most=2)
+        gate.failed("refused")
+        go = asyncio.Event()
+
+        async def hold() -> None:
+            async with gate.attempt():
+                await go.wait()
+
+        async def follow() -> None:
+            async with gate.attempt():
+                through.append(1)
+
+        holding = asyncio.create_task(hold())
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        assert not through
+        await asyncio.to_thread(gate.reopen, most=2)
+        await following
+        go.set()
+        await holding
+
+    loops.run(two())
+    assert through == [1]
 
 
 def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> None:
     gate = Gate(threshold=2)
     gate.failed("refused")
-    with gate.attempt():
-        pass
+    loops.run(attempted(gate, fails=False))
     gate.heard()
     report = gate.report()
     assert (report.failures, report.succeeded) == (0, True)
@@ -158,8 +195,7 @@ def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> N
 def test_a_server_that_takes_connections_and_then_hangs_up_shuts_the_gate_too() -> None:
     gate = Gate(threshold=2)
     for _ in range(2):
-        with gate.attempt():
-            pass
+        loops.run(attempted(gate, fails=False))
         gate.failed("421")
     assert gate.is_shut
 

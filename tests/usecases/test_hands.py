@@ -1,5 +1,6 @@
 """What a worker has in hand is let go of once, when it is done; what was not begun can be given up."""
 
+import asyncio
 from datetime import UTC, datetime
 from threading import Event
 from uuid import uuid4
@@ -32,29 +33,64 @@ def a_delivery(id: int) -> Delivery:
 
 
 def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
-    begun, go_on = Event(), Event()
+    begun, go_on = Event(), asyncio.Event()
     let_go: list[int] = []
 
-    def deliver(_: Delivery) -> Verdict:
+    async def deliver(_: Delivery) -> Verdict:
         begun.set()
-        go_on.wait(LONG_ENOUGH)
+        await go_on.wait()
         return Verdict.SENT
 
     hands = Hands(concurrency=1, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
-    for id in range(1, 4):
-        hands.take(a_delivery(id))
+    hands.take([a_delivery(id) for id in range(1, 4)])
     begun.wait(LONG_ENOUGH)
     assert [claim.id for claim in hands.give_up_unbegun()] == [2, 3]
     assert len(hands) == 1
-    go_on.set()
+    hands._loop.call_soon_threadsafe(go_on.set)
     while hands:
         hands.settle(wait_for=LONG_ENOUGH)
     assert let_go == [1]
     hands.close()
 
 
+async def at_once(_: Delivery) -> Verdict:
+    return Verdict.SENT
+
+
+def test_what_breaks_is_let_go_of_and_makes_room_for_the_next() -> None:
+    let_go: list[int] = []
+
+    async def deliver(delivery: Delivery) -> Verdict:
+        if delivery.claim.id == 1:
+            raise ZeroDivisionError
+        return Verdict.SENT
+
+    hands = Hands(concurrency=1, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
+    hands.take([a_delivery(1), a_delivery(2)])
+    while hands:
+        hands.settle(wait_for=LONG_ENOUGH)
+    assert let_go == [1, 2]
+    hands.close()
+
+
+def test_the_end_waits_for_what_is_begun() -> None:
+    said: list[str] = []
+
+    async def deliver(_: Delivery) -> Verdict:
+        await asyncio.sleep(0.01)
+        said.append("delivered")
+        return Verdict.SENT
+
+    hands = Hands(concurrency=1, deliver=deliver, let_go=lambda _: None, at_the_end=lambda: said.append("goodbye"))
+    hands.take([a_delivery(1)])
+    while not hands._begun:
+        pass
+    hands.close()
+    assert said == ["delivered", "goodbye"]
+
+
 def test_a_wait_ends_when_somebody_wakes_it() -> None:
-    hands = Hands(concurrency=1, deliver=lambda _: Verdict.SENT, let_go=lambda _: None)
+    hands = Hands(concurrency=1, deliver=at_once, let_go=lambda _: None)
     hands.wake()
     hands.settle(wait_for=10_000)
     hands.close()

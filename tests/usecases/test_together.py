@@ -1,6 +1,7 @@
-"""What many threads want at once is done in few acts, and what fails for many is tried for each."""
+"""What many deliveries want at once is done in few acts, and what fails for many is tried for each."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -9,6 +10,20 @@ from psycopg.errors import LockNotAvailable
 from sqlalchemy.exc import DataError, OperationalError
 
 from snoozer.reminding.together import Together
+from tests import loops
+
+Act = Callable[[Sequence[int]], list[int]]
+
+
+def outcomes(act: Act, *, wishes: int) -> list[int | BaseException]:
+    """What comes of wishes that are made in the same moment."""
+
+    async def wish_all() -> list[int | BaseException]:
+        with ThreadPoolExecutor(1) as threads:
+            together = Together(act, threads=threads)
+            return await asyncio.gather(*(together(number) for number in range(wishes)), return_exceptions=True)
+
+    return loops.run(wish_all())
 
 
 def test_what_gathers_during_one_act_is_done_by_the_next() -> None:
@@ -21,16 +36,41 @@ def test_what_gathers_during_one_act_is_done_by_the_next() -> None:
         go_on.wait(10)
         return [2 * wish for wish in wishes]
 
-    together = Together(double)
-    with ThreadPoolExecutor(9) as threads:
-        first = threads.submit(together, 0)
-        begun.wait(10)
-        others = [threads.submit(together, number) for number in range(1, 9)]
-        while len(together._waiting) < len(others):
-            pass
-        go_on.set()
-        assert [first.result(), *(other.result() for other in others)] == [2 * number for number in range(9)]
-    assert [sorted(act) for act in acts] == [[0], list(range(1, 9))]
+    async def wish() -> list[int]:
+        with ThreadPoolExecutor(1) as threads:
+            together = Together(double, threads=threads)
+            first = asyncio.create_task(together(0))
+            await asyncio.to_thread(begun.wait, 10)
+            others = [asyncio.create_task(together(number)) for number in range(1, 9)]
+            await asyncio.sleep(0)
+            go_on.set()
+            return [await first, *[await other for other in others]]
+
+    assert loops.run(wish()) == [2 * number for number in range(9)]
+    assert acts == [[0], list(range(1, 9))]
+
+
+def test_who_is_on_the_way_is_waited_for() -> None:
+    acts: list[list[int]] = []
+
+    def act(wishes: Sequence[int]) -> list[int]:
+        acts.append(list(wishes))
+        return list(wishes)
+
+    async def wish() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            together = Together(act, threads=threads)
+
+            async def come_later() -> int:
+                with together.coming():
+                    for _ in range(5):
+                        await asyncio.sleep(0)
+                return await together(1)
+
+            await asyncio.gather(come_later(), together(0))
+
+    loops.run(wish())
+    assert sorted(acts[0]) == [0, 1]
 
 
 def test_one_bad_wish_spoils_no_other() -> None:
@@ -39,11 +79,9 @@ def test_one_bad_wish_spoils_no_other() -> None:
             raise DataError("", {}, ValueError())
         return list(wishes)
 
-    together = Together(act)
-    futures = [together.wish(number) for number in range(5)]
-    together.take_turn()
-    assert [future.result() for future in futures if not future.exception()] == [0, 1, 2, 4]
-    assert isinstance(futures[3].exception(), DataError)
+    answers = outcomes(act, wishes=5)
+    assert answers[:3] + answers[4:] == [0, 1, 2, 4]
+    assert isinstance(answers[3], DataError)
 
 
 def test_what_breaks_for_many_without_the_database_is_tried_for_each() -> None:
@@ -52,22 +90,16 @@ def test_what_breaks_for_many_without_the_database_is_tried_for_each() -> None:
             raise ZeroDivisionError
         return list(wishes)
 
-    together = Together(act)
-    futures = [together.wish(number) for number in range(3)]
-    together.take_turn()
-    assert isinstance(futures[0].exception(), ZeroDivisionError)
-    assert [future.result() for future in futures[1:]] == [1, 2]
+    answers = outcomes(act, wishes=3)
+    assert isinstance(answers[0], ZeroDivisionError)
+    assert answers[1:] == [1, 2]
 
 
-def test_nobody_waits_for_ever_for_a_turn_that_was_torn_down() -> None:
+def test_nobody_waits_for_ever_for_an_act_that_was_torn_down() -> None:
     def act(wishes: Sequence[int]) -> list[int]:
-        raise SystemExit
+        raise asyncio.CancelledError
 
-    together = Together(act)
-    futures = [together.wish(number) for number in range(3)]
-    with pytest.raises(SystemExit):
-        together.take_turn()
-    assert all(isinstance(future.exception(), SystemExit) for future in futures)
+    assert all(isinstance(answer, asyncio.CancelledError) for answer in outcomes(act, wishes=3))
 
 
 def test_whoever_waits_for_a_lock_is_tried_alone() -> None:
@@ -76,10 +108,8 @@ def test_whoever_waits_for_a_lock_is_tried_alone() -> None:
             raise OperationalError("", {}, LockNotAvailable())
         return list(wishes)
 
-    together = Together(act)
-    futures = [together.wish(number) for number in range(4)]
-    together.take_turn()
-    assert [future.result() for future in futures if not future.exception()] == [0, 1, 3]
+    answers = outcomes(act, wishes=4)
+    assert answers[:2] + answers[3:] == [0, 1, 3]
 
 
 def test_a_database_that_is_away_is_asked_once_for_all() -> None:
@@ -89,10 +119,16 @@ def test_a_database_that_is_away_is_asked_once_for_all() -> None:
         asked.append(len(wishes))
         raise OperationalError("", {}, ConnectionRefusedError())
 
-    together = Together(act)
-    futures = [together.wish(number) for number in range(5)]
-    together.take_turn()
+    answers = outcomes(act, wishes=5)
     assert asked == [5]
-    for future in futures:
-        with pytest.raises(OperationalError):
-            future.result()
+    assert all(isinstance(answer, OperationalError) for answer in answers)
+
+
+@pytest.mark.parametrize("wishes", [1, 2])
+def test_a_second_wish_after_the_first_was_granted_is_granted_too(wishes: int) -> None:
+    async def wish() -> list[int]:
+        with ThreadPoolExecutor(1) as threads:
+            together: Together[int, int] = Together(list, threads=threads)
+            return [await together(number) for number in range(wishes)]
+
+    assert loops.run(wish()) == list(range(wishes))
