@@ -4,7 +4,7 @@ import re
 from base64 import b64encode
 
 from snoozer.mail.relay import Relay
-from snoozer.mail.replies import RelayDown, phrase
+from snoozer.mail.replies import RelayDown, down
 from snoozer.mail.wire import Answer, Wire
 
 _HELO = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Za-z.:]{3,60}\]")
@@ -55,7 +55,7 @@ async def _must(wire: Wire, command: str | None, expected: int, did: str, *, unt
         await wire.send(f"{command}\r\n".encode(), until=until)
     answer = await wire.answer(until=until)
     if answer.code != expected:
-        raise RelayDown(f"the mail server {did} {phrase(answer)}")
+        raise down(did, answer)
     return answer
 
 

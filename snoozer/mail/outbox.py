@@ -3,18 +3,19 @@
 import asyncio
 import time
 from collections import deque
-from contextlib import suppress
 
-from snoozer.mail.gate import Gate
+from snoozer.mail.gate import Gate, Shut
+from snoozer.mail.manners import Manners
 from snoozer.mail.relay import Relay
 from snoozer.mail.smtp import Refused, RelayDown, Session
 
-MOST_MESSAGES = 100
 FRESH_SECONDS = 5.0
+# So long a mail waits for its turn with a server that bears no more; far less than a lease.
+MOST_PATIENCE = 30.0
 
 
 class Outbox:
-    """Hands out sessions with one relay, as many as are asked for at once while the relay answers.
+    """Hands out sessions with one relay, as many as are asked for at once while the relay bears them.
 
     For one event loop; a session that nobody used for `FRESH_SECONDS` is parted with.
     """
@@ -22,45 +23,51 @@ class Outbox:
     def __init__(self, relay: Relay, *, helo: str, mail_from: str, connect_deadline: float, gate: Gate) -> None:
         self.relay = relay
         self.gate = gate
+        self.manners = Manners()
         self._mail_from = mail_from
         self._helo = helo
         self._connect_deadline = connect_deadline
         self._idle: deque[tuple[Session, int, float]] = deque()
         self._uses: dict[Session, int] = {}
+        self._opening = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._sweeping: asyncio.TimerHandle | None = None
 
     async def hand_over_body(self, *, rcpt_to: str, message: bytes, deadline: float) -> Session:
         """A session that has taken everything but the final dot. Raises RelayDown, Refused or Shut.
 
-        A connection that went stale while it was kept says nothing about the server, so a fresh one is tried.
+        A connection that went stale while it was kept says nothing about the server, so a fresh one is tried. Where
+        the server bears no more for so long that the mail's turn does not come, it is Shut.
         """
-        session = self._kept()
-        if session is not None:
-            with suppress(RelayDown):
+        await self._turn()
+        while True:
+            session = await self._session()
+            carried = self._uses[session]
+            try:
                 return await self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
-        async with self.gate.attempt():
-            session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
-        self._uses[session] = 0
-        try:
-            return await self._hand_over(session, rcpt_to=rcpt_to, message=message, deadline=deadline)
-        except RelayDown as down:
-            self.gate.failed(str(down))
-            raise
+            except RelayDown as down:
+                if down.asks_for_less:
+                    self._learn(carried)
+                if not carried:
+                    self.gate.failed(str(down))
+                    raise
 
     def keep(self, session: Session) -> None:
         """The session's mail was accepted: it may carry another one."""
         uses = self._uses.pop(session, 0) + 1
-        if uses >= MOST_MESSAGES or not session.usable:
+        if uses >= self.manners.messages or not session.usable:
             session.quit()
-            return
-        self._idle.append((session, uses, time.monotonic()))
-        if self._sweeping is None:
-            self._sweeping = asyncio.get_running_loop().call_later(FRESH_SECONDS, self._part_with_stale)
+        else:
+            self._idle.append((session, uses, time.monotonic()))
+            if self._sweeping is None:
+                self._sweeping = asyncio.get_running_loop().call_later(FRESH_SECONDS, self._part_with_stale)
+        self._next_please()
 
     def drop(self, session: Session) -> None:
         """Hang up without another word: what was not finished with a dot does not exist for the server."""
         self._uses.pop(session, None)
         session.hang_up()
+        self._next_please()
 
     def close(self) -> None:
         """Say goodbye to the idle connections."""
@@ -70,6 +77,71 @@ class Outbox:
         while self._idle:
             self._idle.popleft()[0].quit()
 
+    async def _turn(self) -> None:
+        wait = self.manners.turn(now=time.monotonic(), most=MOST_PATIENCE)
+        if wait != 0:
+            await asyncio.sleep(MOST_PATIENCE if wait is None else wait)
+        if wait is None:
+            raise Shut
+
+    async def _session(self) -> Session:
+        """A kept session, or a new one, or the next that is free where the server bears no more."""
+        until = time.monotonic() + MOST_PATIENCE
+        while True:
+            session = self._kept() or await self._open() or self._kept()
+            if session is not None:
+                return session
+            free = asyncio.get_running_loop().create_future()
+            self._waiting.append(free)
+            try:
+                async with asyncio.timeout_at(until):
+                    await free
+            except TimeoutError:
+                raise Shut from None
+
+    def _kept(self) -> Session | None:
+        while self._idle:
+            session, uses, since = self._idle.pop()
+            if session.usable and _is_fresh(since):
+                self._uses[session] = uses
+                return session
+            session.quit()
+        return None
+
+    async def _open(self) -> Session | None:
+        """A new session; None where the server bears no more of them than stand."""
+        if len(self._uses) + self._opening >= self.manners.connections:
+            return None
+        self._opening += 1
+        try:
+            async with self.gate.attempt():
+                try:
+                    session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
+                except RelayDown as down:
+                    standing = len(self._uses) + len(self._idle)
+                    if not (down.asks_for_less and standing):
+                        raise
+                    self.manners.too_many_connections(standing, now=time.monotonic())
+                    return None
+        finally:
+            self._opening -= 1
+            self._next_please()
+        self._uses[session] = 0
+        return session
+
+    def _learn(self, carried: int) -> None:
+        if carried:
+            self.manners.too_many_messages(carried, now=time.monotonic())
+        else:
+            self.manners.too_fast(now=time.monotonic())
+
+    def _next_please(self) -> None:
+        while self._waiting:
+            free = self._waiting.popleft()
+            if not free.done():
+                free.set_result(None)
+                return
+
     def _part_with_stale(self) -> None:
         while self._idle and not _is_fresh(self._idle[0][2]):
             self._idle.popleft()[0].quit()
@@ -78,20 +150,13 @@ class Outbox:
             wait = FRESH_SECONDS - (time.monotonic() - self._idle[0][2])
             self._sweeping = asyncio.get_running_loop().call_later(max(wait, 0.0), self._part_with_stale)
 
-    def _kept(self) -> Session | None:
-        while self._idle:
-            session, uses, since = self._idle.pop()
-            if _is_fresh(since):
-                self._uses[session] = uses
-                return session
-            session.quit()
-        return None
-
     async def _hand_over(self, session: Session, *, rcpt_to: str, message: bytes, deadline: float) -> Session:
         try:
             await session.hand_over_body(mail_from=self._mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
-        except Refused:
+        except Refused as refused:
             self.gate.heard()
+            if refused.asks_for_less:
+                self.manners.too_fast(now=time.monotonic())
             self.drop(session)
             raise
         except BaseException:

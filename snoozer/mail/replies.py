@@ -18,11 +18,15 @@ _QUEUE_ID = re.compile(
 
 
 class RelayDown(Exception):
-    """The mail server could not be used, and it has not taken the mail: nothing about this mail is known."""
+    """The mail server could not be used, and it has not taken the mail: nothing about this mail is known.
 
-    def __init__(self, reason: str) -> None:
+    `asks_for_less` when it said why: we ask too much of it.
+    """
+
+    def __init__(self, reason: str, *, asks_for_less: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.asks_for_less = asks_for_less
 
 
 class Refused(Exception):
@@ -35,6 +39,11 @@ class Refused(Exception):
         self.enhanced = enhanced
         self.text = text
         self.permanent = code >= 500
+
+    @property
+    def asks_for_less(self) -> bool:
+        """Does the server ask for patience with all mails? At RCPT and later it may mean this one (greylisting)."""
+        return self.phase == "mail" and _is_a_plea(self.code, self.enhanced)
 
 
 class NoReply(Exception):
@@ -59,6 +68,19 @@ def refused(phase: str, answer: Answer) -> Refused:
     """The 4xx or 5xx that means the server has not taken this mail."""
     enhanced, text = _said(answer)
     return Refused(phase=phase, code=answer.code, enhanced=enhanced, text=text)
+
+
+def down(did: str, answer: Answer) -> RelayDown:
+    """The answer that means we cannot use the server now; `did` is what it did with these words."""
+    enhanced, _ = _said(answer)
+    return RelayDown(f"the mail server {did} {phrase(answer)}", asks_for_less=_is_a_plea(answer.code, enhanced))
+
+
+def _is_a_plea(code: int, enhanced: str | None) -> bool:
+    """421 without a reason of its own, or any 4xx with 4.7.x (RFC 3463): too many, too fast."""
+    if enhanced is None:
+        return code == 421
+    return 400 <= code < 500 and enhanced.startswith("4.7.")
 
 
 def _said(answer: Answer) -> tuple[str | None, str]:

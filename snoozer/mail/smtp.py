@@ -13,7 +13,7 @@ from snoozer.mail import headers
 from snoozer.mail.greeting import greet
 from snoozer.mail.letter import is_seven_bit
 from snoozer.mail.relay import Relay, is_loopback
-from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, phrase, refused
+from snoozer.mail.replies import NoReply, Refused, RelayDown, Reply, accepted, down, refused
 from snoozer.mail.wire import Answer, Broken, Wire
 
 __all__ = ["NoReply", "Refused", "RelayDown", "Reply", "Session", "deliver", "reach"]
@@ -155,7 +155,7 @@ class Session:
     def _verdict(self, phase: str, answer: Answer) -> Refused | RelayDown:
         if phase == "rset" or answer.code == 421 or answer.code in _SETUP_CODES or answer.code < 400:
             self.hang_up()
-            return RelayDown(f"the mail server answered {phase.upper()} with {phrase(answer)}")
+            return down(f"answered {phase.upper()} with", answer)
         return refused(phase, answer)
 
     def _recipient(self, rcpt_to: str) -> tuple[str, str]:

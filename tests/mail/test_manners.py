@@ -1,0 +1,128 @@
+"""A server that asks for less gets less, and a little more again when it has been quiet."""
+
+import asyncio
+import time
+
+import pytest
+
+from snoozer.mail import outbox as outboxes
+from snoozer.mail.gate import Gate, Shut
+from snoozer.mail.manners import LONGEST_GAP, MOST_CONNECTIONS, MOST_MESSAGES, QUIET_SECONDS, SHORTEST_GAP, Manners
+from snoozer.mail.outbox import Outbox
+from snoozer.mail.smtp import RelayDown
+from tests import loops
+from tests.mail.scripted_server import ScriptedServer
+
+MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
+
+
+def test_a_server_that_never_complains_is_never_waited_for() -> None:
+    manners = Manners()
+    assert [manners.turn(now=at, most=30) for at in (0.0, 0.0, 5.0)] == [0.0, 0.0, 0.0]
+    assert (manners.connections, manners.messages) == (MOST_CONNECTIONS, MOST_MESSAGES)
+
+
+def test_each_plea_for_patience_doubles_the_gap_up_to_a_limit() -> None:
+    manners = Manners()
+    manners.too_fast(now=0.0)
+    assert [manners.turn(now=0.0, most=30) for _ in range(3)] == pytest.approx([0.0, SHORTEST_GAP, 2 * SHORTEST_GAP])
+    for _ in range(20):
+        manners.too_fast(now=0.0)
+    assert manners.gap == LONGEST_GAP
+
+
+def test_a_turn_that_is_too_far_away_is_not_taken() -> None:
+    manners = Manners(gap=10.0, _complained=0.0)
+    assert [manners.turn(now=0.0, most=15) for _ in range(4)] == [0.0, 10.0, None, None]
+    assert manners.turn(now=10.0, most=15) == 10.0
+
+
+def test_after_a_quiet_minute_it_is_trusted_a_little_more() -> None:
+    manners = Manners()
+    manners.too_many_connections(3, now=0.0)
+    manners.too_many_messages(10, now=0.0)
+    manners.too_fast(now=0.0)
+    manners.turn(now=QUIET_SECONDS - 1, most=30)
+    assert (manners.connections, manners.messages, manners.gap) == (3, 10, SHORTEST_GAP)
+    manners.turn(now=QUIET_SECONDS, most=30)
+    assert (manners.connections, manners.messages, manners.gap) == (4, 20, 0.0)
+
+
+def an_outbox(server: ScriptedServer) -> Outbox:
+    gate = Gate(threshold=5)
+    return Outbox(server.relay(), helo="x", mail_from="s@s.example", connect_deadline=5, gate=gate)
+
+
+async def delivered(outbox: Outbox) -> None:
+    session = await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+    await session.finish(deadline=5)
+    outbox.keep(session)
+
+
+def test_a_server_that_bears_two_connections_gets_everything_over_two() -> None:
+    banner = ["220 one", "220 two", "421 4.7.0 too many connections from you"]
+    with ScriptedServer(banner=banner) as server:
+        outbox = an_outbox(server)
+
+        async def deliver_many() -> None:
+            await asyncio.gather(delivered(outbox), delivered(outbox))
+            holding = [await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5) for _ in "12"]
+            others = [asyncio.create_task(delivered(outbox)) for _ in range(10)]
+            while outbox.manners.connections > len(holding):
+                await asyncio.sleep(0)
+            for session in holding:
+                await session.finish(deadline=5)
+                outbox.keep(session)
+            await asyncio.gather(*others)
+            outbox.close()
+
+        loops.run(deliver_many())
+        assert len(server.received) == 14
+    assert outbox.manners.connections == 2
+    assert outbox.gate.report().failures == 0
+
+
+def test_a_server_that_turns_the_first_away_is_down() -> None:
+    with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
+        outbox = an_outbox(server)
+        with pytest.raises(RelayDown):
+            loops.run(delivered(outbox))
+    assert outbox.gate.report().failures == 1
+
+
+def test_a_server_that_takes_two_mails_on_a_connection_gets_two() -> None:
+    mail = ["250 ok", "250 ok", "421 4.7.0 too many mails", "250 ok"]
+    with ScriptedServer(mail=mail) as server:
+        outbox = an_outbox(server)
+
+        async def deliver_many() -> None:
+            for _ in range(6):
+                await delivered(outbox)
+            outbox.close()
+
+        loops.run(deliver_many())
+        assert len(server.received) == 6
+        assert server.connections == 3
+    assert outbox.manners.messages == 2
+
+
+def test_a_mail_whose_turn_does_not_come_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outboxes, "MOST_PATIENCE", 0.01)
+    with ScriptedServer() as server:
+        outbox = an_outbox(server)
+        outbox.manners = Manners(connections=1, _complained=time.monotonic())
+
+        async def two_at_once() -> None:
+            session = await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+            with pytest.raises(Shut):
+                await delivered(outbox)
+            outbox.drop(session)
+            await delivered(outbox)
+            outbox.manners = Manners(connections=1, gap=1.0, _complained=time.monotonic())
+            await delivered(outbox)
+            with pytest.raises(Shut):
+                await delivered(outbox)
+            outbox.close()
+
+        loops.run(two_at_once())
+    assert len(server.received) == 2
