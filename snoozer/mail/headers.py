@@ -39,6 +39,8 @@ _TOWER = re.compile(f"({_MARK}{{8}}){_MARK}+")
 
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
+# One character that may mean something in a From header, or a stretch of those that mean nothing.
+_PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+@[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+")
 
 
@@ -59,14 +61,15 @@ def raw_text(raw: bytes | str) -> str:
 
 def decoded(raw: bytes | str) -> str:
     """RFC 2047 encoded words decoded, once: what comes out is not looked at again."""
-    return "".join(_spoken(raw_text(raw)))
+    text = raw_text(raw)
+    return "".join(_spoken(text)) if "=?" in text else text
 
 
 def one_line(text: str, *, limit: int = LONGEST_TEXT) -> str:
     """`text` with everything removed that breaks lines, hides, or turns directions; NFC; at most `limit` characters."""
-    text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text[: 20 * limit])))
-    text = unicodedata.normalize("NFC", _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text)))
-    text = _TOWER.sub(r"\1", _BLANKS.sub(" ", text)).replace("=?", "= ?").strip()
+    text = text[: 20 * limit]
+    text = " ".join(text.split()) if text.isascii() and text.isprintable() else _made_harmless(text)
+    text = text.replace("=?", "= ?")
     if len(text) > limit:
         text = text[: limit - 1].rstrip(" \u200c\u200d") + "…"
     return text
@@ -107,11 +110,11 @@ def address(raw: str) -> str | None:
 def ascii_address(raw: str) -> str | None:
     """The address with its domain as IDNA wants it on the wire; None when it is no address or needs SMTPUTF8."""
     plain = address(raw)
-    if plain is None:
-        return None
+    if plain is None or plain.isascii():
+        return plain
     local, _, domain = plain.rpartition("@")
     try:
-        written = f"{local}@{domain if domain.isascii() else domain.encode('idna').decode('ascii')}"
+        written = f"{local}@{domain.encode('idna').decode('ascii')}"
     except UnicodeError:
         return None
     return address(written) if written.isascii() else None
@@ -132,6 +135,13 @@ def references(raw: bytes | str | None) -> tuple[str, ...]:
     if len(distinct) > MOST_REFERENCES:
         distinct = [distinct[0], *distinct[1 - MOST_REFERENCES :]]
     return tuple(distinct)
+
+
+def _made_harmless(text: str) -> str:
+    """What `one_line` does to any text at all. Of everything it looks for, printable ASCII has only runs of spaces."""
+    text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text)))
+    text = unicodedata.normalize("NFC", _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text)))
+    return _TOWER.sub(r"\1", _BLANKS.sub(" ", text)).strip()
 
 
 def _spoken(raw: str) -> Iterator[str]:
@@ -174,31 +184,31 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
     comment: list[str] = []
     angle: list[str] | None = None
     depth, quoted, escaped, inside, named = 0, False, False, False, False
-    for char in raw[:LONGEST_FROM]:
+    for piece in _PIECE.findall(raw[:LONGEST_FROM]):
         target = comment if depth else angle if inside and angle is not None else phrase
         if escaped:
-            target.append(char)
+            target.append(piece)
             escaped = False
-        elif char == "\\" and (quoted or depth):
+        elif piece == "\\" and (quoted or depth):
             escaped = True
-        elif char == '"' and not depth:
+        elif piece == '"' and not depth:
             quoted = not quoted
         elif quoted:
-            target.append(char)
-        elif char == "(":
+            target.append(piece)
+        elif piece == "(":
             depth += 1
-        elif char == ")" and depth:
+        elif piece == ")" and depth:
             depth -= 1
             comment.append(" ")
-        elif depth or char not in "<>,":
-            target.append(char)
-            named = named or char == "@"
-        elif char == "<" and angle is None:
+        elif depth or piece not in "<>,":
+            target.append(piece)
+            named = named or piece == "@"
+        elif piece == "<" and angle is None:
             angle, inside = [], True
-        elif char == ">":
+        elif piece == ">":
             inside = False
-        elif char == "," and (angle is not None or named):
+        elif piece == "," and (angle is not None or named):
             break
         else:
-            target.append(char)
+            target.append(piece)
     return "".join(phrase).strip(), None if angle is None else "".join(angle).strip(), "".join(comment).strip()

@@ -28,6 +28,7 @@ ENCODED = st.lists(
     ),
     max_size=20,
 ).map("".join)
+PRINTABLE_ASCII = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
 LINE_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\u200b\ufeff\ud800-\udfff]")
 
 
@@ -47,6 +48,12 @@ def test_a_subject_is_one_visible_line_or_none(raw: str | bytes) -> None:
 @given(text=HOSTILE)
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert one_line(one_line(text)) == one_line(text)
+
+
+@given(text=st.text(PRINTABLE_ASCII, max_size=300) | st.text("=? a", max_size=20))
+def test_a_line_of_ascii_is_cleaned_as_it_is_beside_a_foreign_letter(text: str) -> None:
+    """One letter that is not ASCII sends the whole line the long way round, so both ways are compared here."""
+    assert one_line(f"{text} é", limit=1_000) == f"{one_line(text, limit=1_000)} é".lstrip()
 
 
 @given(raw=ENCODED | st.binary(max_size=400))
@@ -158,6 +165,14 @@ def test_references_keep_the_root_and_the_newest() -> None:
 )
 def test_what_is_no_address_is_none(raw: str) -> None:
     assert address(raw) is None
+
+
+@given(raw=HOSTILE | st.text("ab.@é ", max_size=20))
+def test_an_address_in_ascii_is_what_the_row_says_or_its_idna_spelling(raw: str) -> None:
+    plain, written = address(raw), ascii_address(raw)
+    if plain is not None and plain.isascii():
+        assert written == plain
+    assert written is None or (written.isascii() and address(written) == written)
 
 
 def test_a_domain_in_another_script_has_an_ascii_spelling() -> None:
