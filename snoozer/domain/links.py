@@ -15,6 +15,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal, get_args
 
 Act = Literal["done", "again", "see"]
@@ -112,10 +113,13 @@ def _unpacked(token: str) -> bytes:
     return raw
 
 
+# A ring has few keys, which the process holds anyway; every link of every mail needs the newest one.
+@lru_cache(maxsize=32)
 def _derived(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
     return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, hashlib.sha256)
 
 
+@lru_cache(maxsize=32)
 def _key_id(derived: bytes) -> bytes:
     return _mac(derived, b"key id")[:4]
 
