@@ -4,9 +4,10 @@ import email
 import email.policy
 import re
 from email.message import EmailMessage
+from email.parser import BytesHeaderParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from snoozer.mail.letter import PLAIN_SUBJECT, Field, NotFaithful, Text, is_seven_bit, letter, mailbox, reads_as
@@ -85,11 +86,46 @@ def test_the_guard_sees_every_kind_of_difference() -> None:
         b"Subject: hi\r\nFrom: s@s.example\r\n\r\nbody\r\n",
         b"From: s@s.example\r\n\r\nSubject: hi\r\n\r\nbody\r\n",
         b"From: s@s.example\r\nSubject: hi\n\r\n\r\nbody\r\n",
+        b"From: s@s.example\r\nSubject: hi\r\n ho\r\n\r\nbody\r\n",
+        b"From: s@s.example\r\nSubject: =?utf-8?q?hi=0D=0ABcc:_x@y.example?=\r\n\r\nbody\r\n",
+        b"From: s@s.example\r\nSubject:  hi \r\n\r\nbody\r\n",
+        b"From: s@s.example\r\nSubject: hi\rBcc: x@y.example\r\n\r\nbody\r\n",
         b"From: s@s.example\nSubject: hi\r\n\r\nbody\r\n",
         b"From: s@s.example\r\nSubject: h\xe9\r\n\r\nbody\r\n",
         b"From: s@s.example\r\nSubject: hi\r\n",
+        b"From: s@s.example\r\nSubject: hi\r\n\r\n\r\nbody\r\n",
     ):
         assert not reads_as(bad, fields, b"body\r\n"), bad
+
+
+PLAIN = st.builds(
+    "{}: {}{}".format,
+    st.sampled_from(["Subject", "X-1", "x"]),
+    st.text(" !~a:=?", max_size=6),
+    st.sampled_from(["", "", "\r\n b: c", "\r\n  b"]),
+)
+AMBIGUOUS = st.sampled_from(
+    [
+        *("Subject", "X 1", "1", "", ":", ": ", " ", "\t", "From ", "a: b", "=?utf-8?q?=0D=0AX=3A_y?=", "!", "~"),
+        *("\r", "\n", "\r\n", "\r\n ", "\r\n\t", "\x0b", "\x0c", "\x1c", "\x7f", "\xa0", "\u2028"),
+    ]
+)
+HEADS = st.lists(PLAIN | st.lists(AMBIGUOUS, max_size=4).map("".join), max_size=4).map("\r\n".join)
+
+
+@given(head=HEADS.map(str.encode))
+@example(head=b"Subject:  hi")
+@example(head=b"Subject:hi")
+@example(head=b"Subject: hi\r\n\tho")
+@example(head=b"X 1: hi")
+@example(head=b" hi\r\nSubject: ho")
+def test_the_guard_finds_what_the_librarys_parser_finds(head: bytes) -> None:
+    """It reads a plain head by itself, and only where the parser would have told the very same fields."""
+    head, blank, _ = (head + b"\r\n\r\n").partition(b"\r\n\r\n")
+    found = BytesHeaderParser(policy=email.policy.compat32).parsebytes(head + blank).items()
+    fields: list[Field] = [(name, re.sub(r"\r\n(?=[ \t])", "", str(value))) for name, value in found]
+    assert reads_as(head + b"\r\n\r\nbody\r\n", fields, b"body\r\n") is is_seven_bit(head)
+    assert not reads_as(head + b"\r\n\r\nbody\r\n", [*fields, ("Bcc", "x@y.example")], b"body\r\n")
 
 
 @pytest.mark.parametrize("value", ["a\r\nBcc: x", "a\nb", "é", "", "a\0b"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 QUEUE = "tests/postgres/test_queue.py::"
 LEDGER = "tests/postgres/test_ledger.py::"
 SQL = "snoozer/postgres/sql/"
+LETTER = "snoozer/mail/letter.py"
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,20 @@ GUARDS = (
         "self._failures + self._trying < self._limit",
         "True",
         "tests/postgres/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one",
+    ),
+    Guard(
+        "what was written in the header is read back",
+        LETTER,
+        '_says(_fields_of(head + b"\\r\\n"), fields)',
+        "True",
+        "tests/mail/test_letter.py::test_the_guard_sees_every_kind_of_difference",
+    ),
+    Guard(
+        "a header is read without the parser only where it leaves no choice",
+        LETTER,
+        "if _PLAIN_HEAD.fullmatch(head):",
+        "if True:",
+        "tests/mail/test_letter.py::test_the_guard_finds_what_the_librarys_parser_finds",
     ),
     Guard(
         "an outage is not held against a worker",
