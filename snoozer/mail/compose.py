@@ -7,30 +7,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
 from snoozer.domain import links
 from snoozer.domain.reminder import Send
 from snoozer.mail import headers
 from snoozer.mail.letter import Field, Text, letter, mailbox
 from snoozer.mail.moments import lateness, moment, zone_named, zone_words
 from snoozer.mail.plain import readable
-from snoozer.shipped import folder
+from snoozer.mail.stencil import TEMPLATES, printed
 
 NO_SUBJECT = "(no subject)"
 LONGEST_NOTE = 2_000
 
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
 _UNLINK = "\u200c"
-
-_templates = Environment(
-    loader=FileSystemLoader(folder("templates") / "emails"),
-    autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
@@ -56,11 +45,11 @@ def compose_sign_in(
     """The mail that lets a person in: one link for this browser, one code for another. The subject tells no secret."""
     fields: list[Field] = [
         *_address_fields(mail_from, to),
-        ("Subject", Text(_render("sign_in/subject.txt", {}).strip())),
+        ("Subject", Text(TEMPLATES.get_template("sign_in/subject.txt").render().strip())),
         *_machine_fields(now, message_id, instance),
     ]
-    words = {"link": link, "code": code, "minutes": minutes}
-    text, html = _render("sign_in/body.txt", words), _render("sign_in/body.html", words)
+    words = {"link": link, "code": code, "minutes": str(minutes)}
+    text, html = printed("sign_in/body.txt", words), printed("sign_in/body.html", words)
     return letter(fields, text=text, html=html, seed=message_id)
 
 
@@ -71,17 +60,17 @@ def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str],
     threads: list[Field] = [("In-Reply-To", original), ("References", original)] if original else []
     fields: list[Field] = [
         *_address_fields(mail_from, send.user_email),
-        ("Subject", Text(_render("reminder/subject.txt", {"subject": subject}).strip())),
+        ("Subject", Text(subject)),
         *_machine_fields(send.reserved_at, send.reminder_message_id, instance),
         *threads,
         ("X-Snoozer-Occurrence", links.opaque(occurrence, keys=keys)),
     ]
     words = _reminder_words(send, subject=subject) | _reminder_links(send, base_url=base_url, keys=keys)
-    text, html = _render("reminder/body.txt", words), _render("reminder/body.html", words)
+    text, html = printed("reminder/body.txt", words), printed("reminder/body.html", words)
     return letter(fields, text=text, html=html, seed=send.reminder_message_id)
 
 
-def _reminder_words(send: Send, *, subject: str) -> dict[str, object]:
+def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
     zone = zone_named(send.zone)
     # one_line also defuses encoded words: what the row holds was decoded when it came in, and is not decoded twice.
     sender = headers.sender(headers.one_line(send.sender_email or "", limit=400))
@@ -92,15 +81,15 @@ def _reminder_words(send: Send, *, subject: str) -> dict[str, object]:
     return {
         "subject": _quoted(subject),
         "sender": _quoted(" · ".join(part for part in shown if part)),
-        "note": [_quoted(line) for line in note.split("\n")] if note else [],
+        "note": "\n".join(_quoted(line) for line in note.split("\n")),
         "promised": moment(send.scheduled_for, zone, seen_from=send.reserved_at),
         "zone": zone_words(send.scheduled_for, zone),
-        "late": lateness(send.scheduled_for, send.reserved_at),
+        "late": lateness(send.scheduled_for, send.reserved_at) or "",
         "ready": moment(send.reserved_at, zone, seen_from=send.scheduled_for, near=True),
     }
 
 
-def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, object]:
+def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, str]:
     def url(act: links.Act, phrase: str | None = None) -> str:
         link = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act=act, phrase=phrase)
         return f"{base_url.rstrip('/')}/r/{links.sign(link, keys=keys)}"
@@ -147,7 +136,3 @@ def _quoted(text: str) -> str:
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
         return f"\u2068{text}\u2069"
     return text
-
-
-def _render(template: str, words: dict[str, object]) -> str:
-    return _templates.get_template(template).render(words)

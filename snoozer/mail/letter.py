@@ -5,7 +5,6 @@ CVE-2024-6923 was fixed it let a hostile subject end the header. What is written
 library's parser where two readers could differ.
 """
 
-import binascii
 import hashlib
 import re
 from base64 import b64encode
@@ -44,8 +43,8 @@ class Text:
 Field = tuple[str, str | Text]
 
 
-def letter(fields: Sequence[Field], *, text: str, html: str, seed: str) -> bytes:
-    """A multipart/alternative mail, text first. `seed` alone decides its boundary.
+def letter(fields: Sequence[Field], *, text: bytes, html: bytes, seed: str) -> bytes:
+    """A multipart/alternative mail of two bodies in quoted-printable, text first. `seed` alone decides its boundary.
 
     The bytes are read back and compared with the intent, header by header and where the body begins. If they differ
     the subject is replaced by a plain one; if that does not cure it, NotFaithful.
@@ -53,7 +52,8 @@ def letter(fields: Sequence[Field], *, text: str, html: str, seed: str) -> bytes
     boundary = "=_" + hashlib.sha256(seed.encode("utf-8")).hexdigest()[:32]
     body = b"".join(
         [
-            *(_part(boundary, subtype, content) for subtype, content in (("plain", text), ("html", html))),
+            _part(boundary, "plain", text),
+            _part(boundary, "html", html),
             f"--{boundary}--\r\n".encode("ascii"),
         ]
     )
@@ -151,11 +151,9 @@ def _encoded_words(text: str) -> list[str]:
     return [*words, f"=?utf-8?b?{b64encode(chunk).decode('ascii')}?="]
 
 
-def _part(boundary: str, subtype: str, content: str) -> bytes:
-    lines = content.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").encode("utf-8", "replace").split(b"\n")
-    encoded = [binascii.b2a_qp(line, istext=True).replace(b"=\n", b"=\r\n") for line in lines]
+def _part(boundary: str, subtype: str, content: bytes) -> bytes:
     head = (
         f"--{boundary}\r\nContent-Type: text/{subtype}; charset=utf-8\r\n"
         "Content-Transfer-Encoding: quoted-printable\r\n\r\n"
     )
-    return head.encode("ascii") + b"\r\n".join(encoded) + b"\r\n"
+    return head.encode("ascii") + content + b"\r\n"

@@ -11,13 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from snoozer.mail.letter import PLAIN_SUBJECT, Field, NotFaithful, Text, is_seven_bit, letter, mailbox, reads_as
+from snoozer.mail.stencil import quoted_printable
 
 HOSTILE_SUBJECT = "=?utf-8?q?x=0D=0AContent-Type:_text/html=0D=0A=0D=0A<h1>evil</h1>?="
 FRAME: list[Field] = [("From", "s@s.example"), ("To", "a@b.example")]
 
 
 def written(subject: str) -> bytes:
-    return letter([*FRAME, ("Subject", Text(subject))], text="text\n", html="<p>html</p>\n", seed="<1@s.example>")
+    fields = [*FRAME, ("Subject", Text(subject))]
+    return letter(fields, text=quoted_printable("text"), html=quoted_printable("<p>html</p>"), seed="<1@s.example>")
 
 
 def is_sound(mail: bytes) -> bool:
@@ -131,24 +133,24 @@ def test_the_guard_finds_what_the_librarys_parser_finds(head: bytes) -> None:
 @pytest.mark.parametrize("value", ["a\r\nBcc: x", "a\nb", "é", "", "a\0b"])
 def test_a_field_that_is_no_printable_ascii_is_a_mistake_of_ours(value: str) -> None:
     with pytest.raises(ValueError, match="printable ASCII"):
-        letter([("X-Snoozer-Instance", value)], text="", html="", seed="s")
+        letter([("X-Snoozer-Instance", value)], text=b"", html=b"", seed="s")
 
 
 def test_a_field_that_only_the_guard_would_catch_makes_no_mail() -> None:
     with pytest.raises(NotFaithful, match="reads back differently"):
-        letter([("X-Snoozer-Instance", " begins with a space")], text="", html="", seed="s")
+        letter([("X-Snoozer-Instance", " begins with a space")], text=b"", html=b"", seed="s")
 
 
 def test_bodies_come_back_as_they_were() -> None:
-    text = "a line\n.\n..\nFrom here\n" + "é" * 300 + "\ntrailing space \ntab\t\n=3D\n" + "x" * 1_000 + "\n"
-    mail = letter(FRAME, text=text, html=f"<p>{text}</p>", seed="s")
+    text = "a line\n.\n..\nFrom here\n" + "é" * 300 + "\ntrailing space \ntab\t\n=3D\n" + "x" * 1_000
+    mail = letter(FRAME, text=quoted_printable(text), html=quoted_printable(f"<p>{text}</p>"), seed="s")
     assert is_sound(mail)
     read = email.message_from_bytes(mail, policy=email.policy.default)
     assert isinstance(read, EmailMessage)
     plain, html = read.get_body(("plain",)), read.get_body(("html",))
     assert plain is not None
     assert html is not None
-    assert plain.get_content().replace("\r\n", "\n") == text.rstrip("\n")
+    assert plain.get_content().replace("\r\n", "\n") == text
     assert html.get_content().replace("\r\n", "\n") == f"<p>{text}</p>"
 
 
