@@ -1,6 +1,7 @@
 """Times as a mail says them, in the zone of the person who reads it."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 LATE_AFTER = timedelta(seconds=60)
@@ -10,12 +11,14 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+# zoneinfo keeps the eight zones used last and reads any other from its file again.
+_zone = lru_cache(maxsize=128)(ZoneInfo)
 
 
 def zone_named(name: str) -> tzinfo:
     """The zone, or UTC when there is none of that name: a reminder goes out all the same."""
     try:
-        return ZoneInfo(name)
+        return _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return UTC
 
@@ -23,7 +26,7 @@ def zone_named(name: str) -> tzinfo:
 def moment(instant: datetime, zone: tzinfo, *, seen_from: datetime, near: bool = False) -> str:
     """`Friday 6 March, 08:00`; with the year when `seen_from` lies in another, `near` without the day on the same."""
     local, other = instant.astimezone(zone), seen_from.astimezone(zone)
-    clock = f"{local:%H:%M}"
+    clock = f"{local.hour:02}:{local.minute:02}"
     if near and local.date() == other.date():
         return clock
     year = "" if local.year == other.year else f" {local.year}"
