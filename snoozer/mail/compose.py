@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import lru_cache
 
 from snoozer.domain import links
 from snoozer.domain.reminder import Send
@@ -20,6 +21,8 @@ LONGEST_NOTE = 2_000
 
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
 _UNLINK = "\u200c"
+# Nothing that is written from right to left comes before it.
+_FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
 
 
 def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
@@ -32,7 +35,7 @@ def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequenc
     for index in range(len(keys)):
         written = _reminder(send, mail_from=mail_from, base_url=base_url, keys=keys[index:], instance=instance)
         newest = newest or written
-        if send.bytes_sha256 in (None, hashlib.sha256(written).hexdigest()):
+        if send.bytes_sha256 is None or send.bytes_sha256 == hashlib.sha256(written).hexdigest():
             return written
     if not newest:
         raise ValueError("A reminder cannot be signed without a key.")
@@ -75,17 +78,18 @@ def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
     # one_line also defuses encoded words: what the row holds was decoded when it came in, and is not decoded twice.
     sender = headers.sender(headers.one_line(send.sender_email or "", limit=400))
     shown = [sender.name, sender.email] if sender.email else [headers.one_line(send.sender_email or "")]
-    note = readable(send.note or "").strip()
+    note = readable(send.note).strip() if send.note else ""
     if len(note) > LONGEST_NOTE:
         note = note[: LONGEST_NOTE - 1].rstrip() + "…"
+    late = lateness(send.scheduled_for, send.reserved_at)
     return {
         "subject": _quoted(subject),
         "sender": _quoted(" · ".join(part for part in shown if part)),
         "note": "\n".join(_quoted(line) for line in note.split("\n")),
         "promised": moment(send.scheduled_for, zone, seen_from=send.reserved_at),
         "zone": zone_words(send.scheduled_for, zone),
-        "late": lateness(send.scheduled_for, send.reserved_at) or "",
-        "ready": moment(send.reserved_at, zone, seen_from=send.scheduled_for, near=True),
+        "late": late or "",
+        "ready": moment(send.reserved_at, zone, seen_from=send.scheduled_for, near=True) if late else "",
     }
 
 
@@ -104,17 +108,20 @@ def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[s
 
 def _address_fields(mail_from: str, to: str) -> list[Field]:
     """From and To. A recipient that only SMTPUTF8 can name stands in the envelope alone."""
+    author = _author(mail_from)
+    recipient = headers.ascii_address(to)
+    if recipient is None and headers.address(to) is None:
+        raise ValueError("The recipient is not an address.")
+    return [("From", author), ("To", mailbox(None, recipient) if recipient else "undisclosed-recipients:;")]
+
+
+@lru_cache(maxsize=8)
+def _author(mail_from: str) -> str:
     author = headers.sender(mail_from)
     plain = headers.ascii_address(author.email or "")
     if plain is None:
         raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
-    if headers.address(to) is None:
-        raise ValueError("The recipient is not an address.")
-    recipient = headers.ascii_address(to)
-    return [
-        ("From", mailbox(author.name or "Snoozer", plain)),
-        ("To", mailbox(None, recipient) if recipient else "undisclosed-recipients:;"),
-    ]
+    return mailbox(author.name or "Snoozer", plain)
 
 
 def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]:
@@ -122,7 +129,7 @@ def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]
     if headers.message_id(message_id) != message_id:
         raise ValueError("A mail needs a Message-ID of the form <left@right>.")
     return [
-        ("Date", format_datetime(at.astimezone(UTC).replace(microsecond=0))),
+        ("Date", _date(at.astimezone(UTC).replace(microsecond=0))),
         ("Message-ID", message_id),
         ("Auto-Submitted", "auto-generated"),
         ("X-Auto-Response-Suppress", "All"),
@@ -130,9 +137,15 @@ def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]
     ]
 
 
+# A worker writes hundreds of mails in a second.
+@lru_cache(maxsize=8)
+def _date(second: datetime) -> str:
+    return format_datetime(second)
+
+
 def _quoted(text: str) -> str:
     """A stranger's words inside our mail: no mail program makes a link of them, and they turn no direction of ours."""
     text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
-    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
+    if _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
         return f"\u2068{text}\u2069"
     return text

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from html.parser import HTMLParser
@@ -267,6 +268,16 @@ def test_a_right_to_left_subject_turns_nothing_of_ours(a_send: Sends) -> None:
     text, html = bodies(reminder(a_send(subject="דוח רבעוני")))
     assert "\u2068דוח רבעוני\u2069" in text
     assert re.search(r'dir="auto"[^>]*>\u2068דוח רבעוני\u2069</p>', html)
+
+
+@pytest.mark.parametrize("letter", ["\u05be", "\u05d0", "\u0627", "\U00010800", "\U0001e900"])
+def test_a_single_letter_from_right_to_left_is_kept_apart(a_send: Sends, letter: str) -> None:
+    assert f"\u2068a {letter} b\u2069" in bodies(reminder(a_send(subject=f"a {letter} b")))[0]
+
+
+def test_no_alphabet_before_hebrew_runs_from_right_to_left() -> None:
+    """The composer looks at single letters only where one of Hebrew or beyond is in the text."""
+    assert {unicodedata.bidirectional(chr(number)) for number in range(0x590)}.isdisjoint({"R", "AL"})
 
 
 def test_a_recipient_that_ascii_cannot_write_stands_in_the_envelope_alone(a_send: Sends) -> None:
