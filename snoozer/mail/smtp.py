@@ -7,6 +7,7 @@ after it only the server's reply decides. So there are three ways to fail, and e
 import asyncio
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Self
 
 from snoozer.mail import headers
@@ -68,9 +69,7 @@ class Session:
         if not is_seven_bit(message):
             raise ValueError("A mail goes out as 7 bit with CRLF at the end of each line.")
         until = time.monotonic() + deadline
-        sender = headers.ascii_address(headers.sender(mail_from).email or "")
-        if sender is None:
-            raise RelayDown("MAIL_FROM is not an address that can be sent from")
+        sender = _sender(mail_from)
         recipient, parameters = self._recipient(rcpt_to)
         if "SIZE" in self._extensions:
             parameters = f" SIZE={len(message)}{parameters}"
@@ -160,9 +159,9 @@ class Session:
 
     def _recipient(self, rcpt_to: str) -> tuple[str, str]:
         """The address for the wire and what MAIL must add for it. Nothing unchecked ever stands in a command."""
-        if headers.address(rcpt_to) != rcpt_to:
-            raise Refused(phase="rcpt", code=553, enhanced="5.1.3", text="This is no address that SMTP can carry.")
         plain = headers.ascii_address(rcpt_to)
+        if plain != rcpt_to and headers.address(rcpt_to) != rcpt_to:
+            raise Refused(phase="rcpt", code=553, enhanced="5.1.3", text="This is no address that SMTP can carry.")
         if plain is not None:
             return plain, ""
         if "SMTPUTF8" not in self._extensions:
@@ -191,6 +190,14 @@ class Session:
         finally:
             self.hang_up()
         raise self._verdict("body", answer)
+
+
+@lru_cache(maxsize=8)
+def _sender(mail_from: str) -> str:
+    sender = headers.ascii_address(headers.sender(mail_from).email or "")
+    if sender is None:
+        raise RelayDown("MAIL_FROM is not an address that can be sent from")
+    return sender
 
 
 def deliver(relay: Relay, *, helo: str, mail_from: str, rcpt_to: str, message: bytes, deadline: float = 60) -> Reply:

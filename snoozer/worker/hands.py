@@ -3,8 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.reminding import Delivery
@@ -13,13 +12,15 @@ from snoozer.reminding import Delivery
 class Hands:
     """`deliver` runs for up to `concurrency` deliveries at once; `let_go` hears of each claim that is done with.
 
-    Everything but `wake` is for one thread, the worker's.
+    Everything but `wake` is for one thread, the worker's. It hears when no more than `few` are left, and when none is:
+    were it woken for each, the two threads would do nothing but hand the interpreter over.
     """
 
     def __init__(
         self,
         *,
         concurrency: int,
+        few: int,
         deliver: Callable[[Delivery], Awaitable[Verdict]],
         let_go: Callable[[Claim], None],
         at_the_end: Callable[[], None] = lambda: None,
@@ -28,10 +29,13 @@ class Hands:
         self._deliver = deliver
         self._let_go = let_go
         self._at_the_end = at_the_end
+        self._few = few
         self._in_hand = 0
+        self._unfinished = 0
         self._unbegun: deque[Delivery] = deque()
         self._begun: set[asyncio.Task[None]] = set()
-        self._finished: SimpleQueue[Delivery | None] = SimpleQueue()
+        self._finished: deque[Delivery] = deque()
+        self._news = Event()
         self._lock = Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="deliveries", daemon=True)
@@ -45,27 +49,29 @@ class Hands:
         """Begin them, each as soon as there is a hand for it."""
         self._in_hand += len(deliveries)
         with self._lock:
+            self._unfinished += len(deliveries)
             self._unbegun.extend(deliveries)
         self._loop.call_soon_threadsafe(self._begin)
 
     def settle(self, *, wait_for: float) -> None:
-        """Let go of what is done; wait so many seconds for the first of it, or until woken."""
-        try:
-            self._settled(self._finished.get(timeout=wait_for))
-            while True:
-                self._settled(self._finished.get_nowait())
-        except Empty:
-            return
+        """Let go of what is done; wait so many seconds until few are left, or until woken."""
+        if wait_for > 0:
+            self._news.wait(wait_for)
+        self._news.clear()
+        while self._finished:
+            self._in_hand -= 1
+            self._let_go(self._finished.popleft().claim)
 
     def wake(self) -> None:
         """End the wait in `settle`. From any thread."""
-        self._finished.put(None)
+        self._news.set()
 
     def give_up_unbegun(self) -> list[Claim]:
         """Forget what was not begun; answers its claims, which nobody lets go of but the caller."""
         with self._lock:
             unbegun = [delivery.claim for delivery in self._unbegun]
             self._unbegun.clear()
+            self._unfinished -= len(unbegun)
         self._in_hand -= len(unbegun)
         return unbegun
 
@@ -96,7 +102,12 @@ class Hands:
         try:
             await self._deliver(delivery)
         finally:
-            self._finished.put(delivery)
+            self._finished.append(delivery)
+            with self._lock:
+                self._unfinished -= 1
+                left = self._unfinished
+            if left in (self._few, 0):
+                self._news.set()
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._begun.discard(task)
@@ -106,8 +117,3 @@ class Hands:
         self._at_the_end()
         # One more turn, for what was said last to leave.
         self._loop.call_soon(self._loop.call_soon, self._loop.stop)
-
-    def _settled(self, delivery: Delivery | None) -> None:
-        if delivery is not None:
-            self._in_hand -= 1
-            self._let_go(delivery.claim)

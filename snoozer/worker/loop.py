@@ -67,7 +67,11 @@ class Worker:
         self._asked_for_suspects = float("-inf")
         self._permit = CLOSED
         self._hands = Hands(
-            concurrency=concurrency, deliver=self._one, let_go=pulse.let_go, at_the_end=courier.outbox.close
+            concurrency=concurrency,
+            few=batch_size // 2,
+            deliver=self._one,
+            let_go=pulse.let_go,
+            at_the_end=courier.outbox.close,
         )
 
     def run(self) -> None:

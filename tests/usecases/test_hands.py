@@ -41,7 +41,7 @@ def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
         await go_on.wait()
         return Verdict.SENT
 
-    hands = Hands(concurrency=1, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
+    hands = Hands(concurrency=1, few=0, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
     hands.take([a_delivery(id) for id in range(1, 4)])
     begun.wait(LONG_ENOUGH)
     assert [claim.id for claim in hands.give_up_unbegun()] == [2, 3]
@@ -65,7 +65,7 @@ def test_what_breaks_is_let_go_of_and_makes_room_for_the_next() -> None:
             raise ZeroDivisionError
         return Verdict.SENT
 
-    hands = Hands(concurrency=1, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
+    hands = Hands(concurrency=1, few=0, deliver=deliver, let_go=lambda claim: let_go.append(claim.id))
     hands.take([a_delivery(1), a_delivery(2)])
     while hands:
         hands.settle(wait_for=LONG_ENOUGH)
@@ -81,7 +81,9 @@ def test_the_end_waits_for_what_is_begun() -> None:
         said.append("delivered")
         return Verdict.SENT
 
-    hands = Hands(concurrency=1, deliver=deliver, let_go=lambda _: None, at_the_end=lambda: said.append("goodbye"))
+    hands = Hands(
+        concurrency=1, few=0, deliver=deliver, let_go=lambda _: None, at_the_end=lambda: said.append("goodbye")
+    )
     hands.take([a_delivery(1)])
     while not hands._begun:
         pass
@@ -89,8 +91,24 @@ def test_the_end_waits_for_what_is_begun() -> None:
     assert said == ["delivered", "goodbye"]
 
 
+def test_a_wait_ends_when_few_are_left() -> None:
+    go_on = asyncio.Event()
+
+    async def deliver(delivery: Delivery) -> Verdict:
+        if delivery.claim.id == 3:
+            await go_on.wait()
+        return Verdict.SENT
+
+    hands = Hands(concurrency=3, few=1, deliver=deliver, let_go=lambda _: None)
+    hands.take([a_delivery(id) for id in range(1, 4)])
+    hands.settle(wait_for=LONG_ENOUGH)
+    assert len(hands) == 1
+    hands._loop.call_soon_threadsafe(go_on.set)
+    hands.close()
+
+
 def test_a_wait_ends_when_somebody_wakes_it() -> None:
-    hands = Hands(concurrency=1, deliver=at_once, let_go=lambda _: None)
+    hands = Hands(concurrency=1, few=0, deliver=at_once, let_go=lambda _: None)
     hands.wake()
     hands.settle(wait_for=10_000)
     hands.close()
