@@ -1,5 +1,7 @@
 """Telemetry counts and times; it tells nobody's address, subject or token."""
 
+import pytest
+from opentelemetry import trace
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -7,8 +9,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import IntegrityError
 
+from snoozer import telemetry
 from snoozer.telemetry import Discreet
 from tests.factories import ANN, a_snooze
+
+REQUEST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def test_what_postgres_quotes_in_an_error_leaves_no_process(engine: Engine) -> None:
@@ -33,3 +38,25 @@ def test_what_postgres_quotes_in_an_error_leaves_no_process(engine: Engine) -> N
     everything = " ".join(span.to_json() for span in spans)
     assert "secret" not in everything
     assert ANN not in everything
+
+
+def test_a_delivery_is_a_span_linked_to_the_request_that_put_the_message_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = InMemorySpanExporter()
+    tracers = TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(told))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: tracers)
+    monkeypatch.setattr(telemetry, "_tracer", tracers.get_tracer("snoozer"))
+    for traceparent in (REQUEST, None, "nonsense"):
+        with telemetry.delivery(traceparent=traceparent, snooze_id=42):
+            assert trace.get_current_span().is_recording()
+    linked, *others = told.get_finished_spans()
+    assert linked.name == "queue.process"
+    assert dict(linked.attributes or {}) == {"queue": "email_snoozes", "job.id": 42}
+    assert [f"{link.context.trace_id:032x}" for link in linked.links] == [REQUEST.split("-")[1]]
+    assert [list(span.links) for span in others] == [[], []]
+
+
+def test_where_nobody_traces_a_delivery_is_no_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
+    with telemetry.delivery(traceparent=REQUEST, snooze_id=42):
+        assert not trace.get_current_span().get_span_context().is_valid
