@@ -1,12 +1,16 @@
 """The deliveries that a worker has in hand: all on one event loop in a thread of its own, let go of when done."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from threading import Event, Lock, Thread
 
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.reminding import Delivery
+
+TURN_SECONDS = 1.0
+STUCK_SECONDS = 60.0
 
 
 class Hands:
@@ -37,6 +41,9 @@ class Hands:
         self._finished: deque[Delivery] = deque()
         self._news = Event()
         self._lock = Lock()
+        self._turns = self._seen_turns = 0
+        self._seen_at = time.monotonic()
+        self._unmoved = 0.0
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="deliveries", daemon=True)
         self._thread.start()
@@ -66,6 +73,16 @@ class Hands:
         """End the wait in `settle`. From any thread."""
         self._news.set()
 
+    def are_stuck(self) -> bool:
+        """Did the loop not turn for `STUCK_SECONDS`, because a delivery does not let go of it?
+
+        To be asked again and again. Time in which nobody asked is not counted: the whole process may have slept.
+        """
+        now, turns = time.monotonic(), self._turns
+        self._unmoved = 0.0 if turns != self._seen_turns else self._unmoved + min(now - self._seen_at, TURN_SECONDS)
+        self._seen_at, self._seen_turns = now, turns
+        return self._unmoved > STUCK_SECONDS
+
     def give_up_unbegun(self) -> list[Claim]:
         """Forget what was not begun; answers its claims, which nobody lets go of but the caller."""
         with self._lock:
@@ -76,17 +93,24 @@ class Hands:
         return unbegun
 
     def close(self) -> None:
-        """Wait for what is begun; `at_the_end` is the last that runs on the loop."""
+        """Wait for what is begun, unless it is stuck; `at_the_end` is the last that runs on the loop."""
         self.give_up_unbegun()
         while self:
-            self.settle(wait_for=1)
+            self.settle(wait_for=TURN_SECONDS)
+            if self.are_stuck():
+                return
         self._loop.call_soon_threadsafe(self._leave)
         self._thread.join()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._turn()
         self._loop.run_forever()
         self._loop.close()
+
+    def _turn(self) -> None:
+        self._turns += 1
+        self._loop.call_later(TURN_SECONDS, self._turn)
 
     def _begin(self) -> None:
         while len(self._begun) < self._concurrency and (delivery := self._next()):

@@ -161,6 +161,9 @@ class Worker:
             return bool(run(connection, "waiting/suspect", known_schema=KNOWN_SCHEMA).scalar_one())
 
     def _is_over(self) -> bool:
+        if self._hands.are_stuck() and not self._pulse.declared_dead.is_set():
+            log.critical("a delivery does not let go; this worker gives up and leaves its claims to recovery")
+            self._pulse.declared_dead.set()
         return self._stopping.is_set() or self._pulse.declared_dead.is_set()
 
     def _begin(self, claim: Callable[[Connection], list[Claim]]) -> int:
@@ -186,7 +189,7 @@ class Worker:
             log.warning("what was not begun is recovered later: %s", type(error).__name__)
         for claim in unbegun:
             self._pulse.let_go(claim)
-        while self._hands:
+        while self._hands and not self._hands.are_stuck():
             self._hands.settle(wait_for=LOOK_UP)
 
     async def _one(self, delivery: Delivery) -> Verdict:

@@ -5,8 +5,11 @@ from datetime import UTC, datetime
 from threading import Event
 from uuid import uuid4
 
+import pytest
+
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.reminding import Delivery
+from snoozer.worker import hands as module
 from snoozer.worker.hands import Hands
 
 LONG_ENOUGH = 20
@@ -89,6 +92,36 @@ def test_the_end_waits_for_what_is_begun() -> None:
         pass
     hands.close()
     assert said == ["delivered", "goodbye"]
+
+
+def test_a_delivery_that_does_not_let_go_is_noticed_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STUCK_SECONDS", 0.01)
+    begun, go_on = Event(), Event()
+
+    async def deliver(_: Delivery) -> Verdict:
+        begun.set()
+        go_on.wait()
+        return Verdict.SENT
+
+    hands = Hands(concurrency=1, few=0, deliver=deliver, let_go=lambda _: None)
+    hands.take([a_delivery(1)])
+    begun.wait(LONG_ENOUGH)
+    while not hands.are_stuck():
+        pass
+    hands.close()
+    assert len(hands) == 1
+    monkeypatch.undo()
+    go_on.set()
+    hands.close()
+    assert not hands
+
+
+def test_time_in_which_nobody_looked_counts_little() -> None:
+    hands = Hands(concurrency=1, few=0, deliver=at_once, let_go=lambda _: None)
+    hands._seen_at = float("-inf")
+    assert not hands.are_stuck()
+    assert hands._unmoved <= module.TURN_SECONDS
+    hands.close()
 
 
 def test_a_wait_ends_when_few_are_left() -> None:
