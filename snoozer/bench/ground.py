@@ -67,9 +67,8 @@ def ground(*, work: tuple[float, float]) -> Iterator[Ground]:
 def mail_server(work: tuple[float, float]) -> Iterator[int]:
     """A process of its own, so that it does not share an interpreter with what is measured; its port."""
     command = [sys.executable, "-m", "snoozer.bench.sink", *map(str, work)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield int(server.stdout.readline() if server.stdout else 0)
-    finally:
-        server.terminate()
-        server.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield int(server.stdout.readline() if server.stdout else 0)
+        finally:
+            server.terminate()
