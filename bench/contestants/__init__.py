@@ -1,0 +1,1 @@
+"""The workers of other queues, one file each. They run in bench/.venv, never in the project's own environment."""

@@ -1,0 +1,2 @@
+-- How many jobs are done.
+SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'
