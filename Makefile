@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check storm bench
+.PHONY: help setup run test check storm bench compare
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ check: ## style, types and the import map
 
 bench: setup ## how fast this machine drains, beside a bare loop over the same statements
 	@exec .venv/bin/snoozer bench $(ARGS)
+
+compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs into bench/.venv
+	@exec .venv/bin/python -m bench.compare $(ARGS)
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev

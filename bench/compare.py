@@ -1,0 +1,187 @@
+"""Snoozer, its floor, PgQueuer and Procrastinate in turn, on one database server and one mail server.
+
+From the top of the checkout: `.venv/bin/python -m bench.compare --rows 10000 --rounds 3 --json figures.json`.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from bench import environment, figures, mailserver
+from bench.contestants.errand import payload, written
+from bench.figures import Run
+from bench.peer import Peer
+from bench.peer import measure as measure_peer
+from snoozer.bench.ground import Ground, ground
+from snoozer.bench.run import BenchRefused, Load
+from snoozer.bench.run import measure as measure_ours
+from snoozer.embedded.postgres import PostgresRefused
+
+OURS = ("snoozer", "floor")
+QUEUES = ("pgqueuer", "procrastinate")
+# The shape of the well-known harness: 32 side by side, 50 at once, 2 to 5 ms each.
+SLEEPS = (2.0, 5.0)
+SLEEP_PARALLEL, SLEEP_BATCH = 32, 50
+# What was fastest for the others here: 32 connections a process, 200 jobs at once (Procrastinate always takes one).
+SEND_PARALLEL, SEND_BATCH = 32, 200
+
+HOW = "Medians. Time runs from the first job's start, as each one's own tables tell it: start-up counts for nobody."
+SMTP = (
+    " Every job is one SMTP message. Snoozer writes its mail; the floor and the others send bytes that were made "
+    "beforehand, except where it says “composing”: there the job writes the same mail as Snoozer."
+)
+SLEEP = (
+    " Not the same work: a job of the others sleeps 2 to 5 ms and sends nothing, while Snoozer and the floor hand a "
+    "mail to a server that takes 2 to 5 ms over it."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What is compared: with which load for Snoozer and the floor, with which other queues, in which words."""
+
+    name: str
+    load: Load
+    peers: tuple[Peer, ...]
+    caption: str
+
+
+def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: bool) -> dict[str, Scene]:
+    """Both scenes: `smtp`, where a job is a mail, and `sleep`, where it is a pause."""
+
+    def peer(queue: str, does: str, *, parallel: int, at_once: int) -> Peer:
+        name = f"{queue}, composing" if does == "compose" else queue
+        return Peer(name=name, queue=queue, does=does, parallel=parallel, batch=at_once)
+
+    sending = ["send", "compose"] if compose else ["send"]
+    return {
+        "smtp": Scene(
+            name="smtp",
+            load=Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch),
+            peers=tuple(
+                peer(queue, does, parallel=SEND_PARALLEL, at_once=SEND_BATCH) for queue in QUEUES for does in sending
+            ),
+            caption=HOW + SMTP,
+        ),
+        "sleep": Scene(
+            name="sleep",
+            load=Load(rows=rows, processes=processes, concurrency=SLEEP_PARALLEL, batch=SLEEP_BATCH),
+            peers=tuple(
+                peer(queue, "sleep", parallel=max(1, SLEEP_PARALLEL // processes), at_once=SLEEP_BATCH)
+                for queue in QUEUES
+            ),
+            caption=HOW + SLEEP,
+        ),
+    }
+
+
+@click.command(name="compare")
+@click.option("--rows", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, help="Due at once.")
+@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each, in turn.")
+@click.option("--processes", type=click.IntRange(1, 16), default=2, show_default=True, help="Worker processes of each.")
+@click.option("--concurrency", type=click.IntRange(1, 400), default=64, show_default=True, help="Snoozer's, with smtp.")
+@click.option("--batch", type=click.IntRange(1, 1000), default=100, show_default=True, help="Snoozer's, with smtp.")
+@click.option("--scene", "wanted", type=click.Choice(["smtp", "sleep"]), multiple=True, help="Only this one.")
+@click.option("--compose/--no-compose", default=True, show_default=True, help="The others also writing their mails.")
+@click.option("--json", "to_json", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
+def command(
+    rows: int,
+    rounds: int,
+    processes: int,
+    concurrency: int,
+    batch: int,
+    wanted: tuple[str, ...],
+    compose: bool,
+    to_json: Path | None,
+) -> None:
+    """Compare Snoozer with PgQueuer and Procrastinate on this machine.
+
+    The others are installed into bench/.venv by the versions of bench/requirements.txt. Figures of different machines
+    cannot be compared; the ratios can.
+    """
+    if not processes <= concurrency <= 100 * processes:
+        raise click.BadParameter("from one to a hundred for each process", param_hint="--concurrency")
+    console = Console()
+    both = scenes(rows=rows, processes=processes, concurrency=concurrency, batch=batch, compose=compose)
+    told: dict[str, object] = {}
+    try:
+        console.print("Installing the other queues into bench/.venv, unless they are there")
+        python = environment.python()
+        for name in wanted or tuple(both):
+            runs, server = _measured(both[name], rounds=rounds, python=python, console=console)
+            title = f"{name}: {rows:,} jobs, {processes} processes each, {rounds} rounds, mail server: {server}"
+            console.print(figures.table(runs, title=title, caption=both[name].caption))
+            told[name] = figures.report(runs) | {"load": asdict(both[name].load), "mail_server": server}
+    except (BenchRefused, PostgresRefused, environment.EnvironmentRefused, mailserver.MailServerRefused) as refused:
+        raise click.ClickException(str(refused)) from None
+    if to_json:
+        machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
+        versions = {queue: environment.pins()[queue] for queue in QUEUES}
+        to_json.write_text(json.dumps({"machine": machine, "versions": versions} | told, indent=2) + "\n")
+
+
+def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> tuple[list[Run], str]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    runs: list[Run] = []
+    with _place(scene) as (here, server), Progress(*columns, console=console, transient=True) as progress:
+        message = here.home / "message.eml"
+        message.write_bytes(written(payload(1)))
+        contestants: Sequence[str | Peer] = [*OURS, *scene.peers]
+        for number in range(1, rounds + 1):
+            # Each round begins with another one, so that nobody always has the same neighbour.
+            turn = (number - 1) % len(contestants)
+            for contestant in [*contestants[turn:], *contestants[:turn]]:
+                who = contestant if isinstance(contestant, str) else contestant.name
+                bar = progress.add_task(f"{scene.name}, round {number} of {rounds}: {who}", total=scene.load.rows)
+
+                def done(count: int, bar: TaskID = bar) -> None:
+                    progress.update(bar, completed=count)
+
+                before = server.taken()
+                if isinstance(contestant, str):
+                    run = _ours(contestant, here, scene.load, number=number, progress=done)
+                else:
+                    run = measure_peer(
+                        contestant,
+                        here,
+                        scene.load,
+                        number=number,
+                        python=python,
+                        message=message,
+                        sleeps=SLEEPS,
+                        progress=done,
+                    )
+                runs.append(replace(run, mails=None if before is None else (server.taken() or 0) - before))
+                progress.remove_task(bar)
+    order = [contestant if isinstance(contestant, str) else contestant.name for contestant in contestants]
+    return sorted(runs, key=lambda run: (run.round, order.index(run.who))), server.name
+
+
+def _ours(who: str, here: Ground, load: Load, *, number: int, progress: Callable[[int], None]) -> Run:
+    told = asdict(measure_ours(who, here, load, progress=progress))
+    for unasked in ("timeline", "reaped_percent"):
+        del told[unasked]
+    return Run(**told, round=number, mails=None)
+
+
+@contextmanager
+def _place(scene: Scene) -> Iterator[tuple[Ground, mailserver.MailServer]]:
+    """Where a scene is played: with a mail server that takes its time for `sleep`, with the fastest for `smtp`."""
+    if scene.name == "sleep":
+        with ground(work=SLEEPS) as here:
+            yield here, mailserver.MailServer(port=here.smtp_port, name="the bench's own sink, 2 to 5 ms")
+        return
+    with ground(work=(0, 0)) as here, mailserver.fastest() as server:
+        yield replace(here, smtp_port=server.port), server
+
+
+if __name__ == "__main__":
+    command()
