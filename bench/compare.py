@@ -33,7 +33,10 @@ SLEEP_PARALLEL, SLEEP_BATCH = 32, 50
 # What was fastest for the others here: 32 connections a process, 200 jobs at once (Procrastinate always takes one).
 SEND_PARALLEL, SEND_BATCH = 32, 200
 
-HOW = "Medians. Time runs from the first job's start, as each one's own tables tell it: start-up counts for nobody."
+HOW = (
+    "Medians; CPU of the workers, commits and WAL are of one job. Time runs from the first job's start, as each one's "
+    "own tables tell it: start-up counts for nobody."
+)
 SMTP = (
     " Every job is one SMTP message. Snoozer writes its mail; the floor and the others send bytes that were made "
     "beforehand, except where it says “composing”: there the job writes the same mail as Snoozer."

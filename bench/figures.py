@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 
+from rich import box
 from rich.table import Table
 
 US = "snoozer"
 # The words of a figure, how it is written, and whether a quotient of it says something.
 FIGURES = {
-    "rate": ("jobs a second", "{:,.0f}", True),
-    "p50_wait": ("wait p50, s", "{:.2f}", True),
-    "p99_wait": ("wait p99, s", "{:.2f}", True),
-    "cpu_ms": ("CPU each, ms", "{:.2f}", True),
-    "commits": ("commits each", "{:.2f}", True),
-    "wal_bytes": ("WAL each, B", "{:,.0f}", True),
-    "duplicates": ("done twice", "{:.0f}", False),
+    "rate": ("per s", "{:,.0f}", True),
+    "p50_wait": ("p50, s", "{:.2f}", True),
+    "p99_wait": ("p99, s", "{:.2f}", True),
+    "cpu_ms": ("CPU, ms", "{:.2f}", True),
+    "commits": ("commits", "{:.2f}", True),
+    "wal_bytes": ("WAL, B", "{:,.0f}", True),
+    "duplicates": ("twice", "{:.0f}", False),
 }
 
 
@@ -64,24 +65,22 @@ def ratios(runs: Sequence[Run], who: str) -> dict[str, float]:
 
 
 def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
-    """A column a contestant; below the figures, Snoozer's divided by theirs."""
-    contestants = names(runs)
-    drawn = Table(title=title, caption=caption, caption_justify="left")
-    drawn.add_column("", no_wrap=True)
-    for who in contestants:
-        drawn.add_column(who.replace(", ", ",\n"), justify="right", no_wrap=True)
-    middle = {who: medians(runs, who) for who in contestants}
-    for name, (words, form, _) in FIGURES.items():
-        drawn.add_row(words, *(form.format(middle[who][name]) for who in contestants))
-    if US not in contestants:
-        return drawn
-    drawn.add_section()
-    quotients = {who: ratios(runs, who) for who in contestants if who != US}
-    drawn.add_row("Snoozer ÷")
-    for name, (words, _, divides) in FIGURES.items():
-        if divides:
-            cells = (_quotient(quotients.get(who, {}).get(name)) for who in contestants)
-            drawn.add_row(f"  {words.partition(',')[0]}", *cells)
+    """A row a contestant; below them, Snoozer's figures divided by theirs."""
+    drawn = Table(title=title, caption=caption, caption_justify="left", box=box.SIMPLE, pad_edge=False)
+    drawn.add_column("", min_width=14)
+    for words, _, _ in FIGURES.values():
+        drawn.add_column(words, justify="right", no_wrap=True)
+    for who in names(runs):
+        middle = medians(runs, who)
+        drawn.add_row(who, *(form.format(middle[name]) for name, (_, form, _) in FIGURES.items()))
+    if US in names(runs):
+        drawn.add_section()
+        for who in names(runs):
+            if who != US:
+                quotients = ratios(runs, who)
+                drawn.add_row(
+                    f"Snoozer ÷ {who}", *(f"{quotients[name]:.2f}" if name in quotients else "" for name in FIGURES)
+                )
     return drawn
 
 
@@ -92,7 +91,3 @@ def report(runs: Sequence[Run]) -> dict[str, object]:
         "snoozer_through_theirs": {who: ratios(runs, who) for who in names(runs) if who != US},
         "runs": [asdict(run) for run in runs],
     }
-
-
-def _quotient(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
