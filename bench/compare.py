@@ -162,10 +162,17 @@ def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> t
                         sleeps=SLEEPS,
                         progress=done,
                     )
-                runs.append(replace(run, mails=None if before is None else (server.taken() or 0) - before))
+                runs.append(_counted(run, server, before=before))
                 progress.remove_task(bar)
     order = [contestant if isinstance(contestant, str) else contestant.name for contestant in contestants]
     return sorted(runs, key=lambda run: (run.round, order.index(run.who))), server.name
+
+
+def _counted(run: Run, server: mailserver.MailServer, *, before: int | None) -> Run:
+    after = server.taken()
+    if before is None or after is None:
+        return run
+    return replace(run, mails=after - before, duplicates=max(run.duplicates, after - before - run.rows))
 
 
 def _ours(who: str, here: Ground, load: Load, *, number: int, progress: Callable[[int], None]) -> Run:

@@ -54,6 +54,11 @@ def test_ratios_are_taken_within_a_round_so_that_a_busy_minute_spoils_none() -> 
     assert figures.ratios(runs, "pgqueuer")["rate"] == 2
 
 
+def test_one_bad_round_is_not_hidden_by_two_good_ones() -> None:
+    runs = [a_run("pgqueuer", number, rate=1000, duplicates=number // 3) for number in (1, 2, 3)]
+    assert figures.medians(runs, "pgqueuer")["duplicates"] == 1
+
+
 def test_the_table_names_everybody_and_what_was_done_twice() -> None:
     runs = [a_run("snoozer", 1, rate=1234), a_run("pgqueuer, composing", 1, rate=617, duplicates=3)]
     console = Console(width=100, record=True, file=StringIO())
