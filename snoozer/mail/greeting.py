@@ -55,7 +55,7 @@ async def _must(wire: Wire, command: str | None, expected: int, did: str, *, unt
         await wire.send(f"{command}\r\n".encode(), until=until)
     answer = await wire.answer(until=until)
     if answer.code != expected:
-        raise down(did, answer)
+        raise down(did, answer, at_first=True)
     return answer
 
 

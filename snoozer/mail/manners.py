@@ -13,6 +13,7 @@ MOST_MESSAGES = 100
 MOST_CONNECTIONS = 1_000
 SHORTEST_GAP, LONGEST_GAP = 0.02, 10.0
 QUIET_SECONDS = 60.0
+ROUND_SECONDS = 1.0
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Manners:
     connections: int = MOST_CONNECTIONS
     messages: int = MOST_MESSAGES
     gap: float = 0.0
+    _hurried: float = float("-inf")
     _complained: float = float("-inf")
     _next: float = float("-inf")
 
@@ -38,7 +40,10 @@ class Manners:
         log.info("the mail server takes %d mails on one connection", self.messages)
 
     def too_fast(self, *, now: float) -> None:
-        """It asked for patience."""
+        """It asked for patience. What it says to many mails at once it says once."""
+        if now - self._hurried < max(self.gap, ROUND_SECONDS):
+            return
+        self._hurried = now
         self.gap = min(max(2 * self.gap, SHORTEST_GAP), LONGEST_GAP)
         self._note(now)
         log.info("the mail server asks for patience: one mail every %g s", self.gap)

@@ -82,6 +82,7 @@ class Outbox:
         if wait != 0:
             await asyncio.sleep(MOST_PATIENCE if wait is None else wait)
         if wait is None:
+            # Not before that sleep: what is handed back may be claimed again at once.
             raise Shut
 
     async def _session(self) -> Session:
@@ -97,6 +98,8 @@ class Outbox:
                 async with asyncio.timeout_at(until):
                     await free
             except TimeoutError:
+                if not free.cancelled():
+                    self._next_please()
                 raise Shut from None
 
     def _kept(self) -> Session | None:
@@ -108,24 +111,33 @@ class Outbox:
             session.quit()
         return None
 
+    @property
+    def _standing(self) -> int:
+        return len(self._uses) + len(self._idle)
+
+    @property
+    def _enough(self) -> bool:
+        return self._standing + self._opening >= self.manners.connections
+
     async def _open(self) -> Session | None:
         """A new session; None where the server bears no more of them than stand."""
-        if len(self._uses) + self._opening >= self.manners.connections:
+        if self._enough:
             return None
-        self._opening += 1
-        try:
-            async with self.gate.attempt():
-                try:
-                    session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
-                except RelayDown as down:
-                    standing = len(self._uses) + len(self._idle)
-                    if not (down.asks_for_less and standing):
-                        raise
-                    self.manners.too_many_connections(standing, now=time.monotonic())
-                    return None
-        finally:
-            self._opening -= 1
-            self._next_please()
+        async with self.gate.attempt():
+            if self._enough:
+                return None
+            self._opening += 1
+            try:
+                session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
+            except RelayDown as down:
+                if not (down.asks_for_less and self._standing):
+                    raise
+                # Those that are being opened may yet be taken; the last that is turned away sees who was.
+                self.manners.too_many_connections(self._standing + self._opening - 1, now=time.monotonic())
+                return None
+            finally:
+                self._opening -= 1
+                self._next_please()
         self._uses[session] = 0
         return session
 

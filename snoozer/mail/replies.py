@@ -70,17 +70,19 @@ def refused(phase: str, answer: Answer) -> Refused:
     return Refused(phase=phase, code=answer.code, enhanced=enhanced, text=text)
 
 
-def down(did: str, answer: Answer) -> RelayDown:
-    """The answer that means we cannot use the server now; `did` is what it did with these words."""
+def down(did: str, answer: Answer, *, at_first: bool = False) -> RelayDown:
+    """The answer that means we cannot use the server now; `did` is what it did with these words.
+
+    A 421 without a reason of its own is a plea only `at_first`: on a connection that stands it may be a timeout.
+    """
     enhanced, _ = _said(answer)
-    return RelayDown(f"the mail server {did} {phrase(answer)}", asks_for_less=_is_a_plea(answer.code, enhanced))
+    plea = _is_a_plea(answer.code, enhanced) or (at_first and answer.code == 421 and enhanced is None)
+    return RelayDown(f"the mail server {did} {phrase(answer)}", asks_for_less=plea)
 
 
 def _is_a_plea(code: int, enhanced: str | None) -> bool:
-    """421 without a reason of its own, or any 4xx with 4.7.x (RFC 3463): too many, too fast."""
-    if enhanced is None:
-        return code == 421
-    return 400 <= code < 500 and enhanced.startswith("4.7.")
+    """Any 4xx with 4.7.x (RFC 3463): too many, too fast."""
+    return 400 <= code < 500 and (enhanced or "").startswith("4.7.")
 
 
 def _said(answer: Answer) -> tuple[str | None, str]:

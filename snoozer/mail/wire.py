@@ -9,11 +9,11 @@ import re
 import select
 import socket
 import ssl
-import threading
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from functools import cache
+from typing import Self, cast
+
+from snoozer.mail.resolver import Addresses, addresses
 
 MOST_REPLY_BYTES = 16_384
 MOST_REPLY_LINES = 100
@@ -23,8 +23,9 @@ _LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
 HUNG_UP = "the mail server hung up"
 BROKE = "the connection to the mail server broke"
 ENDLESS = "the mail server's reply did not end"
+FULL = "the mail server took nothing more until the deadline"
 
-Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]]
+LOOK_SECONDS = 0.005
 
 
 class Broken(Exception):
@@ -52,14 +53,16 @@ class Wire(asyncio.Protocol):
         self._ended: str | None = None
         self._full = False
         self._waiter: asyncio.Future[None] | None = None
+        # They differ once TLS is spoken.
         self._transport: asyncio.Transport
+        self._tcp: asyncio.Transport
 
     @classmethod
     async def connect(cls, host: str, port: int, *, until: float) -> Self:
         """Try each address of the host in turn. Broken when none answers in time."""
         loop = asyncio.get_running_loop()
         problem = "the mail server's name has no address"
-        for family, kind, protocol, _, address in await _resolved(host, port, until=until):
+        for family, kind, protocol, _, address in await _addresses(host, port, until=until):
             connection = socket.socket(family, kind, protocol)
             connection.setblocking(False)
             try:
@@ -84,9 +87,7 @@ class Wire(asyncio.Protocol):
             raise Broken("the mail server sent something unprotected in front of TLS")
         try:
             async with asyncio.timeout_at(until):
-                protected = await self._loop.start_tls(
-                    self._transport, self, ssl.create_default_context(), server_hostname=host
-                )
+                protected = await self._loop.start_tls(self._tcp, self, trusted(), server_hostname=host)
         except ssl.SSLCertVerificationError as error:
             raise Broken(f"the mail server's certificate was not accepted: {error.verify_message}") from error
         except TimeoutError as error:
@@ -105,9 +106,16 @@ class Wire(asyncio.Protocol):
             raise Broken(self._ended)
         self._transport.write(data)
         while self._full:
-            await self._wait(until, "the mail server took nothing more until the deadline")
+            await self._wait(until, FULL)
             if self._ended is not None:
                 raise Broken(self._ended)
+        while self._tcp.get_write_buffer_size():
+            # What TLS has handed on may still lie here, and nobody tells when it is gone.
+            if self._loop.time() > until:
+                raise Broken(FULL)
+            await asyncio.sleep(LOOK_SECONDS)
+        if self._tcp.is_closing():
+            raise Broken(BROKE)
 
     async def answer(self, *, until: float) -> Answer:
         """The next reply. Broken for EOF, silence, a line without a code, two codes in one reply, or too much."""
@@ -129,9 +137,8 @@ class Wire(asyncio.Protocol):
 
     async def has_spoken(self) -> bool:
         """True when the server has said something, or hung up, without being asked. Waits for nothing."""
-        if not self._read and self._ended is None and self._lies_unread():
-            # What the system holds reaches us in the turn after the next one; in TLS it may be nothing for us.
-            await asyncio.sleep(0)
+        while not self._read and self._ended is None and self._lies_unread():
+            # What the system holds reaches us within a few turns; in TLS it may be nothing for us.
             await asyncio.sleep(0)
         return bool(self._read) or self._ended is not None
 
@@ -141,14 +148,13 @@ class Wire(asyncio.Protocol):
         self._transport.abort()
 
     def part(self, goodbye: bytes) -> None:
-        """Say the last word and let go when it is out; nobody waits for it. Never raises."""
+        """Say the last word, which is not waited for, and let go. Never raises."""
         if self._ended is None:
-            self._ended = BROKE
             self._transport.write(goodbye)
-            self._transport.close()
+        self.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._tcp = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
 
     def data_received(self, data: bytes) -> None:
@@ -201,40 +207,27 @@ class Wire(asyncio.Protocol):
         self._wake()
 
     def _lies_unread(self) -> bool:
+        number = self._tcp.get_extra_info("socket").fileno()
+        if number < 0:
+            return True  # Closed, and about to be told.
         unread = select.poll()
-        unread.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        unread.register(number, select.POLLIN)
         return bool(unread.poll(0))
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """What vouches for a mail server: the system's certificate authorities, read once, because that takes long."""
+    return ssl.create_default_context()
+
+
+async def _addresses(host: str, port: int, *, until: float) -> Addresses:
+    try:
+        return await addresses(host, port, until=until)
+    except TimeoutError as error:
+        raise Broken("the mail server's name was not resolved in time") from error
 
 
 def _expire(waiter: "asyncio.Future[None]", too_late: str) -> None:
     if not waiter.done():
         waiter.set_exception(Broken(too_late))
-
-
-async def _resolved(host: str, port: int, *, until: float) -> Addresses:
-    """The host's addresses. The resolver knows no deadline, so it is asked in a thread that may be left behind."""
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (OSError, UnicodeError):
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[Addresses] = loop.create_future()
-    threading.Thread(target=_ask, args=(host, port, loop, found), daemon=True).start()
-    try:
-        async with asyncio.timeout_at(until):
-            return await found
-    except TimeoutError as error:
-        raise Broken("the mail server's name was not resolved in time") from error
-
-
-def _ask(host: str, port: int, loop: asyncio.AbstractEventLoop, found: "asyncio.Future[Addresses]") -> None:
-    try:
-        addresses: Addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        addresses = []
-    with suppress(RuntimeError):  # Nobody asks any more: the loop is closed.
-        loop.call_soon_threadsafe(_tell, found, addresses)
-
-
-def _tell(found: "asyncio.Future[Addresses]", addresses: Addresses) -> None:
-    if not found.done():
-        found.set_result(addresses)

@@ -9,7 +9,7 @@ from snoozer.mail import outbox as outboxes
 from snoozer.mail.gate import Gate, Shut
 from snoozer.mail.manners import LONGEST_GAP, MOST_CONNECTIONS, MOST_MESSAGES, QUIET_SECONDS, SHORTEST_GAP, Manners
 from snoozer.mail.outbox import Outbox
-from snoozer.mail.smtp import RelayDown
+from snoozer.mail.smtp import RelayDown, Session
 from tests import loops
 from tests.mail.scripted_server import ScriptedServer
 
@@ -26,9 +26,16 @@ def test_each_plea_for_patience_doubles_the_gap_up_to_a_limit() -> None:
     manners = Manners()
     manners.too_fast(now=0.0)
     assert [manners.turn(now=0.0, most=30) for _ in range(3)] == pytest.approx([0.0, SHORTEST_GAP, 2 * SHORTEST_GAP])
-    for _ in range(20):
-        manners.too_fast(now=0.0)
+    for minute in range(1, 20):
+        manners.too_fast(now=60.0 * minute)
     assert manners.gap == LONGEST_GAP
+
+
+def test_what_is_said_to_many_mails_at_once_is_one_plea() -> None:
+    manners = Manners()
+    for _ in range(16):
+        manners.too_fast(now=0.1)
+    assert manners.gap == SHORTEST_GAP
 
 
 def test_a_turn_that_is_too_far_away_is_not_taken() -> None:
@@ -80,6 +87,43 @@ def test_a_server_that_bears_two_connections_gets_everything_over_two() -> None:
         assert len(server.received) == 14
     assert outbox.manners.connections == 2
     assert outbox.gate.report().failures == 0
+
+
+def test_of_many_connections_opened_at_once_those_that_were_taken_are_learnt() -> None:
+    with ScriptedServer(banner=["220 one", "220 two", "220 three", "421 4.7.0 too many connections"]) as server:
+        outbox = an_outbox(server)
+
+        async def hold_many() -> None:
+            async def hold() -> None:
+                session = await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+                held.append(session)
+                while outbox.manners.connections > 3:
+                    await asyncio.sleep(0)
+                await session.finish(deadline=5)
+                outbox.keep(session)
+
+            held: list[Session] = []
+            await asyncio.gather(*(hold() for _ in range(20)))
+            outbox.close()
+
+        loops.run(hold_many())
+        assert len(server.received) == 20
+        assert server.connections <= 3 + 5
+    assert outbox.manners.connections == 3
+
+
+def test_a_timeout_of_the_server_teaches_nothing() -> None:
+    with ScriptedServer(mail=["250 ok", "421 closing", "250 ok", "421 4.4.2 idle too long", "250 ok"]) as server:
+        outbox = an_outbox(server)
+
+        async def deliver_many() -> None:
+            for _ in range(3):
+                await delivered(outbox)
+            outbox.close()
+
+        loops.run(deliver_many())
+        assert len(server.received) == 3
+    assert outbox.manners.messages == MOST_MESSAGES
 
 
 def test_a_server_that_turns_the_first_away_is_down() -> None:

@@ -4,16 +4,19 @@ import asyncio
 import resource
 import ssl
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from snoozer.mail.relay import Relay
+from snoozer.mail.relay import Relay, Security
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Reply, Session, deliver
+from snoozer.mail.wire import trusted
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted
+from tests.mail.resetting_server import ResettingServer
 from tests.mail.scripted_server import ScriptedServer
 
 MESSAGE = b"From: a@snoozer.example\r\nSubject: hello\r\n\r\n.dots\r\n..more\r\n.\r\nend\r\n"
@@ -39,6 +42,15 @@ def expected(phase: str, fault: str) -> type[Exception]:
     if phase == "dot":
         return Refused if about_this_mail or fault == "421" else NoReply
     return Refused if about_this_mail and phase in ("mail", "rcpt", "data") else RelayDown
+
+
+@pytest.fixture
+def trusting(certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """We trust the certificate of the tests."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    trusted.cache_clear()
+    yield
+    trusted.cache_clear()
 
 
 def send(relay: Relay, *, deadline: float = 5) -> Reply:
@@ -109,6 +121,40 @@ async def test_a_server_that_hung_up_while_we_asked_the_database_gets_no_dot() -
             await session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
         assert dots == []
     assert server.received == []
+
+
+@pytest.mark.parametrize("security", ["plain", "tls"])
+def test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot(
+    security: Security, certificate: tuple[ssl.SSLContext, Path], trusting: None
+) -> None:
+    with ResettingServer(certificate[0] if security == "tls" else None) as server:
+        dots: list[str] = []
+
+        async def converse() -> None:
+            relay = Relay(host="localhost", port=server.port, security=security)
+            session = await Session.open(relay, helo="x", deadline=5)
+            await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+            server.reset()  # While the loop stands still.
+            with pytest.raises(RelayDown):
+                await session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
+
+        loops.run(converse())
+        assert dots == []
+
+
+def test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over(
+    certificate: tuple[ssl.SSLContext, Path], trusting: None
+) -> None:
+    with ResettingServer(certificate[0], reads_the_body=False) as server:
+
+        async def converse() -> None:
+            relay = Relay(host="localhost", port=server.port, security="tls")
+            session = await Session.open(relay, helo="x", deadline=5)
+            long = b"From: a@snoozer.example\r\n\r\n" + b"x" * 70 + b"\r\n" * 4_000_000
+            with pytest.raises(RelayDown, match="took nothing more"):
+                await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=long, deadline=1)
+
+        loops.run(converse())
 
 
 @on_a_loop
@@ -223,13 +269,12 @@ async def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) ->
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
 def test_tls_is_spoken_with_a_server_that_proves_its_name(
-    security: str, certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+    security: str, certificate: tuple[ssl.SSLContext, Path], trusting: None
 ) -> None:
-    context, trusted = certificate
+    context, _ = certificate
     ehlo = ["250-x\r\n250 STARTTLS", "250-x\r\n250 AUTH PLAIN LOGIN"]
     script = ehlo if security == "starttls" else ehlo[1:]
     with ScriptedServer(tls=context, security="tls" if security == "tls" else "starttls", ehlo=script) as server:
-        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         send(server.relay(user="ann", password="geheim"))
         assert len(server.received) == 1
         assert "AUTH PLAIN AGFubgBnZWhlaW0=" in server.commands
@@ -237,16 +282,21 @@ def test_tls_is_spoken_with_a_server_that_proves_its_name(
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
 def test_a_certificate_nobody_vouches_for_is_refused(
-    security: str, certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+    security: Security, certificate: tuple[ssl.SSLContext, Path]
 ) -> None:
-    context, trusted = certificate
-    kind = "tls" if security == "tls" else "starttls"
-    with ScriptedServer(tls=context, security=kind, ehlo="250-x\r\n250 STARTTLS") as server:  # type: ignore[arg-type]
-        with pytest.raises(RelayDown, match="certificate was not accepted"):
-            send(server.relay())
-        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-        with pytest.raises(RelayDown, match="certificate was not accepted"):
-            send(server.relay(host="127.0.0.1"))
+    server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
+    with server, pytest.raises(RelayDown, match="certificate was not accepted"):
+        send(server.relay())
+    assert server.received == []
+
+
+@pytest.mark.parametrize("security", ["tls", "starttls"])
+def test_a_certificate_for_another_name_is_refused(
+    security: Security, certificate: tuple[ssl.SSLContext, Path], trusting: None
+) -> None:
+    server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
+    with server, pytest.raises(RelayDown, match="certificate was not accepted"):
+        send(server.relay(host="127.0.0.1"))
     assert server.received == []
 
 

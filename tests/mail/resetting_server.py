@@ -1,0 +1,53 @@
+"""A mail server that tears its one connection down in the middle of a mail, when it is told to."""
+
+import socket
+import ssl
+import struct
+import threading
+from typing import Self
+
+ANSWERS = {b"EHLO": b"250 x\r\n", b"MAIL": b"250 ok\r\n", b"RCPT": b"250 ok\r\n", b"DATA": b"354 go\r\n"}
+LONG_ENOUGH = 20
+
+
+class ResettingServer:
+    """Takes everything but the final dot; with `reads_the_body` false it stops reading after DATA."""
+
+    def __init__(self, tls: ssl.SSLContext | None, *, reads_the_body: bool = True) -> None:
+        self._tls = tls
+        self._reads_the_body = reads_the_body
+        self._told, self._torn = threading.Event(), threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._told.set()
+        self._thread.join()
+        self._listener.close()
+
+    def reset(self) -> None:
+        """Once this returns, the client's system knows that the connection is gone."""
+        self._told.set()
+        self._torn.wait(LONG_ENOUGH)
+
+    def _serve(self) -> None:
+        connection, _ = self._listener.accept()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True)
+        with connection, connection.makefile("rb") as lines:
+            connection.sendall(b"220 x\r\n")
+            verb = b""
+            while verb != b"DATA":
+                verb = lines.readline()[:4]
+                connection.sendall(ANSWERS[verb])
+            while self._reads_the_body and lines.readline() != b"end\r\n":
+                pass
+            self._told.wait(LONG_ENOUGH)
+        self._torn.set()
