@@ -6,7 +6,6 @@ No transaction is open while the mail server thinks.
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,7 +58,7 @@ class Courier:
 
     @cached_property
     def _marks(self) -> Together[tuple[Send, str], bool]:
-        return Together(self._mark, threads=ThreadPoolExecutor(1, thread_name_prefix="marks"))
+        return Together(self._mark, name="marks")
 
     def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
         with self.engine.begin() as connection:
@@ -144,6 +143,9 @@ class Courier:
         except NoReply as silence:
             self.outbox.drop(session)
             return await self.settlement.doubt(claim, send, reason=str(silence))
+        except BaseException:
+            self.outbox.drop(session)
+            raise
         self.passage("replied", send.message_id)
         self.outbox.keep(session)
         verdict = await self.settlement.conclude(

@@ -5,7 +5,7 @@ claim that was settled or lost in the meantime answers with no row.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -25,14 +25,15 @@ from snoozer.postgres import events, ledger, queue
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
-from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
+from snoozer.postgres.statements import run
+from snoozer.reminding.concluding import MOST_WAIT_MS, Taken, conclude, finalize, write_facts
 from snoozer.reminding.taking import ROUTE, Terms
 from snoozer.reminding.together import Together
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-# So many connections the settling takes beside the one that concludes.
+# Threads that may wait for the database or for somebody's lock.
 THREADS = 4
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
@@ -58,8 +59,11 @@ class Settlement:
 
     @cached_property
     def _conclusions(self) -> Together[Taken, Verdict]:
-        threads = ThreadPoolExecutor(1, thread_name_prefix="conclusions")
-        return Together(partial(conclude, self.engine, actor=self.terms.actor), threads=threads)
+        return Together(partial(conclude, self.engine, actor=self.terms.actor), name="conclusions")
+
+    @cached_property
+    def _facts(self) -> Together[Fact, None]:
+        return Together(self._write_all, name="facts")
 
     def coming(self) -> AbstractContextManager[None]:
         """A reply is waited for: conclusions linger for it a little."""
@@ -77,7 +81,7 @@ class Settlement:
             if claim.recurrence is None:
                 verdict = await self._conclusions(Taken(claim=claim, fact=fact))
             else:
-                await self.apart(self._write, fact)
+                await self._facts(fact)
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
@@ -171,9 +175,20 @@ class Settlement:
             return Verdict.LOST
         return Verdict.RETIRED if state == "retired" else Verdict.RELEASED
 
+    async def apart(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
+        """Do it in one of the threads that may wait for the database, within the span of this delivery."""
+        within = partial(copy_context().run, act, *values, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, within)
+
     def _write(self, fact: Fact) -> None:
         with self.engine.begin() as connection:
             write_facts(connection, [fact], actor=self.terms.actor)
+
+    def _write_all(self, facts: Sequence[Fact]) -> list[None]:
+        with self.engine.begin() as connection:
+            run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
+            write_facts(connection, facts, actor=self.terms.actor)
+        return [None] * len(facts)
 
     def _write_down(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
         events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)
@@ -196,11 +211,6 @@ class Settlement:
                     raise
             await asyncio.sleep(pause * (0.5 + self.rng.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
-
-    async def apart(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
-        """Do it in one of the threads that may wait for the database, within the span of this delivery."""
-        within = partial(copy_context().run, act, *values, **named)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, within)
 
 
 def may_have_been_sent(exhausted: bool) -> str:

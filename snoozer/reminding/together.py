@@ -6,7 +6,7 @@ milliseconds at the most; who is alone waits for nobody.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -23,13 +23,13 @@ LINGER_SECONDS = 0.005
 class Together(Generic[Wish, Answer]):
     """Calls with one wish each, on one event loop; `act` gets many and answers each, in their order, or raises for all.
 
-    `act` runs in a thread, one call at a time. What fails for many says nothing of each: they are tried one by one. A
-    database that is away is away for all.
+    `act` runs in a thread of its own, one call at a time. What fails for many says nothing of each: they are tried one
+    by one. A database that is away is away for all.
     """
 
-    def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]], *, threads: Executor) -> None:
+    def __init__(self, act: Callable[[Sequence[Wish]], Sequence[Answer]], *, name: str) -> None:
         self._act = act
-        self._threads = threads
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._waiting: list[tuple[Wish, asyncio.Future[Answer]]] = []
         self._coming = 0
         self._gathered: asyncio.Future[None] | None = None
@@ -61,7 +61,7 @@ class Together(Generic[Wish, Answer]):
                 taken, self._waiting = self._waiting, []
                 await self._do(taken)
         finally:
-            self._acting = None
+            self._acting = asyncio.create_task(self._act_on()) if self._waiting else None
 
     async def _gather(self) -> None:
         """Wait for those who are on their way, and also for who is about to make the wish it came with."""
@@ -112,4 +112,4 @@ class Together(Generic[Wish, Answer]):
             future.set_result(answer)
 
     async def _in_thread(self, wishes: Sequence[Wish]) -> Sequence[Answer]:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._act, wishes)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._act, wishes)

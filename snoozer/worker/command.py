@@ -36,8 +36,8 @@ from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
 LONGEST_CONNECT = 60.0
-# For claiming, the heartbeat, the bell, the gauges and the threads of the deliveries, however many these are.
-CONNECTIONS = 5 + THREADS + 2
+# Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
+CONNECTIONS = 4 + 3 + THREADS
 
 
 @click.command("worker", help="Deliver what is due until told to stop.")

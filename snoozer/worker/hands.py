@@ -138,6 +138,8 @@ class Hands:
         self._begin()
 
     def _leave(self) -> None:
-        self._at_the_end()
-        # One more turn, for what was said last to leave.
-        self._loop.call_soon(self._loop.call_soon, self._loop.stop)
+        try:
+            self._at_the_end()
+        finally:
+            # One more turn, in which connections are let go of.
+            self._loop.call_soon(self._loop.call_soon, self._loop.stop)

@@ -7,18 +7,18 @@ from random import Random
 from threading import Event
 from typing import TypeVar
 
-from opentelemetry import trace
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
-from snoozer.domain.reminder import Claim, Verdict
+from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 from snoozer.postgres.breaker import Permit
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.statements import run
-from snoozer.reminding import Courier, Delivery, Lanes, take
+from snoozer.reminding import Courier, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
+from snoozer.worker.attending import attended
 from snoozer.worker.hands import Hands
 from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse, boot_time
@@ -66,10 +66,11 @@ class Worker:
         self._batch_size = batch_size
         self._asked_for_suspects = float("-inf")
         self._permit = CLOSED
+        self._few = batch_size // 2
         self._hands = Hands(
             concurrency=concurrency,
-            few=batch_size // 2,
-            deliver=self._one,
+            few=self._few,
+            deliver=attended(courier),
             let_go=pulse.let_go,
             at_the_end=courier.outbox.close,
         )
@@ -136,7 +137,7 @@ class Worker:
 
     @property
     def _has_room(self) -> bool:
-        return self._room >= self._batch_size / 2
+        return len(self._hands) <= self._few
 
     def _take_suspect(self) -> int:
         self._settle_all()
@@ -191,27 +192,6 @@ class Worker:
             self._pulse.let_go(claim)
         while self._hands and not self._hands.are_stuck():
             self._hands.settle(wait_for=LOOK_UP)
-
-    async def _one(self, delivery: Delivery) -> Verdict:
-        began = time.monotonic()
-        with telemetry.delivery(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
-            try:
-                verdict = await self._courier.deliver(delivery)
-            except Exception as broken:
-                # One reminder that breaks our own code must not take the worker with it.
-                log.exception("delivery of snooze %d broke down", delivery.claim.id)
-                trace.get_current_span().record_exception(broken)
-                verdict = await self._after_breakdown(delivery, broken)
-        telemetry.delivered(verdict, milliseconds=(time.monotonic() - began) * 1000)
-        return verdict
-
-    async def _after_breakdown(self, delivery: Delivery, broken: Exception) -> Verdict:
-        try:
-            return await self._courier.settlement.release(
-                delivery.claim, error=f"The delivery broke down ({type(broken).__name__})", spent=1
-            )
-        except SQLAlchemyError:
-            return Verdict.LOST
 
     def wake(self) -> None:
         """Look at the queue now. From any thread."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
@@ -19,9 +18,8 @@ def outcomes(act: Act, *, wishes: int) -> list[int | BaseException]:
     """What comes of wishes that are made in the same moment."""
 
     async def wish_all() -> list[int | BaseException]:
-        with ThreadPoolExecutor(1) as threads:
-            together = Together(act, threads=threads)
-            return await asyncio.gather(*(together(number) for number in range(wishes)), return_exceptions=True)
+        together = Together(act, name="test")
+        return await asyncio.gather(*(together(number) for number in range(wishes)), return_exceptions=True)
 
     return loops.run(wish_all())
 
@@ -37,14 +35,13 @@ def test_what_gathers_during_one_act_is_done_by_the_next() -> None:
         return [2 * wish for wish in wishes]
 
     async def wish() -> list[int]:
-        with ThreadPoolExecutor(1) as threads:
-            together = Together(double, threads=threads)
-            first = asyncio.create_task(together(0))
-            await asyncio.to_thread(begun.wait, 10)
-            others = [asyncio.create_task(together(number)) for number in range(1, 9)]
-            await asyncio.sleep(0)
-            go_on.set()
-            return [await first, *[await other for other in others]]
+        together = Together(double, name="test")
+        first = asyncio.create_task(together(0))
+        await asyncio.to_thread(begun.wait, 10)
+        others = [asyncio.create_task(together(number)) for number in range(1, 9)]
+        await asyncio.sleep(0)
+        go_on.set()
+        return [await first, *[await other for other in others]]
 
     assert loops.run(wish()) == [2 * number for number in range(9)]
     assert acts == [[0], list(range(1, 9))]
@@ -58,16 +55,15 @@ def test_who_is_on_the_way_is_waited_for() -> None:
         return list(wishes)
 
     async def wish() -> None:
-        with ThreadPoolExecutor(1) as threads:
-            together = Together(act, threads=threads)
+        together = Together(act, name="test")
 
-            async def come_later() -> int:
-                with together.coming():
-                    for _ in range(5):
-                        await asyncio.sleep(0)
-                return await together(1)
+        async def come_later() -> int:
+            with together.coming():
+                for _ in range(5):
+                    await asyncio.sleep(0)
+            return await together(1)
 
-            await asyncio.gather(come_later(), together(0))
+        await asyncio.gather(come_later(), together(0))
 
     loops.run(wish())
     assert sorted(acts[0]) == [0, 1]
@@ -127,8 +123,7 @@ def test_a_database_that_is_away_is_asked_once_for_all() -> None:
 @pytest.mark.parametrize("wishes", [1, 2])
 def test_a_second_wish_after_the_first_was_granted_is_granted_too(wishes: int) -> None:
     async def wish() -> list[int]:
-        with ThreadPoolExecutor(1) as threads:
-            together: Together[int, int] = Together(list, threads=threads)
-            return [await together(number) for number in range(wishes)]
+        together: Together[int, int] = Together(list, name="test")
+        return [await together(number) for number in range(wishes)]
 
     assert loops.run(wish()) == list(range(wishes))

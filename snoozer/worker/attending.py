@@ -1,0 +1,40 @@
+"""One delivery as its worker attends to it: in a span, counted, and settled also when our own code breaks down."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from opentelemetry import trace
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer import telemetry
+from snoozer.domain.reminder import Verdict
+from snoozer.reminding import Courier, Delivery
+
+log = logging.getLogger(__name__)
+
+
+def attended(courier: Courier) -> Callable[[Delivery], Awaitable[Verdict]]:
+    """What delivers by this courier and never raises: one bad reminder must not take the worker with it."""
+
+    async def deliver(delivery: Delivery) -> Verdict:
+        began = time.monotonic()
+        with telemetry.delivery(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
+            try:
+                verdict = await courier.deliver(delivery)
+            except Exception as broken:
+                log.exception("delivery of snooze %d broke down", delivery.claim.id)
+                trace.get_current_span().record_exception(broken)
+                verdict = await _after_breakdown(courier, delivery, broken)
+        telemetry.delivered(verdict, milliseconds=(time.monotonic() - began) * 1000)
+        return verdict
+
+    return deliver
+
+
+async def _after_breakdown(courier: Courier, delivery: Delivery, broken: Exception) -> Verdict:
+    error = f"The delivery broke down ({type(broken).__name__})"
+    try:
+        return await courier.settlement.release(delivery.claim, error=error, spent=1)
+    except SQLAlchemyError:
+        return Verdict.LOST
