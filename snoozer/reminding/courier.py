@@ -66,18 +66,21 @@ class Courier:
             authorised = ledger.mark(connection, dots=dots)
         return [send.id in authorised for send, _ in dots]
 
-    async def deliver(self, delivery: Delivery) -> Verdict:
-        """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST)."""
+    async def deliver(self, delivery: Delivery, *, answered: Callable[[], None]) -> Verdict:
+        """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST).
+
+        `answered` hears that the server has taken the mail, so that all that is left is to write it down.
+        """
         try:
             if delivery.send is None:
                 return await self._already_known(delivery.claim)
-            return await self._send(delivery.claim, delivery.send)
+            return await self._send(delivery.claim, delivery.send, answered=answered)
         except SQLAlchemyError as error:
             if not may_pass(error):
                 raise
             return Verdict.LOST
 
-    async def _send(self, claim: Claim, send: Send) -> Verdict:
+    async def _send(self, claim: Claim, send: Send, *, answered: Callable[[], None]) -> Verdict:
         ends = time.monotonic() + self.terms.deadline
         try:
             with self._marks.coming():
@@ -92,7 +95,8 @@ class Courier:
             return await self.settlement.refuse(claim, send, refused)
         if not await self._authorise(session, send, digest=digest):
             return Verdict.LOST
-        return await self._finish(claim, send, session, deadline=max(1.0, ends - time.monotonic()))
+        left = max(1.0, ends - time.monotonic())
+        return await self._finish(claim, send, session, deadline=left, answered=answered)
 
     async def _hand_over(self, send: Send) -> tuple[Session, str]:
         """The whole mail but its final dot; answers where it stands and the sha256 of its bytes."""
@@ -128,7 +132,9 @@ class Courier:
             await self.settlement.withdraw(send)
         return fenced
 
-    async def _finish(self, claim: Claim, send: Send, session: Session, *, deadline: float) -> Verdict:
+    async def _finish(
+        self, claim: Claim, send: Send, session: Session, *, deadline: float, answered: Callable[[], None]
+    ) -> Verdict:
         try:
             with self.settlement.coming():
                 reply = await session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
@@ -148,6 +154,7 @@ class Courier:
             raise
         self.passage("replied", send.message_id)
         self.outbox.keep(session)
+        answered()
         verdict = await self.settlement.conclude(
             claim, send, reply, recorded=lambda: self.passage("recorded", send.message_id)
         )

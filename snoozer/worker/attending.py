@@ -14,14 +14,14 @@ from snoozer.reminding import Courier, Delivery
 log = logging.getLogger(__name__)
 
 
-def attended(courier: Courier) -> Callable[[Delivery], Awaitable[Verdict]]:
+def attended(courier: Courier) -> Callable[[Delivery, Callable[[], None]], Awaitable[Verdict]]:
     """What delivers by this courier and never raises: one bad reminder must not take the worker with it."""
 
-    async def deliver(delivery: Delivery) -> Verdict:
+    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> Verdict:
         began = time.monotonic()
         with telemetry.delivery(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
             try:
-                verdict = await courier.deliver(delivery)
+                verdict = await courier.deliver(delivery, answered=answered)
             except Exception as broken:
                 log.exception("delivery of snooze %d broke down", delivery.claim.id)
                 trace.get_current_span().record_exception(broken)

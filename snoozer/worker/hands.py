@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from threading import Event, Lock, Thread
 
 from snoozer.domain.reminder import Claim, Verdict
@@ -16,6 +17,7 @@ STUCK_SECONDS = 60.0
 class Hands:
     """`deliver` runs for up to `concurrency` deliveries at once; `let_go` hears of each claim that is done with.
 
+    A delivery that calls what it is given has its hand free for the next, and needs none for what is left to do.
     Everything but `wake` is for one thread, the worker's. It hears when no more than `few` are left, and when none is:
     were it woken for each, the two threads would do nothing but hand the interpreter over.
     """
@@ -25,7 +27,7 @@ class Hands:
         *,
         concurrency: int,
         few: int,
-        deliver: Callable[[Delivery], Awaitable[Verdict]],
+        deliver: Callable[[Delivery, Callable[[], None]], Awaitable[Verdict]],
         let_go: Callable[[Claim], None],
         at_the_end: Callable[[], None] = lambda: None,
     ) -> None:
@@ -38,6 +40,7 @@ class Hands:
         self._unfinished = 0
         self._unbegun: deque[Delivery] = deque()
         self._begun: set[asyncio.Task[None]] = set()
+        self._busy: set[int] = set()
         self._finished: deque[Delivery] = deque()
         self._news = Event()
         self._lock = Lock()
@@ -113,10 +116,11 @@ class Hands:
         self._loop.call_later(TURN_SECONDS, self._turn)
 
     def _begin(self) -> None:
-        while len(self._begun) < self._concurrency and (delivery := self._next()):
+        while len(self._busy) < self._concurrency and (delivery := self._next()):
+            self._busy.add(delivery.claim.id)
             task = self._loop.create_task(self._one(delivery))
             self._begun.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._begun.discard)
 
     def _next(self) -> Delivery | None:
         with self._lock:
@@ -124,8 +128,9 @@ class Hands:
 
     async def _one(self, delivery: Delivery) -> None:
         try:
-            await self._deliver(delivery)
+            await self._deliver(delivery, partial(self._free, delivery))
         finally:
+            self._free(delivery)
             self._finished.append(delivery)
             with self._lock:
                 self._unfinished -= 1
@@ -133,9 +138,10 @@ class Hands:
             if left in (self._few, 0):
                 self._news.set()
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._begun.discard(task)
-        self._begin()
+    def _free(self, delivery: Delivery) -> None:
+        if delivery.claim.id in self._busy:
+            self._busy.remove(delivery.claim.id)
+            self._loop.call_soon(self._begin)
 
     def _leave(self) -> None:
         try:

@@ -1,6 +1,7 @@
 """What a worker has in hand is let go of once, when it is done; what was not begun can be given up."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from threading import Event
 from uuid import uuid4
@@ -39,7 +40,7 @@ def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
     begun, go_on = Event(), asyncio.Event()
     let_go: list[int] = []
 
-    async def deliver(_: Delivery) -> Verdict:
+    async def deliver(_: Delivery, answered: Callable[[], None]) -> Verdict:
         begun.set()
         await go_on.wait()
         return Verdict.SENT
@@ -56,14 +57,14 @@ def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
     hands.close()
 
 
-async def at_once(_: Delivery) -> Verdict:
+async def at_once(_: Delivery, answered: Callable[[], None]) -> Verdict:
     return Verdict.SENT
 
 
 def test_what_breaks_is_let_go_of_and_makes_room_for_the_next() -> None:
     let_go: list[int] = []
 
-    async def deliver(delivery: Delivery) -> Verdict:
+    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> Verdict:
         if delivery.claim.id == 1:
             raise ZeroDivisionError
         return Verdict.SENT
@@ -76,10 +77,28 @@ def test_what_breaks_is_let_go_of_and_makes_room_for_the_next() -> None:
     hands.close()
 
 
+def test_a_delivery_whose_hand_is_free_keeps_nobody_waiting() -> None:
+    go_on, second = asyncio.Event(), Event()
+
+    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> Verdict:
+        answered()
+        if delivery.claim.id == 1:
+            await go_on.wait()
+        else:
+            second.set()
+        return Verdict.SENT
+
+    hands = Hands(concurrency=1, few=0, deliver=deliver, let_go=lambda _: None)
+    hands.take([a_delivery(1), a_delivery(2)])
+    assert second.wait(LONG_ENOUGH)
+    hands._loop.call_soon_threadsafe(go_on.set)
+    hands.close()
+
+
 def test_the_end_waits_for_what_is_begun() -> None:
     said: list[str] = []
 
-    async def deliver(_: Delivery) -> Verdict:
+    async def deliver(_: Delivery, answered: Callable[[], None]) -> Verdict:
         await asyncio.sleep(0.01)
         said.append("delivered")
         return Verdict.SENT
@@ -98,7 +117,7 @@ def test_a_delivery_that_does_not_let_go_is_noticed_and_not_waited_for(monkeypat
     monkeypatch.setattr(module, "STUCK_SECONDS", 0.01)
     begun, go_on = Event(), Event()
 
-    async def deliver(_: Delivery) -> Verdict:
+    async def deliver(_: Delivery, answered: Callable[[], None]) -> Verdict:
         begun.set()
         go_on.wait()
         return Verdict.SENT
@@ -127,7 +146,7 @@ def test_time_in_which_nobody_looked_counts_little() -> None:
 def test_a_wait_ends_when_few_are_left() -> None:
     go_on = asyncio.Event()
 
-    async def deliver(delivery: Delivery) -> Verdict:
+    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> Verdict:
         if delivery.claim.id == 3:
             await go_on.wait()
         return Verdict.SENT
