@@ -1,10 +1,24 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError, TimeoutError
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import (
+    DBAPIError,
+    DisconnectionError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError,
+)
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+from snoozer.postgres.statements import statement
 
 STATEMENT_TIMEOUT = "30s"
 IDLE_TIMEOUT = "60s"
+# A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
+# while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
+PLAN_USES = 200
 
 # Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
 # after a failover, connection lost (Appendix A of the Postgres manual).
@@ -34,7 +48,7 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
             f"-c statement_timeout={STATEMENT_TIMEOUT} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT} "
             "-c timezone=UTC"
         )
-    return create_engine(
+    engine = create_engine(
         url,
         connect_args=arguments,
         pool_size=pool_size,
@@ -43,6 +57,24 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
         pool_pre_ping=True,
         hide_parameters=True,
     )
+    if not pgbouncer:
+        event.listen(engine, "checkout", _forget_old_plans)
+    return engine
+
+
+def _forget_old_plans(
+    raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection
+) -> None:
+    """A session that is used much makes its plans anew now and then; one that idles costs nothing more."""
+    uses = entry.info["uses"] = entry.info.get("uses", 0) + 1
+    if uses % PLAN_USES:
+        return
+    try:
+        raw.autocommit = True
+        raw.execute(statement("waiting/forget_plans").text.encode(), prepare=False)
+        raw.autocommit = False
+    except psycopg.Error as lost:
+        raise DisconnectionError from lost
 
 
 def is_away(error: SQLAlchemyError) -> bool:
