@@ -6,19 +6,23 @@ at no clock, survives nothing. What it reaches in the same minutes is what a wor
 
 import socket
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
+from itertools import count
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
+from snoozer.postgres.engine import PLAN_USES
 from snoozer.postgres.statements import statement
 
 LINE = b"It lies on top of your inbox again. What you wrote down then stands below these words.\r\n"
 LEASE = timedelta(seconds=90)
 BODY_LINES = 70
+USES_A_BATCH = 3
 
 
 class Mouth:
@@ -56,9 +60,9 @@ def sql(name: str) -> str:
 def drain(url: str, *, port: int, batch: int, connections: int, worker: str) -> None:
     """Deliver until nothing is due."""
     mouths = [Mouth(port) for _ in range(connections)]
-    with psycopg.connect(url, autocommit=True, row_factory=dict_row) as database:
-        while sends := _take(database, batch=batch, worker=worker):
-            _mark(database, sends)
+    with bare(url) as database:
+        for sends in batches(database, size=batch, worker=worker):
+            mark(database, sends)
             for first in range(0, len(sends), connections):
                 pairs = list(zip(mouths, sends[first : first + connections], strict=False))
                 for mouth, send in pairs:
@@ -67,10 +71,30 @@ def drain(url: str, *, port: int, batch: int, connections: int, worker: str) -> 
                     mouth.tell(send["reminder_message_id"])
                 for mouth, _ in pairs:
                     mouth.hear()
-            _finish(database, sends)
+            finish(database, sends)
 
 
-def _take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
+def bare(url: str) -> "psycopg.Connection[dict[str, Any]]":
+    """A connection with nothing around it."""
+    return psycopg.connect(url, autocommit=True, row_factory=dict_row)
+
+
+def batches(database: "psycopg.Connection[Any]", *, size: int, worker: str) -> Iterator[list[dict[str, Any]]]:
+    """One batch after the other, claimed and reserved, until nothing is due.
+
+    Plans are forgotten as often as the product's sessions do it, which are used three times for a batch.
+    """
+    for number in count(1):
+        if number * USES_A_BATCH % PLAN_USES < USES_A_BATCH:
+            database.execute(sql("waiting/forget_plans"))
+        sends = take(database, batch=size, worker=worker)
+        if not sends:
+            return
+        yield sends
+
+
+def take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
+    """Claim and reserve a batch, in one transaction."""
     with database.transaction():
         claims = database.execute(
             sql("queue/claim"),
@@ -99,7 +123,8 @@ def _take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> li
         return database.execute(sql("ledger/reserve"), values).fetchall()
 
 
-def _mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+def mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+    """Authorise the dots of a batch."""
     values = {
         "send_ids": [send["id"] for send in sends],
         "snooze_ids": [send["snooze_id"] for send in sends],
@@ -109,7 +134,8 @@ def _mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> N
     database.execute(sql("ledger/mark"), values)
 
 
-def _finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+def finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+    """Record and finalize a batch, in one transaction."""
     tokens, count = [send["claim_token"] for send in sends], len(sends)
     with database.transaction():
         values: dict[str, Any] = {

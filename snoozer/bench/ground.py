@@ -21,10 +21,11 @@ SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs li
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """A migrated, empty database and the port of the mail server."""
+    """A migrated, empty database, its server's process, and the port of the mail server."""
 
     engine: Engine
     url: str
+    server_pid: int
     smtp_port: int
     home: Path
 
@@ -55,7 +56,7 @@ def ground(*, work: tuple[float, float]) -> Iterator[Ground]:
             engine = connect(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
             schema.upgrade(engine)
             try:
-                yield Ground(engine=engine, url=url, smtp_port=port, home=home)
+                yield Ground(engine=engine, url=url, server_pid=server.pid, smtp_port=port, home=home)
             finally:
                 engine.dispose()
     finally:

@@ -56,14 +56,24 @@ class Outcome:
     timeline: tuple[tuple[float, int], ...]
 
 
+def begin_anew(engine: Engine) -> None:
+    """The tables of a fresh installation."""
+    schema.downgrade(engine, revision="base")
+    schema.upgrade(engine)
+
+
+def settle(engine: Engine) -> None:
+    """As the queue is that nobody has just filled."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        run(connection, "bench/analyze")
+
+
 def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outcome:
     """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop ("floor")."""
-    schema.downgrade(ground.engine, revision="base")
-    schema.upgrade(ground.engine)
-    _seed(ground.engine, rows=load.rows)
-    with ground.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        run(connection, "bench/analyze")
-    before, cpu = _counters(ground.engine), _children_cpu()
+    begin_anew(ground.engine)
+    seed(ground.engine, rows=load.rows)
+    settle(ground.engine)
+    before, cpu = counters(ground.engine), _children_cpu()
     began = time.monotonic()
     workers = [subprocess.Popen(command, env=ground.environment) for command in _commands(who, ground, load)]
     try:
@@ -74,7 +84,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
             worker.wait()
     if codes := [worker.returncode for worker in workers if worker.returncode]:
         raise BenchRefused(f"A process of {who} ended with {codes[0]}")
-    after, spent = _counters(ground.engine), _children_cpu() - cpu
+    after, spent = counters(ground.engine), _children_cpu() - cpu
     with ground.engine.connect() as connection:
         told = dict(run(connection, "bench/outcome").one()._mapping)
     if not told["seconds"]:
@@ -95,7 +105,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
     )
 
 
-def _seed(engine: Engine, *, rows: int) -> None:
+def seed(engine: Engine, *, rows: int) -> None:
     """So many rows, all due, each of a person of its own."""
     now = datetime.now(UTC)
     appointment = Appointment(remind_at=now - timedelta(minutes=1))
@@ -145,7 +155,8 @@ def _watch(
     return tuple(points)
 
 
-def _counters(engine: Engine) -> dict[str, Any]:
+def counters(engine: Engine) -> dict[str, Any]:
+    """What the server has done so far: `commits`, and `wal` in bytes."""
     with engine.connect() as connection:
         return dict(run(connection, "bench/counters").one()._mapping)
 

@@ -1,0 +1,123 @@
+"""`snoozer bench drain`: rows due at once, workers at them, figures beside those of a bare loop in the same minutes."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from snoozer.bench.ground import ground
+from snoozer.bench.plot import Line, svg
+from snoozer.bench.run import Load, Outcome, measure
+from snoozer.bench.telling import bar, draw, table, to_json, to_svg, write
+
+FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", "cpu_ms", "commits", "wal_bytes")
+# Figures whose quotient says something; the others are zero, or should be.
+RATIOS = ("rate", "p50_wait", "p99_wait", "cpu_ms", "commits", "wal_bytes")
+WHO = ("snoozer", "floor")
+
+
+@click.command(name="drain", short_help="How fast reminders leave that are due at once, beside a bare loop.")
+@click.option(
+    "--rows", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="Rows due at once."
+)
+@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
+@click.option("--concurrency", type=click.IntRange(1, 400), default=32, show_default=True, help="Deliveries at once.")
+@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
+@click.option("--work", type=(float, float), default=(2.0, 5.0), show_default=True, help="Milliseconds a mail takes.")
+@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each, in turn.")
+@to_json
+@to_svg
+def command(
+    rows: int,
+    processes: int,
+    concurrency: int,
+    batch: int,
+    work: tuple[float, float],
+    rounds: int,
+    to_json: Path | None,
+    to_svg: Path | None,
+) -> None:
+    """Measure how fast this machine drains ROWS reminders that are due at once.
+
+    It brings a database and a mail server of its own, on loopback, and touches nothing else. Each round runs Snoozer's
+    workers and then the floor: the same statements and as many mails in a bare loop that checks nothing. Figures of
+    different machines cannot be compared; the ratios can.
+    """
+    if not 0 <= work[0] <= work[1] <= 60_000:
+        raise click.BadParameter("the shortest first, then the longest, both from 0 to 60000", param_hint="--work")
+    if not processes <= concurrency <= 100 * processes:
+        raise click.BadParameter("from one to a hundred for each process", param_hint="--concurrency")
+    load = Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch)
+    console = Console()
+    outcomes = _measured(load, work=work, rounds=rounds, console=console)
+    console.print(_table(outcomes, load))
+    write(_report(outcomes, load, work=work), to=to_json)
+    draw(_picture(outcomes[-len(WHO) :]), to=to_svg)
+
+
+def _measured(load: Load, *, work: tuple[float, float], rounds: int, console: Console) -> list[Outcome]:
+    with bar(console) as begin, ground(work=work) as here:
+        return [
+            measure(who, here, load, progress=begin(f"round {number} of {rounds}: {who}", load.rows))
+            for number in range(1, rounds + 1)
+            for who in WHO
+        ]
+
+
+def _medians(outcomes: Sequence[Outcome], who: str) -> dict[str, float]:
+    mine = [asdict(outcome) for outcome in outcomes if outcome.who == who]
+    return {name: median(one[name] for one in mine) for name in FIGURES}
+
+
+def _ratios(snoozer: dict[str, float], floor: dict[str, float]) -> dict[str, float]:
+    return {name: snoozer[name] / floor[name] for name in RATIOS if floor[name]}
+
+
+def _table(outcomes: Sequence[Outcome], load: Load) -> Table:
+    snoozer, floor = (_medians(outcomes, who) for who in WHO)
+    ratios = _ratios(snoozer, floor)
+    words = {
+        "rate": ("reminders a second", "{:,.0f}"),
+        "p50_wait": ("wait, p50 (s)", "{:.2f}"),
+        "p99_wait": ("wait, p99 (s)", "{:.2f}"),
+        "reaped_percent": ("claims reaped (%)", "{:.2f}"),
+        "duplicates": ("sent again", "{:.0f}"),
+        "cpu_ms": ("worker CPU each (ms)", "{:.2f}"),
+        "commits": ("commits each", "{:.2f}"),
+        "wal_bytes": ("WAL each (bytes)", "{:,.0f}"),
+    }
+    rows = [
+        (
+            words[name][0],
+            words[name][1].format(snoozer[name]),
+            words[name][1].format(floor[name]),
+            f"{ratios[name]:.2f}" if name in ratios else "–",
+        )
+        for name in FIGURES
+    ]
+    return table(
+        f"{load.rows:,} reminders by {load.processes} × {load.concurrency // load.processes}, in {load.batch}s",
+        ("", "Snoozer", "floor", "ratio"),
+        rows,
+        caption="Medians. The floor is a bare loop over the same statements that renders and checks nothing.",
+    )
+
+
+def _picture(outcomes: Sequence[Outcome]) -> str:
+    lines = [Line(name=outcome.who, points=outcome.timeline) for outcome in outcomes]
+    return svg(lines, what="Reminders sent over time")
+
+
+def _report(outcomes: Sequence[Outcome], load: Load, *, work: tuple[float, float]) -> dict[str, object]:
+    snoozer, floor = (_medians(outcomes, who) for who in WHO)
+    return {
+        "load": asdict(load) | {"work_ms": list(work)},
+        "snoozer": snoozer,
+        "floor": floor,
+        "ratios": _ratios(snoozer, floor),
+        "rounds": [asdict(outcome) for outcome in outcomes],
+    }

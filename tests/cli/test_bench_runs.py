@@ -1,0 +1,42 @@
+"""Each run of `snoozer bench` measures end to end on a small load and tells its figures."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_bench import bench
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what processes use is read from /proc")
+
+
+def figures(tmp_path: Path, *arguments: str) -> Any:
+    told = bench(*arguments, f"--json={tmp_path / 'figures.json'}")
+    assert (told.returncode, told.stderr) == (0, "")
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert report["machine"]["cores"] > 0
+    return report
+
+
+def test_the_help_names_every_run() -> None:
+    told = bench("--help")
+    assert told.returncode == 0
+    for run in ("drain", "batches"):
+        assert f"\n  {run} " in told.stdout
+
+
+def test_a_run_that_does_not_exist_is_refused() -> None:
+    told = bench("gallop")
+    assert told.returncode == 2
+    assert "No such command 'gallop'" in told.stderr
+
+
+def test_what_a_reminder_costs_the_server_is_told_for_each_size_of_a_batch(tmp_path: Path) -> None:
+    report = figures(tmp_path, "batches", "--rows=200", "--rounds=1", "--size=10", "--size=50")
+    assert [one["size"] for one in report["medians"]] == [10, 50]
+    for one in report["rounds"]:
+        assert one["rows"] == 200
+        assert one["server_ms"] >= 0
+        assert one["session_ms"] == pytest.approx(sum(one["steps_ms"]))
