@@ -7,6 +7,7 @@ import click
 RUNS = {
     "drain": "snoozer.bench.drain",
     "batches": "snoozer.bench.batches",
+    "growth": "snoozer.bench.growth",
 }
 USUAL = "drain"
 

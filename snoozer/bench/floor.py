@@ -96,24 +96,10 @@ def batches(database: "psycopg.Connection[Any]", *, size: int, worker: str) -> I
 def take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
     """Claim and reserve a batch, in one transaction."""
     with database.transaction():
-        claims = database.execute(
-            sql("queue/claim"),
-            {
-                "worker": worker,
-                "batch_size": batch,
-                "lease": LEASE,
-                "priority": 0,
-                "suspects": False,
-                "since": None,
-                "crowds": [],
-                "buckets": None,
-                "steal_after": timedelta(0),
-                "known_schema": 1,
-            },
-        ).fetchall()
+        claims = claim(database, batch=batch, worker=worker)
         values = {
             "worker": worker,
-            "ids": [claim["id"] for claim in claims],
+            "ids": [claimed["id"] for claimed in claims],
             "domain": "snoozer.example",
             "hold": LEASE,
             "hold_for_operator": False,
@@ -121,6 +107,23 @@ def take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> lis
             "most_resends": 2,
         }
         return database.execute(sql("ledger/reserve"), values).fetchall()
+
+
+def claim(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
+    """Claim a batch, in the caller's transaction."""
+    values = {
+        "worker": worker,
+        "batch_size": batch,
+        "lease": LEASE,
+        "priority": 0,
+        "suspects": False,
+        "since": None,
+        "crowds": [],
+        "buckets": None,
+        "steal_after": timedelta(0),
+        "known_schema": 1,
+    }
+    return database.execute(sql("queue/claim"), values).fetchall()
 
 
 def mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:

@@ -62,10 +62,11 @@ def begin_anew(engine: Engine) -> None:
     schema.upgrade(engine)
 
 
-def settle(engine: Engine) -> None:
-    """As the queue is that nobody has just filled."""
+def settle(engine: Engine, *, whole: bool = False) -> None:
+    """As the queue is that nobody has just filled; with `whole` also the ledger and the archive."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        run(connection, "bench/analyze")
+        for name in ("analyze", "analyze_ledger") if whole else ("analyze",):
+            run(connection, f"bench/{name}")
 
 
 def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outcome:

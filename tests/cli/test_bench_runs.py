@@ -23,7 +23,7 @@ def figures(tmp_path: Path, *arguments: str) -> Any:
 def test_the_help_names_every_run() -> None:
     told = bench("--help")
     assert told.returncode == 0
-    for run in ("drain", "batches"):
+    for run in ("drain", "batches", "growth"):
         assert f"\n  {run} " in told.stdout
 
 
@@ -40,3 +40,19 @@ def test_what_a_reminder_costs_the_server_is_told_for_each_size_of_a_batch(tmp_p
         assert one["rows"] == 200
         assert one["server_ms"] >= 0
         assert one["session_ms"] == pytest.approx(sum(one["steps_ms"]))
+
+
+def test_claims_beside_sleeping_rows_and_the_archive_are_measured(tmp_path: Path) -> None:
+    sizes = ("--future=100", "--future=1000")
+    report = figures(tmp_path, "growth", *sizes, "--claims=3", "--batch=5", "--rounds=1", "--sent=50")
+    assert [one["future"] for one in report["claims"]] == [100, 1000]
+    for one in report["claims"]:
+        assert 0 < one["p50_ms"] <= one["p99_ms"]
+    assert report["shelf"]["reminders"] == 50
+    rows = {one["name"]: one["rows"] for one in report["shelf"]["stored"]}
+    assert rows == {
+        "email_snoozes": 0,
+        "reminder_sends": 0,
+        "email_snoozes_archive": 50,
+        "reminder_sends_archive": 50,
+    }

@@ -1,0 +1,56 @@
+"""What many reminders leave behind: they are put down as sent, wave by wave, and housekeeping archives each wave."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from snoozer import housekeeping
+from snoozer.bench import filling, floor
+from snoozer.bench.ground import Ground
+from snoozer.bench.run import counters, settle
+from snoozer.postgres.statements import run
+
+WAVES = 10
+TERMS = housekeeping.Retention(archive_after=timedelta(days=35), keep_months=24)
+AGE = timedelta(days=40)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """One table with its partitions."""
+
+    name: str
+    rows: int
+    table_bytes: int
+    index_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """Where the rows of so many reminders lie at the end; `rate` and `wal_bytes` are the move's, for each snooze."""
+
+    reminders: int
+    rate: float
+    wal_bytes: float
+    stored: tuple[Stored, ...]
+
+
+def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -> Shelf:
+    """Let so many reminders come and go; each wave finds the room that the one before has left."""
+    housekeeping.keep_months(ground.engine, terms=TERMS)
+    moved, seconds, wal = 0, 0.0, 0.0
+    for wave in range(WAVES):
+        with floor.bare(ground.url) as database:
+            filling.sent(database, rows=(wave + 1) * reminders // WAVES - wave * reminders // WAVES, age=AGE)
+        settle(ground.engine, whole=True)
+        before, began = counters(ground.engine)["wal"], time.monotonic()
+        while batch := housekeeping.archive(ground.engine, terms=TERMS):
+            moved += batch
+            progress(moved)
+        seconds += time.monotonic() - began
+        wal += counters(ground.engine)["wal"] - before
+    settle(ground.engine, whole=True)
+    with ground.engine.connect() as connection:
+        stored = tuple(Stored(**row._mapping) for row in run(connection, "bench/sizes"))
+    return Shelf(reminders=moved, rate=moved / seconds, wal_bytes=wal / max(1, moved), stored=stored)
