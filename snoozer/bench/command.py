@@ -8,6 +8,7 @@ RUNS = {
     "drain": "snoozer.bench.drain",
     "batches": "snoozer.bench.batches",
     "growth": "snoozer.bench.growth",
+    "idle": "snoozer.bench.idle",
 }
 USUAL = "drain"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from snoozer.embedded.postgres import Postgres
+from snoozer.embedded.postmaster import CONNECTIONS
 from snoozer.postgres import schema
 from snoozer.postgres.engine import connect
 
@@ -21,11 +22,12 @@ SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs li
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """A migrated, empty database, its server's process, and the port of the mail server."""
+    """A migrated, empty database, its server's process and log, and the port of the mail server."""
 
     engine: Engine
     url: str
     server_pid: int
+    server_log: Path
     smtp_port: int
     home: Path
 
@@ -45,18 +47,21 @@ class Ground:
 
 
 @contextmanager
-def ground(*, work: tuple[float, float]) -> Iterator[Ground]:
-    """Everything up for one benchmark. `work` is how long the mail server takes over a message, in milliseconds."""
+def ground(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iterator[Ground]:
+    """Everything up for one benchmark. `work` is how long the mail server takes over a message, in milliseconds;
+    `connections` are what the database takes at once."""
     home = Path(tempfile.mkdtemp(prefix="snoozer-bench-"))
     home.chmod(0o755)
-    server = Postgres(home, wanted=None, shared=home / "shared")
+    server = Postgres(home, wanted=None, shared=home / "shared", connections=connections)
     try:
         url = server.start()
         with mail_server(work) as port:
             engine = connect(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
             schema.upgrade(engine)
             try:
-                yield Ground(engine=engine, url=url, server_pid=server.pid, smtp_port=port, home=home)
+                yield Ground(
+                    engine=engine, url=url, server_pid=server.pid, server_log=server.log, smtp_port=port, home=home
+                )
             finally:
                 engine.dispose()
     finally:

@@ -20,7 +20,7 @@ import psycopg
 
 from snoozer.embedded import account, binaries, ports
 from snoozer.embedded.binaries import Binaries
-from snoozer.embedded.postmaster import ENVIRONMENT, Postmaster
+from snoozer.embedded.postmaster import CONNECTIONS, ENVIRONMENT, Postmaster
 from snoozer.embedded.private import write_private
 
 USER = "snoozer"
@@ -51,14 +51,19 @@ class Postgres:
         shared: Path = account.SHARED,
         say: Callable[[str], None] = lambda line: None,
         launched: Callable[[int], None] = lambda pid: None,
+        connections: int = CONNECTIONS,
     ) -> None:
-        """`wanted` is SNOOZER_PG_BIN; `say` hears what a person may want to know, `launched` each server's process."""
+        """`wanted` is SNOOZER_PG_BIN; `say` hears what a person may want to know, `launched` each server's process.
+
+        `connections` are the most that a server started here takes at once.
+        """
         self.home = home.absolute()
         self.log = self.home / LOG_FILE
         self._wanted = wanted
         self._shared = shared
         self._say = say
         self._launched = launched
+        self._connections = connections
         self._account = account.for_postgres()
         self._binaries: Binaries | None = None
         self._memory: dict[str, Any] = {}
@@ -226,7 +231,12 @@ class Postgres:
                 self._keep_in_mind(port=ports.any_free())
             before = self.log.stat().st_size if self.log.exists() else 0
             self._postmaster = Postmaster.launch(
-                chosen, data=self.data, port=self.port, log=self.log, account=self._account
+                chosen,
+                data=self.data,
+                port=self.port,
+                log=self.log,
+                account=self._account,
+                connections=self._connections,
             )
             self._launched(self._postmaster.pid)
             while self._postmaster.is_running():

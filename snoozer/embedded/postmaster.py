@@ -11,6 +11,7 @@ from snoozer.embedded.account import Account
 from snoozer.embedded.binaries import Binaries
 from snoozer.embedded.processes import is_called, is_running, send, wait_until_gone
 
+CONNECTIONS = 100
 _NAMES = ("postgres", "postmaster")
 # Nothing of the caller's environment may change how the server runs; LC_ALL keeps macOS from starting threads in it.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -25,9 +26,11 @@ class Postmaster:
     process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def launch(cls, binaries: Binaries, *, data: Path, port: int, log: Path, account: Account) -> Self:
+    def launch(
+        cls, binaries: Binaries, *, data: Path, port: int, log: Path, account: Account, connections: int = CONNECTIONS
+    ) -> Self:
         """Start a server on a data folder. It speaks to the log file alone, which stays its own through a restart."""
-        settings = [argument for setting in _settings(port) for argument in ("-c", setting)]
+        settings = [argument for setting in _settings(port, connections) for argument in ("-c", setting)]
         with log.open("ab") as out:
             log.chmod(0o600)
             process = subprocess.Popen(
@@ -80,13 +83,13 @@ class Postmaster:
         return True
 
 
-def _settings(port: int) -> tuple[str, ...]:
+def _settings(port: int, connections: int) -> tuple[str, ...]:
     return (
         f"listen_addresses={ports.HOST}",
         f"port={port}",
         "unix_socket_directories=",
         "cluster_name=snoozer",
-        "max_connections=100",
+        f"max_connections={connections}",
         "shared_buffers=128MB",
         "max_wal_size=512MB",
         "jit=off",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from snoozer.bench.idle import verbs
 from tests.cli.test_bench import bench
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what processes use is read from /proc")
@@ -23,7 +24,7 @@ def figures(tmp_path: Path, *arguments: str) -> Any:
 def test_the_help_names_every_run() -> None:
     told = bench("--help")
     assert told.returncode == 0
-    for run in ("drain", "batches", "growth"):
+    for run in ("drain", "batches", "growth", "idle"):
         assert f"\n  {run} " in told.stdout
 
 
@@ -56,3 +57,25 @@ def test_claims_beside_sleeping_rows_and_the_archive_are_measured(tmp_path: Path
         "email_snoozes_archive": 50,
         "reminder_sends_archive": 50,
     }
+
+
+def test_idle_workers_are_watched(tmp_path: Path) -> None:
+    report = figures(tmp_path, "idle", "--workers=2", "--seconds=4", "--future=10")
+    assert report["workers"] == 2
+    assert report["statements"]["SELECT"] > 0
+    assert report["queries"] > 0
+    assert report["connections"] >= 1
+    assert report["worker_bytes"] > 10_000_000
+
+
+def test_a_servers_log_tells_which_statements_were_asked() -> None:
+    said = """\
+2026-03-05 10:20:00.000 UTC [7] LOG:  statement: BEGIN
+2026-03-05 10:20:00.001 UTC [7] LOG:  execute _pg3_0: -- How many seconds until the next snooze is due.
+\tSELECT extract(epoch FROM remind_at)
+\tFROM email_snoozes
+2026-03-05 10:20:00.002 UTC [7] LOG:  execute <unnamed>: UPDATE workers
+2026-03-05 10:20:00.003 UTC [8] LOG:  statement:
+2026-03-05 10:20:00.004 UTC [8] ERROR:  canceling statement due to user request
+"""
+    assert verbs(said) == ["BEGIN", "SELECT", "UPDATE", ""]

@@ -1,0 +1,2 @@
+-- The server reads its settings again.
+SELECT pg_reload_conf()
