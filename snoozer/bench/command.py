@@ -9,6 +9,8 @@ RUNS = {
     "batches": "snoozer.bench.batches",
     "growth": "snoozer.bench.growth",
     "idle": "snoozer.bench.idle",
+    "punctual": "snoozer.bench.punctual",
+    "herd": "snoozer.bench.herd",
 }
 USUAL = "drain"
 

@@ -1,8 +1,9 @@
 """Many rows at once: asleep, due, or sent and over, for runs in which a table is to be large."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import psycopg
 
@@ -16,7 +17,7 @@ _numbers = count(1)
 Progress = Callable[[int], None]
 
 
-def asleep(database: "psycopg.Connection[object]", *, rows: int, progress: Progress) -> None:
+def asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Progress) -> None:
     """Rows due at some moment from tomorrow on, within a year."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     spread = timedelta(days=365) / max(1, rows)
@@ -28,13 +29,24 @@ def asleep(database: "psycopg.Connection[object]", *, rows: int, progress: Progr
     )
 
 
-def due(database: "psycopg.Connection[object]", *, rows: int, at: datetime | None = None) -> None:
-    """Rows due a minute ago, or at `at`, each of a person of its own."""
-    moment = at or datetime.now(UTC) - timedelta(minutes=1)
-    _put_down(database, "bench/put_down", (_row(moment, rows=None) for _ in range(rows)), progress=lambda done: None)
+def due(database: "psycopg.Connection[Any]", *, rows: int) -> None:
+    """Rows due a minute ago, each of a person of its own."""
+    moment = datetime.now(UTC) - timedelta(minutes=1)
+    promised(database, [moment] * rows)
 
 
-def sent(database: "psycopg.Connection[object]", *, rows: int, age: timedelta) -> None:
+def promised(
+    database: "psycopg.Connection[Any]", moments: Sequence[datetime], *, persons: Iterable[str] | None = None
+) -> None:
+    """Rows due at these moments, each of a person of its own unless it is said whose they are."""
+    if persons is None:
+        rows = (_row(moment, rows=None) for moment in moments)
+    else:
+        rows = ((person, *_row(moment, rows=None)[1:]) for moment, person in zip(moments, persons, strict=False))
+    _put_down(database, "bench/put_down", rows, progress=lambda done: None)
+
+
+def sent(database: "psycopg.Connection[Any]", *, rows: int, age: timedelta) -> None:
     """Rows that were sent and finalized so long ago, with their entries in the ledger."""
     at = (datetime.now(UTC) - age).isoformat()
     over = ((*_row(datetime.fromisoformat(at), rows=rows), at, "t", "sent", at, at) for _ in range(rows))
@@ -56,7 +68,7 @@ def _row(remind_at: datetime, *, rows: int | None) -> tuple[str, ...]:
 
 
 def _put_down(
-    database: "psycopg.Connection[object]", name: str, rows: Iterable[tuple[str, ...]], *, progress: Progress
+    database: "psycopg.Connection[Any]", name: str, rows: Iterable[tuple[str, ...]], *, progress: Progress
 ) -> None:
     """In chunks, because a trigger keeps the rows of a statement until its end."""
     source, done = iter(rows), 0

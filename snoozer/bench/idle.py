@@ -15,7 +15,7 @@ from snoozer.bench import filling, floor
 from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.processes import cpu_seconds, family_cpu_seconds, resident_bytes
-from snoozer.bench.run import counters, settle
+from snoozer.bench.run import counters, let_pass, settle
 from snoozer.bench.telling import Bar, bar, table, to_json, write
 from snoozer.postgres.statements import run
 
@@ -93,7 +93,7 @@ def measure(ground: Ground, *, workers: int, seconds: float, future: int, begin:
 
 def _server_share(ground: Ground, *, seconds: float, progress: Callable[[int], None]) -> float:
     before, began = family_cpu_seconds(ground.server_pid), time.monotonic()
-    _pass(seconds, progress=progress)
+    let_pass(seconds, progress=progress)
     return 100 * (family_cpu_seconds(ground.server_pid) - before) / (time.monotonic() - began)
 
 
@@ -104,7 +104,7 @@ def _statements(ground: Ground, *, seconds: float, progress: Callable[[int], Non
         run(connection, "bench/reload")
     time.sleep(LOOK_SECONDS)
     start = ground.server_log.stat().st_size
-    _pass(seconds, progress=progress)
+    let_pass(seconds, progress=progress)
     with ground.server_log.open("rb") as log:
         log.seek(start)
         said = log.read().decode(errors="replace")
@@ -120,13 +120,6 @@ def verbs(said: str) -> list[str]:
 def _first_word(statement: str) -> str:
     words = [word for line in statement.splitlines() if not line.lstrip().startswith("--") for word in line.split()]
     return words[0] if words else ""
-
-
-def _pass(seconds: float, *, progress: Callable[[int], None]) -> None:
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < seconds:
-        time.sleep(min(LOOK_SECONDS, seconds - passed))
-        progress(round(passed))
 
 
 def _table(idleness: Idleness) -> Table:

@@ -156,6 +156,14 @@ def _watch(
     return tuple(points)
 
 
+def let_pass(seconds: float, *, progress: Progress) -> None:
+    """Wait, and tell how many seconds are over."""
+    began = time.monotonic()
+    while (passed := time.monotonic() - began) < seconds:
+        time.sleep(min(LOOK_SECONDS, seconds - passed))
+        progress(round(passed))
+
+
 def counters(engine: Engine) -> dict[str, Any]:
     """What the server has done so far: `commits`, and `wal` in bytes."""
     with engine.connect() as connection:

@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from snoozer.bench.herd import persons
 from snoozer.bench.idle import verbs
 from tests.cli.test_bench import bench
 
@@ -24,7 +26,7 @@ def figures(tmp_path: Path, *arguments: str) -> Any:
 def test_the_help_names_every_run() -> None:
     told = bench("--help")
     assert told.returncode == 0
-    for run in ("drain", "batches", "growth", "idle"):
+    for run in ("drain", "batches", "growth", "idle", "punctual", "herd"):
         assert f"\n  {run} " in told.stdout
 
 
@@ -79,3 +81,30 @@ def test_a_servers_log_tells_which_statements_were_asked() -> None:
 2026-03-05 10:20:00.004 UTC [8] ERROR:  canceling statement due to user request
 """
     assert verbs(said) == ["BEGIN", "SELECT", "UPDATE", ""]
+
+
+def test_lateness_is_told_for_each_case(tmp_path: Path) -> None:
+    picture, cases = tmp_path / "late.svg", ("--case=ahead-silent", "--case=due-cut")
+    report = figures(tmp_path, "punctual", "--rate=10", "--seconds=1", "--rounds=1", *cases, f"--svg={picture}")
+    assert [one["case"] for one in report["medians"]] == ["ahead, listening silent", "when due, listening cut"]
+    for one in report["rounds"]:
+        assert one["reminders"] == 10
+        assert 0 < one["p50_ms"] <= one["p99_ms"] <= one["worst_ms"]
+    assert picture.read_text().count("<polyline") == 2
+
+
+def test_a_herd_of_two_hundred_is_watched(tmp_path: Path) -> None:
+    picture = tmp_path / "herd.svg"
+    report = figures(tmp_path, "herd", "--rows=200", "--calm=1", f"--svg={picture}")
+    assert report["rows"] == 200
+    assert len(report["rates"]) == 10
+    assert {one["kind"]: one["rows"] for one in report["waits"]} == {"one row": 100, "a few": 50, "a heap": 50}
+    assert (report["pages_failed"], report["reaped"], report["duplicates"]) == (0, 0, 0)
+    assert len(report["grown_bytes"]) == 2
+    assert report["page_ratio"] == report["page_herd"] / report["page_idle"]
+    assert picture.read_text().count("<polyline") == 3
+
+
+def test_half_of_a_herd_has_no_other_row() -> None:
+    whose = Counter(persons(1000))
+    assert sorted(Counter(whose.values()).items()) == [(1, 500), (5, 50), (50, 5)]
