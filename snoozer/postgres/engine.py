@@ -1,7 +1,9 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
+import time
+
 import psycopg
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import (
     DBAPIError,
     DisconnectionError,
@@ -19,6 +21,7 @@ IDLE_TIMEOUT = "60s"
 # A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
 # while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
 PLAN_USES = 200
+QUIET_SECONDS = 0.5
 
 # Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
 # after a failover, connection lost (Appendix A of the Postgres manual).
@@ -54,12 +57,27 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
         pool_size=pool_size,
         max_overflow=2,
         pool_timeout=10,
-        pool_pre_ping=True,
         hide_parameters=True,
     )
+    event.listen(engine, "checkout", _look_whether_it_lives)
     if not pgbouncer:
         event.listen(engine, "checkout", _forget_old_plans)
     return engine
+
+
+def at_once(engine: Engine) -> Connection:
+    """A connection for statements that are a transaction each: one way to the server and back instead of three."""
+    return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def _look_whether_it_lives(
+    raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection
+) -> None:
+    """A session that lay unused is asked for a sign of life; where work goes on, the work itself tells."""
+    now = time.monotonic()
+    unused, entry.info["used"] = now - entry.info.get("used", now), now
+    if unused > QUIET_SECONDS:
+        _say(raw, "waiting/nothing")
 
 
 def _forget_old_plans(
@@ -67,11 +85,15 @@ def _forget_old_plans(
 ) -> None:
     """A session that is used much makes its plans anew now and then; one that idles costs nothing more."""
     uses = entry.info["uses"] = entry.info.get("uses", 0) + 1
-    if uses % PLAN_USES:
-        return
+    if uses % PLAN_USES == 0:
+        _say(raw, "waiting/forget_plans")
+
+
+def _say(raw: "psycopg.Connection[object]", name: str) -> None:
+    """One statement outside any transaction. A session that does not live is replaced by the pool."""
     try:
         raw.autocommit = True
-        raw.execute(statement("waiting/forget_plans").text.encode(), prepare=False)
+        raw.execute(statement(name).text.encode(), prepare=False)
         raw.autocommit = False
     except psycopg.Error as lost:
         raise DisconnectionError from lost

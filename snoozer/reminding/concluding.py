@@ -13,13 +13,9 @@ from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import Fact
-from snoozer.postgres.statements import run
 from snoozer.reminding.taking import ROUTE
 
 log = logging.getLogger(__name__)
-
-# Nobody's lock keeps the others of a batch waiting longer; who stood behind it is tried alone.
-MOST_WAIT_MS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +32,6 @@ def conclude(engine: Engine, many: Sequence[Taken], *, actor: str) -> list[Verdi
     The snoozes come first, because whoever else locks both locks them in that order.
     """
     with engine.begin() as connection:
-        run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
         ours = finalize(connection, [taken.claim for taken in many])
         write_facts(connection, [taken.fact for taken in many], actor=actor)
     return [Verdict.SENT if (taken.claim.id, taken.claim.claim_token) in ours else Verdict.LOST for taken in many]

@@ -17,10 +17,8 @@ from snoozer.mail.gate import Shut
 from snoozer.mail.outbox import Outbox
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
 from snoozer.postgres import ledger
-from snoozer.postgres.engine import may_pass
+from snoozer.postgres.engine import at_once, may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
-from snoozer.postgres.statements import run
-from snoozer.reminding.concluding import MOST_WAIT_MS
 from snoozer.reminding.settling import Settlement, may_have_been_sent
 from snoozer.reminding.taking import Delivery, Passage, Terms
 from snoozer.reminding.together import Together
@@ -61,8 +59,7 @@ class Courier:
         return Together(self._mark, name="marks")
 
     def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
-        with self.engine.begin() as connection:
-            run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
+        with at_once(self.engine) as connection:
             authorised = ledger.mark(connection, dots=dots)
         return [send.id in authorised for send, _ in dots]
 

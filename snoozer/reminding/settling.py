@@ -25,8 +25,7 @@ from snoozer.postgres import events, ledger, queue
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
-from snoozer.postgres.statements import run
-from snoozer.reminding.concluding import MOST_WAIT_MS, Taken, conclude, finalize, write_facts
+from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
 from snoozer.reminding.taking import ROUTE, Terms
 from snoozer.reminding.together import Together
 
@@ -186,7 +185,6 @@ class Settlement:
 
     def _write_all(self, facts: Sequence[Fact]) -> list[None]:
         with self.engine.begin() as connection:
-            run(connection, "waiting/briefly", milliseconds=str(MOST_WAIT_MS))
             write_facts(connection, facts, actor=self.terms.actor)
         return [None] * len(facts)
 

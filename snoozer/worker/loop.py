@@ -14,7 +14,7 @@ from snoozer import telemetry
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 from snoozer.postgres.breaker import Permit
-from snoozer.postgres.engine import may_pass
+from snoozer.postgres.engine import at_once, may_pass
 from snoozer.postgres.statements import run
 from snoozer.reminding import Courier, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
@@ -158,7 +158,7 @@ class Worker:
         if now - self._asked_for_suspects < SUSPECT_SECONDS and self._hands:
             return False
         self._asked_for_suspects = now
-        with self._engine.connect() as connection:
+        with at_once(self._engine) as connection:
             return bool(run(connection, "waiting/suspect", known_schema=KNOWN_SCHEMA).scalar_one())
 
     def _is_over(self) -> bool:
@@ -206,7 +206,7 @@ class Worker:
 
     def _seconds_to_the_next(self, *, not_due_yet: bool = False) -> float:
         def ask() -> float:
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            with at_once(self._engine) as connection:
                 values = {"known_schema": KNOWN_SCHEMA, "not_due_yet": not_due_yet}
                 seconds = run(connection, "waiting/next", **values).scalar_one_or_none()
             return float("inf") if seconds is None else max(float(seconds), 0.0)

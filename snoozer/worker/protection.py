@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from snoozer.mail.gate import Gate
 from snoozer.postgres import breaker
 from snoozer.postgres.breaker import Permit
+from snoozer.postgres.engine import at_once
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class Protection:
 
     def ask(self) -> Permit:
         """May a batch be claimed? The gate of this process follows the answer."""
-        with self.engine.begin() as connection:
+        with at_once(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
             self.gate.reopen(most=1)

@@ -1,8 +1,13 @@
 -- Authorise the final dots of many mails, in the last instant before they leave. Each claim must still be ours and its
--- lease run; a cancelled row holds no claim, and the lock makes a cancellation that is under way come first.
-WITH held AS MATERIALIZED (
+-- lease run; a cancelled row holds no claim, and the lock makes a cancellation that is under way come first. Nobody's
+-- lock is waited for longer than a second, because many wait with it.
+WITH brief AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '1s', TRUE)
+),
+held AS MATERIALIZED (
     SELECT asked.send_id, asked.claim_token, asked.bytes_sha256
-    FROM unnest(
+    FROM brief
+    CROSS JOIN unnest(
         CAST(:send_ids AS bigint[]),
         CAST(:snooze_ids AS bigint[]),
         CAST(:claim_tokens AS uuid[]),

@@ -1,8 +1,13 @@
 -- The server took these reminders. Facts, not decisions, so no claim is asked for:
--- whoever heard a reply writes it down, however late, and as often as it takes.
-WITH entry AS MATERIALIZED (
+-- whoever heard a reply writes it down, however late, and as often as it takes. Nobody's lock is waited for longer than
+-- a second, because many wait with it; then it is told again.
+WITH brief AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '1s', TRUE)
+),
+entry AS MATERIALIZED (
     SELECT send.id, send.state, send.claim_token AS holder, fact.*
-    FROM unnest(
+    FROM brief
+    CROSS JOIN unnest(
         CAST(:reminder_message_ids AS text[]),
         CAST(:claim_tokens AS uuid[]),
         CAST(:smtp_codes AS int[]),

@@ -1,2 +1,0 @@
--- In this transaction nobody's lock is waited for longer than this.
-SELECT set_config('lock_timeout', :milliseconds || 'ms', TRUE)

@@ -1,0 +1,2 @@
+-- Is anybody there?
+SELECT
