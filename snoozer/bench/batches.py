@@ -66,6 +66,7 @@ def command(rows: int, sizes: tuple[int, ...], rounds: int, to_json: Path | None
         )
     )
     write(
+        "batches",
         {"rows": rows, "medians": [asdict(one) for one in medians], "rounds": [asdict(one) for one in costs]},
         to=to_json,
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from snoozer.bench.ground import Ground
-from snoozer.bench.run import BenchRefused, Progress
+from snoozer.bench.refusal import BenchRefused
+from snoozer.bench.run import Progress
 from snoozer.postgres import workers
 
 # For one worker; many that start at once on few cores stand in each other's way.

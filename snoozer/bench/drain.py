@@ -14,9 +14,10 @@ from snoozer.bench.plot import Line, svg
 from snoozer.bench.run import Load, Outcome, measure
 from snoozer.bench.telling import bar, draw, table, to_json, to_svg, write
 
-FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", "cpu_ms", "commits", "wal_bytes")
+COSTS = ("cpu_ms", "server_cpu_ms", "commits", "wal_bytes")
+FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", *COSTS)
 # Figures whose quotient says something; the others are zero, or should be.
-RATIOS = ("rate", "p50_wait", "p99_wait", "cpu_ms", "commits", "wal_bytes")
+RATIOS = ("rate", "p50_wait", "p99_wait", *COSTS)
 WHO = ("snoozer", "floor")
 
 
@@ -55,7 +56,7 @@ def command(
     console = Console()
     outcomes = _measured(load, work=work, rounds=rounds, console=console)
     console.print(_table(outcomes, load))
-    write(_report(outcomes, load, work=work), to=to_json)
+    write("drain", _report(outcomes, load, work=work), to=to_json)
     draw(_picture(outcomes[-len(WHO) :]), to=to_svg)
 
 
@@ -87,6 +88,7 @@ def _table(outcomes: Sequence[Outcome], load: Load) -> Table:
         "reaped_percent": ("claims reaped (%)", "{:.2f}"),
         "duplicates": ("sent again", "{:.0f}"),
         "cpu_ms": ("worker CPU each (ms)", "{:.2f}"),
+        "server_cpu_ms": ("server CPU each (ms)", "{:.2f}"),
         "commits": ("commits each", "{:.2f}"),
         "wal_bytes": ("WAL each (bytes)", "{:,.0f}"),
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 import psycopg
@@ -72,7 +72,7 @@ def _put_down(
 ) -> None:
     """In chunks, because a trigger keeps the rows of a statement until its end."""
     source, done = iter(rows), 0
-    while chunk := [row for row, _ in zip(source, range(CHUNK), strict=False)]:
+    while chunk := list(islice(source, CHUNK)):
         with database.cursor() as cursor, cursor.copy(statement(name).text.encode()) as copy:
             copy.write("".join("\t".join(row) + "\n" for row in chunk))
         done += len(chunk)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from snoozer.bench import filling, floor
 from snoozer.bench.ground import Ground, ground
-from snoozer.bench.run import settle
+from snoozer.bench.run import counters, settle
 from snoozer.bench.shelf import Shelf, shelve
 from snoozer.bench.telling import Bar, bar, part, table, to_json, write
 
@@ -23,9 +23,13 @@ WANTED = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """Milliseconds that a claim took beside so many rows that are asleep, and the sizes of table and indexes."""
+    """Milliseconds that a claim took beside so many rows that are asleep, and the sizes of table and indexes.
+
+    `put_down_wal_bytes` is what the write-ahead log took for each row that was put down.
+    """
 
     future: int
+    put_down_wal_bytes: float
     p50_ms: float
     p99_ms: float
     table_bytes: int
@@ -55,6 +59,7 @@ def command(future: tuple[int, ...], claims: int, batch: int, rounds: int, sent:
     if shelf:
         console.print(_shelf_table(shelf))
     write(
+        "growth",
         {"batch": batch, "claims": [asdict(one) for one in claimed], "shelf": asdict(shelf) if shelf else None},
         to=to_json,
     )
@@ -63,15 +68,24 @@ def command(future: tuple[int, ...], claims: int, batch: int, rounds: int, sent:
 def _claimed(sizes: Sequence[int], *, claims: int, batch: int, rounds: int, begin: Bar) -> list[Claimed]:
     with ExitStack() as stack:
         grounds = {size: stack.enter_context(ground(work=(0, 0))) for size in sizes}
-        for size, here in grounds.items():
-            with floor.bare(here.url) as database:
-                filling.asleep(database, rows=size, progress=begin(f"{size:,} rows are put down", size))
+        wal = {
+            size: _put_down(here, size, progress=begin(f"{size:,} rows are put down", size))
+            for size, here in grounds.items()
+        }
         took: dict[int, list[float]] = {size: [] for size in sizes}
         for number in range(1, rounds + 1):
             for size, here in grounds.items():
                 progress = begin(f"round {number} of {rounds}: beside {size:,}", claims)
                 took[size] += _round(here, claims=claims, batch=batch, progress=progress)
-        return [_told(size, here, took[size]) for size, here in grounds.items()]
+        return [_told(size, here, took[size], wal=wal[size]) for size, here in grounds.items()]
+
+
+def _put_down(here: Ground, size: int, *, progress: filling.Progress) -> float:
+    """Bytes of the write-ahead log for each row."""
+    before = counters(here.engine)["wal"]
+    with floor.bare(here.url) as database:
+        filling.asleep(database, rows=size, progress=progress)
+    return float(counters(here.engine)["wal"] - before) / max(1, size)
 
 
 def _round(here: Ground, *, claims: int, batch: int, progress: filling.Progress) -> list[float]:
@@ -95,11 +109,12 @@ def _claim(database: "psycopg.Connection[Any]", *, batch: int) -> float:
     return took
 
 
-def _told(size: int, here: Ground, took: Sequence[float]) -> Claimed:
+def _told(size: int, here: Ground, took: Sequence[float], *, wal: float) -> Claimed:
     with floor.bare(here.url) as database:
         [queue] = [row for row in database.execute(floor.sql("bench/sizes")) if row["name"] == "email_snoozes"]
     return Claimed(
         future=size,
+        put_down_wal_bytes=wal,
         p50_ms=part(took, 0.5),
         p99_ms=part(took, 0.99),
         table_bytes=queue["table_bytes"],
@@ -147,5 +162,6 @@ def _shelf_table(shelf: Shelf) -> Table:
             )
             for one in shelf.stored
         ],
-        caption=f"Moved at {shelf.rate:,.0f} a second, {shelf.wal_bytes:,.0f} bytes of WAL each.",
+        caption=f"Before it moved, each took {shelf.over_bytes:,.0f} bytes. Moved at {shelf.rate:,.0f} a second, "
+        f"{shelf.wal_bytes:,.0f} bytes of WAL each.",
     )

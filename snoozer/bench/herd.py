@@ -17,7 +17,8 @@ from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.plot import Line, svg
 from snoozer.bench.processes import resident_bytes
-from snoozer.bench.run import BenchRefused, Progress, let_pass, settle
+from snoozer.bench.refusal import BenchRefused
+from snoozer.bench.run import Progress, let_pass, settle
 from snoozer.bench.telling import Bar, bar, draw, part, table, to_json, to_svg, write
 from snoozer.bench.visits import READER, Visits, reading, site
 from snoozer.postgres.statements import run
@@ -98,7 +99,7 @@ def command(
     console.print(_table(herd))
     console.print(_waits(herd))
     figures = {name: value for name, value in asdict(herd).items() if name != "curves"}
-    write(figures | {"page_ratio": herd.page_ratio}, to=to_json)
+    write("herd", figures | {"page_ratio": herd.page_ratio}, to=to_json)
     lines = [Line(name=kind, points=points) for kind, points in herd.curves.items()]
     draw(svg(lines, what="Reminders of each kind of person sent over time", upwards="% of the kind"), to=to_svg)
 

@@ -25,6 +25,7 @@ WANTED_QUERIES = 2.0
 CONNECTIONS_A_WORKER = 4
 SETTLE_SECONDS = 6.0
 LOOK_SECONDS = 0.5
+AROUND = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "PING"})
 _ENTRY = re.compile(r"\n(?=\d{4}-\d\d-\d\d )")
 _ASKED = re.compile(r"LOG: +(?:statement|execute [^:]*): ?")
 
@@ -44,8 +45,8 @@ class Idleness:
 
     @property
     def queries(self) -> float:
-        """Statements a second and worker, those that only begin and end transactions left out."""
-        return sum(rate for verb, rate in self.statements.items() if verb not in ("BEGIN", "COMMIT", "ROLLBACK"))
+        """Statements a second and worker, those left out that only begin and end transactions or see who is there."""
+        return sum(rate for verb, rate in self.statements.items() if verb not in AROUND)
 
 
 @click.command(name="idle", short_help="What workers with nothing to do cost the database.")
@@ -59,7 +60,7 @@ def command(workers: int, seconds: int, future: int, to_json: Path | None) -> No
     with bar(console) as begin, ground(work=(0, 0), connections=CONNECTIONS_A_WORKER * workers + 20) as here:
         idleness = measure(here, workers=workers, seconds=seconds, future=future, begin=begin)
     console.print(_table(idleness))
-    write(asdict(idleness) | {"queries": idleness.queries}, to=to_json)
+    write("idle", asdict(idleness) | {"queries": idleness.queries}, to=to_json)
 
 
 def measure(ground: Ground, *, workers: int, seconds: float, future: int, begin: Bar) -> Idleness:
@@ -119,7 +120,7 @@ def verbs(said: str) -> list[str]:
 
 def _first_word(statement: str) -> str:
     words = [word for line in statement.splitlines() if not line.lstrip().startswith("--") for word in line.split()]
-    return words[0] if words else ""
+    return words[0].rstrip(";") if words else ""
 
 
 def _table(idleness: Idleness) -> Table:

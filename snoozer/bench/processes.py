@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from snoozer.bench.run import BenchRefused
+from snoozer.bench.refusal import BenchRefused
 
 PROC = Path("/proc")
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -64,6 +64,11 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
+def can_look() -> bool:
+    """Is there a /proc as Linux has it?"""
+    return (PROC / "self" / "schedstat").exists()
+
+
 def _check() -> None:
-    if not (PROC / "self" / "schedstat").exists():
+    if not can_look():
         raise BenchRefused("This run reads what processes use from /proc as Linux has it, and it is not there")

@@ -17,7 +17,8 @@ from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.harm import Harm, harmed
 from snoozer.bench.plot import Line, svg
-from snoozer.bench.run import BenchRefused, Progress, settle
+from snoozer.bench.refusal import BenchRefused
+from snoozer.bench.run import Progress, settle
 from snoozer.bench.telling import bar, draw, part, table, to_json, to_svg, write
 from snoozer.postgres.statements import run
 
@@ -97,6 +98,7 @@ def command(
     medians = [_medians([one for one in told if one.case == case.name]) for case in cases]
     console.print(_table(cases, medians, rate=rate))
     write(
+        "punctual",
         {"rate": rate, "medians": [_figures(one) for one in medians], "rounds": [_figures(one) for one in told]},
         to=to_json,
     )

@@ -12,6 +12,8 @@ from typing import Any
 from sqlalchemy import Engine
 
 from snoozer.bench.ground import Ground
+from snoozer.bench.processes import can_look, family_cpu_seconds
+from snoozer.bench.refusal import BenchRefused
 from snoozer.postgres import schema
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.handling import ORDINARY
@@ -22,10 +24,6 @@ SEED_ROWS = 5_000
 
 # Hears how many are done, a few times a second.
 Progress = Callable[[int], None]
-
-
-class BenchRefused(Exception):
-    """The measurement could not be made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,10 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run measured. Waits are seconds from the start to the mail server's 250; CPU is the workers' alone."""
+    """What one run measured. Waits are seconds from the start to the mail server's 250.
+
+    `cpu_ms` is the workers', `server_cpu_ms` the database server's for each reminder (0 where there is no /proc).
+    """
 
     who: str
     rows: int
@@ -51,6 +52,7 @@ class Outcome:
     reaped_percent: float
     duplicates: int
     cpu_ms: float
+    server_cpu_ms: float
     commits: float
     wal_bytes: float
     timeline: tuple[tuple[float, int], ...]
@@ -74,7 +76,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
     begin_anew(ground.engine)
     seed(ground.engine, rows=load.rows)
     settle(ground.engine)
-    before, cpu = counters(ground.engine), _children_cpu()
+    before, cpu, server = counters(ground.engine), _children_cpu(), _server_cpu(ground)
     began = time.monotonic()
     workers = [subprocess.Popen(command, env=ground.environment) for command in _commands(who, ground, load)]
     try:
@@ -85,7 +87,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
             worker.wait()
     if codes := [worker.returncode for worker in workers if worker.returncode]:
         raise BenchRefused(f"A process of {who} ended with {codes[0]}")
-    after, spent = counters(ground.engine), _children_cpu() - cpu
+    after, spent, server = counters(ground.engine), _children_cpu() - cpu, _server_cpu(ground) - server
     with ground.engine.connect() as connection:
         told = dict(run(connection, "bench/outcome").one()._mapping)
     if not told["seconds"]:
@@ -100,6 +102,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
         reaped_percent=100 * told["reaped"] / load.rows,
         duplicates=told["duplicates"],
         cpu_ms=1000 * spent / load.rows,
+        server_cpu_ms=1000 * server / load.rows,
         commits=(after["commits"] - before["commits"]) / load.rows,
         wal_bytes=(after["wal"] - before["wal"]) / load.rows,
         timeline=timeline,
@@ -173,3 +176,7 @@ def counters(engine: Engine) -> dict[str, Any]:
 def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _server_cpu(ground: Ground) -> float:
+    return family_cpu_seconds(ground.server_pid) if can_look() else 0.0

@@ -28,9 +28,13 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """Where the rows of so many reminders lie at the end; `rate` and `wal_bytes` are the move's, for each snooze."""
+    """Where the rows of so many reminders lie at the end; `rate` and `wal_bytes` are the move's, for each snooze.
+
+    `over_bytes` is what each took in the queue's own tables and indexes before it moved.
+    """
 
     reminders: int
+    over_bytes: float
     rate: float
     wal_bytes: float
     stored: tuple[Stored, ...]
@@ -39,11 +43,13 @@ class Shelf:
 def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -> Shelf:
     """Let so many reminders come and go; each wave finds the room that the one before has left."""
     housekeeping.keep_months(ground.engine, terms=TERMS)
-    moved, seconds, wal = 0, 0.0, 0.0
+    moved, seconds, wal, over = 0, 0.0, 0.0, 0.0
     for wave in range(WAVES):
         with floor.bare(ground.url) as database:
             filling.sent(database, rows=(wave + 1) * reminders // WAVES - wave * reminders // WAVES, age=AGE)
         settle(ground.engine, whole=True)
+        if not wave:
+            over = _bytes(ground) / (reminders // WAVES)
         before, began = counters(ground.engine)["wal"], time.monotonic()
         while batch := housekeeping.archive(ground.engine, terms=TERMS):
             moved += batch
@@ -51,6 +57,15 @@ def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -
         seconds += time.monotonic() - began
         wal += counters(ground.engine)["wal"] - before
     settle(ground.engine, whole=True)
+    return Shelf(
+        reminders=moved, over_bytes=over, rate=moved / seconds, wal_bytes=wal / max(1, moved), stored=_stored(ground)
+    )
+
+
+def _stored(ground: Ground) -> tuple[Stored, ...]:
     with ground.engine.connect() as connection:
-        stored = tuple(Stored(**row._mapping) for row in run(connection, "bench/sizes"))
-    return Shelf(reminders=moved, rate=moved / seconds, wal_bytes=wal / max(1, moved), stored=stored)
+        return tuple(Stored(**row._mapping) for row in run(connection, "bench/sizes"))
+
+
+def _bytes(ground: Ground) -> float:
+    return sum(one.table_bytes + one.index_bytes for one in _stored(ground) if not one.name.endswith("_archive"))

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from snoozer.bench.run import BenchRefused
+from snoozer.bench.refusal import BenchRefused
 from snoozer.embedded.binaries import NoPostgres
 from snoozer.embedded.postgres import PostgresRefused
 from snoozer.settings import SettingsRefused
@@ -53,11 +53,11 @@ def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *,
     return told
 
 
-def write(report: Mapping[str, object], *, to: Path | None) -> None:
-    """The figures as JSON, with the machine they are from."""
+def write(run: str, report: Mapping[str, object], *, to: Path | None) -> None:
+    """The figures of a run as JSON, with the machine they are from."""
     if to:
         machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-        to.write_text(json.dumps({"machine": machine} | dict(report), indent=2) + "\n", encoding="utf-8")
+        to.write_text(json.dumps({"run": run, "machine": machine} | dict(report), indent=2) + "\n", encoding="utf-8")
 
 
 def draw(picture: str, *, to: Path | None) -> None:

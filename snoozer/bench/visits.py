@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 from snoozer import accounts
 from snoozer.bench.ground import Ground
-from snoozer.bench.run import BenchRefused
+from snoozer.bench.refusal import BenchRefused
 
 READER = "reader@snoozer.example"
 PATH = "/api/v1/snoozes"

@@ -77,7 +77,7 @@ def test_a_servers_log_tells_which_statements_were_asked() -> None:
 \tSELECT extract(epoch FROM remind_at)
 \tFROM email_snoozes
 2026-03-05 10:20:00.002 UTC [7] LOG:  execute <unnamed>: UPDATE workers
-2026-03-05 10:20:00.003 UTC [8] LOG:  statement:
+2026-03-05 10:20:00.003 UTC [8] LOG:  statement: ;
 2026-03-05 10:20:00.004 UTC [8] ERROR:  canceling statement due to user request
 """
     assert verbs(said) == ["BEGIN", "SELECT", "UPDATE", ""]

@@ -1,0 +1,2 @@
+class BenchRefused(Exception):
+    """The measurement could not be made."""
