@@ -20,6 +20,7 @@ DOORS = {
     "token": "snoozer.cli.token",
     "doctor": "snoozer.cli.doctor",
     "bench": "snoozer.bench.command",
+    "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",
     "times-moved": "snoozer.cli.times_moved",
 }
