@@ -21,7 +21,8 @@ from bench.figures import Run
 from bench.peer import Peer
 from bench.peer import measure as measure_peer
 from snoozer.bench.ground import Ground, ground
-from snoozer.bench.run import BenchRefused, Load
+from snoozer.bench.refusal import BenchRefused
+from snoozer.bench.run import Load
 from snoozer.bench.run import measure as measure_ours
 from snoozer.embedded.postgres import PostgresRefused
 

@@ -16,7 +16,8 @@ from sqlalchemy import Engine, text
 
 from bench.figures import Run
 from snoozer.bench.ground import Ground
-from snoozer.bench.run import LOOK_SECONDS, BenchRefused, Load
+from snoozer.bench.refusal import BenchRefused
+from snoozer.bench.run import LOOK_SECONDS, Load
 from snoozer.postgres.engine import connect
 from snoozer.postgres.statements import run as run_statement
 

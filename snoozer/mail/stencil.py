@@ -45,8 +45,14 @@ def printed(template: str, words: Mapping[str, str]) -> bytes:
 
 def quoted_printable(text: str) -> bytes:
     """Lines of at most 76 characters with CRLF between them (RFC 2045 §6.7)."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").split(b"\n")
-    return b"\r\n".join([binascii.b2a_qp(line, istext=True).replace(b"\n", b"\r\n") for line in lines])
+    if "\n" not in text and "\r" not in text:
+        return _encoded(text)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return b"\r\n".join([_encoded(line) for line in lines])
+
+
+def _encoded(line: str) -> bytes:
+    return binascii.b2a_qp(line.encode("utf-8", "replace"), istext=True).replace(b"\n", b"\r\n")
 
 
 @lru_cache(maxsize=32)

@@ -6,15 +6,20 @@ import psycopg
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
+from snoozer.postgres.engine import at_once
 from snoozer.postgres.statements import run
 
 LOOK_SECONDS = 0.5
 
 
 def listen(engine: Engine, *, heard: Callable[[], None], until: Callable[[], bool]) -> None:
-    """Call `heard` for each notice, until `until` says so. Raises SQLAlchemyError when the connection is lost."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    """Call `heard` for each notice, until `until` says so. Raises SQLAlchemyError when the connection is lost.
+
+    It is called at the beginning, too: nobody knows what was said before.
+    """
+    with at_once(engine) as connection:
         run(connection, "waiting/listen")
+        heard()
         raw = connection.connection.driver_connection
         try:
             while not until():

@@ -1,6 +1,7 @@
 """The bell that rings when a row comes in that is due within two seconds. What it misses, the poll finds."""
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -11,7 +12,8 @@ from snoozer.postgres.notices import listen
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS = 5.0
+# A line that was cut is taken up at once; a database that is away is not hammered.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 
 
 class Bell:
@@ -31,9 +33,12 @@ class Bell:
         self._thread.join()
 
     def _listen_on(self) -> None:
+        pause = FIRST_PAUSE
         while not self._stop.is_set():
+            began = time.monotonic()
             try:
                 listen(self._engine, heard=self._ring, until=self._stop.is_set)
             except SQLAlchemyError as error:
                 log.info("nothing rings for a moment: %s", type(error).__name__)
-                self._stop.wait(AGAIN_SECONDS)
+                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+                self._stop.wait(pause)

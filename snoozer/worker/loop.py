@@ -214,7 +214,7 @@ class Worker:
         return self._present(ask)
 
     def _something_is_left(self) -> bool:
-        with self._engine.connect() as connection:
+        with at_once(self._engine) as connection:
             return bool(run(connection, "waiting/unfinished", known_schema=KNOWN_SCHEMA).scalar_one())
 
     def _present(self, act: Callable[[], T]) -> T:

@@ -22,6 +22,7 @@ def ringing(engine: Engine) -> Iterator[SimpleQueue[None]]:
     listening.start()
     try:
         until_somebody_listens(engine)
+        rings.get(timeout=LONG_ENOUGH)  # Who begins to listen rings, too.
         yield rings
     finally:
         listening.stop()
@@ -83,11 +84,12 @@ def test_what_lies_ahead_and_what_workers_do_is_silent(engine: Engine) -> None:
 
 
 def test_a_line_that_was_cut_is_taken_up_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(bell, "FIRST_PAUSE", 0)
     with ringing(engine) as rings:
         [first] = listeners(engine)
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first})
         until_somebody_listens(engine, other_than=first)
+        rings.get(timeout=LONG_ENOUGH)
         a_snooze(engine, remind_at=now())
         rings.get(timeout=LONG_ENOUGH)
