@@ -36,6 +36,8 @@ from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
 LONGEST_CONNECT = 60.0
+# Where a machine is shared, a herd of reminders steps back behind the pages that people look at.
+NICENESS = 10
 # Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
 CONNECTIONS = 4 + 3 + THREADS
 
@@ -57,6 +59,7 @@ def command(drain: bool, batch: int, concurrency: int, processes: int) -> None:
 def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) -> int:
     """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
     terms, passage, stopping = _terms(settings), _passage(settings), Event()
+    os.nice(NICENESS)
     outbox = _outbox(settings, domain=terms.domain)
     rouse: list[Callable[[], None]] = []
 
