@@ -37,7 +37,7 @@ from snoozer.worker.pulse import Pulse
 
 LONGEST_CONNECT = 60.0
 # Where a machine is shared, a herd of reminders steps back behind the pages that people look at.
-NICENESS = 10
+NICENESS = 7
 # Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
 CONNECTIONS = 4 + 3 + THREADS
 
