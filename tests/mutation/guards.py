@@ -242,6 +242,30 @@ GUARDS = (
         "tests/mail/test_letter.py::test_the_guard_finds_what_the_librarys_parser_finds",
     ),
     Guard(
+        "a server that hung up before the dot gets none",
+        "snoozer/mail/wire.py",
+        "while not self._read and self._ended is None and self._lies_unread():",
+        "while False:",
+        "tests/mail/test_smtp.py::test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot[plain]",
+    ),
+    Guard(
+        "a body that lies in the buffers of TLS is not handed over",
+        "snoozer/mail/wire.py",
+        "while self._tcp.get_write_buffer_size():",
+        "while False:",
+        "tests/mail/test_smtp.py::test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over",
+    ),
+    *(
+        Guard(
+            f"{verb} waits for nobody's lock for long",
+            f"{SQL}{room}/{verb}.sql",
+            "set_config('lock_timeout', '1s', TRUE)",
+            "set_config('lock_timeout', '0', TRUE)",
+            f"tests/postgres/test_brief_waits.py::test_it_does_not_wait_for_the_lock_of_somebody_who_forgot_it[{verb}]",
+        )
+        for room, verb in (("ledger", "mark"), ("ledger", "record"), ("queue", "finalize"))
+    ),
+    Guard(
         "an outage is not held against a worker",
         SQL + "workers/bury.sql",
         "GREATEST(heartbeat_at, snooze_server_met())",
