@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import click
@@ -178,9 +178,8 @@ def _counted(run: Run, server: mailserver.MailServer, *, before: int | None) -> 
 
 def _ours(who: str, here: Ground, load: Load, *, number: int, progress: Callable[[int], None]) -> Run:
     told = asdict(measure_ours(who, here, load, progress=progress))
-    for unasked in ("timeline", "reaped_percent"):
-        del told[unasked]
-    return Run(**told, round=number, mails=None)
+    asked = {field.name for field in fields(Run)}
+    return Run(**{name: value for name, value in told.items() if name in asked}, round=number, mails=None)
 
 
 @contextmanager
