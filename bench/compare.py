@@ -151,7 +151,7 @@ def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> t
 
                 before = server.taken()
                 if isinstance(contestant, str):
-                    run = _ours(contestant, here, scene.load, number=number, progress=done)
+                    run = ours(contestant, here, scene.load, number=number, progress=done)
                 else:
                     run = measure_peer(
                         contestant,
@@ -176,7 +176,8 @@ def _counted(run: Run, server: mailserver.MailServer, *, before: int | None) -> 
     return replace(run, mails=after - before, duplicates=max(run.duplicates, after - before - run.rows))
 
 
-def _ours(who: str, here: Ground, load: Load, *, number: int, progress: Callable[[int], None]) -> Run:
+def ours(who: str, here: Ground, load: Load, *, number: int, progress: Callable[[int], None]) -> Run:
+    """One run of Snoozer or of the floor, in the measures of the comparison."""
     told = asdict(measure_ours(who, here, load, progress=progress))
     asked = {field.name for field in fields(Run)}
     return Run(**{name: value for name, value in told.items() if name in asked}, round=number, mails=None)

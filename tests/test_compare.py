@@ -11,12 +11,13 @@ import pytest
 from rich.console import Console
 
 from bench import environment, figures
-from bench.compare import scenes
+from bench.compare import ours, scenes
 from bench.contestants.errand import payload, written
 from bench.contestants.post import Post, ended
 from bench.figures import Run
 from bench.mailserver import MailServer
-from snoozer.bench.ground import mail_server
+from snoozer.bench.ground import ground, mail_server
+from snoozer.bench.run import Load
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,6 +44,14 @@ def test_it_says_how_it_is_called() -> None:
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     for option in ("--rows", "--rounds", "--scene", "--json"):
         assert option in told.stdout
+
+
+def test_our_own_runs_stand_beside_the_others() -> None:
+    load = Load(rows=200, processes=1, concurrency=4, batch=50)
+    with ground(work=(0, 0)) as here:
+        run = ours("floor", here, load, number=2, progress=lambda done: None)
+    assert (run.who, run.round, run.rows, run.duplicates) == ("floor", 2, 200, 0)
+    assert run.rate > 0
 
 
 def test_ratios_are_taken_within_a_round_so_that_a_busy_minute_spoils_none() -> None:
