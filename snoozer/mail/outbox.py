@@ -29,7 +29,7 @@ class Outbox:
         self._connect_deadline = connect_deadline
         self._idle: deque[tuple[Session, int, float]] = deque()
         self._uses: dict[Session, int] = {}
-        self._opening = 0
+        self._opening = self._turned_away = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -120,26 +120,42 @@ class Outbox:
         return self._standing + self._opening >= self.manners.connections
 
     async def _open(self) -> Session | None:
-        """A new session; None where the server bears no more of them than stand."""
+        """A new session; None where the server bears no more of them than stand or are being opened."""
         if self._enough:
             return None
-        async with self.gate.attempt():
-            if self._enough:
-                return None
-            self._opening += 1
-            try:
-                session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
-            except RelayDown as down:
-                if not (down.asks_for_less and self._standing):
-                    raise
-                # Those that are being opened may yet be taken; the last that is turned away sees who was.
-                self.manners.too_many_connections(self._standing + self._opening - 1, now=time.monotonic())
-                return None
-            finally:
-                self._opening -= 1
-                self._next_please()
+        try:
+            async with self.gate.attempt():
+                return None if self._enough else await self._connect()
+        except Shut:
+            self._next_please()
+            raise
+
+    async def _connect(self) -> Session | None:
+        self._opening += 1
+        try:
+            session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
+        except RelayDown as down:
+            others = self._standing + self._opening - 1
+            if not (down.asks_for_less and others):
+                self._nobody_was_taken(str(down))
+                raise
+            # A refusal comes sooner than a greeting ends, so those that are being opened may yet be taken; the last
+            # that is turned away sees who was.
+            self._turned_away = 0 if self._standing else self._turned_away + 1
+            self.manners.too_many_connections(others, now=time.monotonic())
+            return None
+        finally:
+            self._opening -= 1
+            self._next_please()
+        self._turned_away = 0
         self._uses[session] = 0
         return session
+
+    def _nobody_was_taken(self, reason: str) -> None:
+        """Those that were turned away while others were being opened were failures, as it turns out now."""
+        for _ in range(self._turned_away):
+            self.gate.failed(reason)
+        self._turned_away = 0
 
     def _learn(self, carried: int) -> None:
         if carried:

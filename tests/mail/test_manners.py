@@ -111,6 +111,32 @@ def test_of_many_connections_opened_at_once_those_that_were_taken_are_learnt() -
     assert outbox.manners.connections == 3
 
 
+def test_who_is_turned_away_before_the_others_are_greeted_waits_for_them() -> None:
+    with ScriptedServer(banner=["421 4.7.0 too many", "421 4.7.0 too many", "220 one", "220 two", "220"]) as server:
+        outbox = an_outbox(server)
+
+        async def deliver_many() -> None:
+            await asyncio.gather(*(delivered(outbox) for _ in range(20)))
+            outbox.close()
+
+        loops.run(deliver_many())
+        assert len(server.received) == 20
+    assert outbox.gate.report().failures == 0
+
+
+def test_a_server_that_turns_everybody_away_is_asked_no_oftener_than_the_gate_lets() -> None:
+    with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
+        outbox = an_outbox(server)
+
+        async def deliver_many() -> list[object]:
+            return await asyncio.gather(*(delivered(outbox) for _ in range(20)), return_exceptions=True)
+
+        ends = loops.run(deliver_many())
+        assert {type(end) for end in ends} == {RelayDown, Shut}
+        assert server.connections == 5
+    assert outbox.gate.report().failures == 5
+
+
 def test_a_timeout_of_the_server_teaches_nothing() -> None:
     with ScriptedServer(mail=["250 ok", "421 closing", "250 ok", "421 4.4.2 idle too long", "250 ok"]) as server:
         outbox = an_outbox(server)
