@@ -105,14 +105,13 @@ class Courier:
         if send.bytes_sha256 not in (None, digest):
             raise Unfit(OTHER_BYTES, spent=0)
         half = self.terms.deadline / 2
-        session = await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half)
-        self.passage("body", send.message_id)
-        return session, digest
+        return await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half), digest
 
     async def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
         marked = fenced = False
         try:
+            self.passage("body", send.message_id)
             marked = await self._marks((send, digest))
             if marked:
                 self.passage("marked", send.message_id)

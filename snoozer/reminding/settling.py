@@ -62,7 +62,7 @@ class Settlement:
 
     @cached_property
     def _facts(self) -> Together[Fact, None]:
-        return Together(self._write_all, name="facts")
+        return Together(self._write_facts, name="facts")
 
     def coming(self) -> AbstractContextManager[None]:
         """A reply is waited for: conclusions linger for it a little."""
@@ -84,7 +84,7 @@ class Settlement:
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             self.journal.append(fact)
-            await self._patiently(self._write, fact)
+            await self._patiently(self._write_facts, [fact])
             self.journal.settle(fact)
         recorded()
         return verdict or await self.finalize(claim)
@@ -179,11 +179,7 @@ class Settlement:
         within = partial(copy_context().run, act, *values, **named)
         return await asyncio.get_running_loop().run_in_executor(self._threads, within)
 
-    def _write(self, fact: Fact) -> None:
-        with self.engine.begin() as connection:
-            write_facts(connection, [fact], actor=self.terms.actor)
-
-    def _write_all(self, facts: Sequence[Fact]) -> list[None]:
+    def _write_facts(self, facts: Sequence[Fact]) -> list[None]:
         with self.engine.begin() as connection:
             write_facts(connection, facts, actor=self.terms.actor)
         return [None] * len(facts)
