@@ -24,7 +24,7 @@ from snoozer.bench.ground import Ground, ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Load
 from snoozer.bench.run import measure as measure_ours
-from snoozer.embedded.postgres import PostgresRefused
+from snoozer.embedded.refusal import PostgresRefused
 
 OURS = ("snoozer", "floor")
 QUEUES = ("pgqueuer", "procrastinate")

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from snoozer.bench.refusal import BenchRefused
 from snoozer.embedded.binaries import NoPostgres
-from snoozer.embedded.postgres import PostgresRefused
+from snoozer.embedded.refusal import PostgresRefused
 from snoozer.settings import SettingsRefused
 
 # Begins a stretch of work of a given size; what it answers hears how much of it is done.

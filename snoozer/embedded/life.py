@@ -14,7 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.embedded import answers, choices, guardian, ports, programs, samples
 from snoozer.embedded.binaries import NoPostgres
-from snoozer.embedded.postgres import Postgres, PostgresRefused
+from snoozer.embedded.postgres import Postgres
+from snoozer.embedded.refusal import PostgresRefused
 from snoozer.embedded.supervisor import CommandFailed, Supervisor
 from snoozer.embedded.voice import Voice
 from snoozer.settings import Settings, SettingsRefused

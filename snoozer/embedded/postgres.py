@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,26 +17,22 @@ from typing import Any
 
 import psycopg
 
-from snoozer.embedded import account, binaries, ports
+from snoozer.embedded import account, binaries, cluster, ports
 from snoozer.embedded.binaries import Binaries
-from snoozer.embedded.postmaster import CONNECTIONS, ENVIRONMENT, Postmaster
+from snoozer.embedded.postmaster import CONNECTIONS, Postmaster
 from snoozer.embedded.private import write_private
+from snoozer.embedded.refusal import PostgresRefused
 
 USER = "snoozer"
 DATABASE = "postgres"
 MEMORY_FILE = "postgres.json"
 LOG_FILE = "postgres.log"
 LARGEST_LOG_BYTES = 8 * 1024 * 1024
-LOCALES = ("C.UTF-8", "C")
 START_AGAIN_SECONDS = 10.0
 STOP_SECONDS = 30.0
 _LOOK = 0.05
 _AGAIN = 0.25
 _WORTH_A_WORD = 3.0
-
-
-class PostgresRefused(Exception):
-    """PostgreSQL could not be made, started or stopped."""
 
 
 class Postgres:
@@ -188,35 +183,8 @@ class Postgres:
         return self._binaries
 
     def _make(self, chosen: Binaries) -> None:
-        """Make the database as a draft that is renamed when it is whole: a kill in between leaves no half of one."""
-        place = self.data.parent
         self._say(f"making the database in {self.data}")
-        for left in place.glob("draft-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        password = place / "password"
-        write_private(password, self._memory["password"])
-        self._account.own(password)
-        command = [chosen.program("initdb"), "-U", USER, "-A", "scram-sha-256", "--data-checksums", "--encoding=UTF8"]
-        try:
-            for locale in LOCALES:
-                # A name of its own: the initdb of a killed `snoozer up` may still be writing.
-                draft = place / f"draft-{secrets.token_hex(4)}"
-                made = subprocess.run(
-                    [*command, f"--locale={locale}", f"--pwfile={password}", "-D", str(draft)],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    cwd="/",
-                    env=ENVIRONMENT,
-                    start_new_session=True,
-                    **self._account.identity,
-                )
-                if made.returncode == 0:
-                    draft.rename(self.data)
-                    return
-        finally:
-            password.unlink(missing_ok=True)
-        raise PostgresRefused(f"initdb could not make the database in {place}: {_last_line(made.stderr)}")
+        cluster.make(self.data, binaries=chosen, account=self._account, user=USER, password=self._memory["password"])
 
     def _run(self, chosen: Binaries) -> None:
         end = time.monotonic() + START_AGAIN_SECONDS
@@ -245,13 +213,6 @@ class Postgres:
                 time.sleep(_LOOK)
             if time.monotonic() > end:
                 said = self.log.read_bytes()[before:].decode(errors="replace")
-                raise PostgresRefused(f"PostgreSQL does not start: {_last_line(said)} (its log is {self.log})")
+                raise PostgresRefused(f"PostgreSQL does not start: {cluster.last_line(said)} (its log is {self.log})")
             time.sleep(_AGAIN)
         raise PostgresRefused("PostgreSQL was told to stop while it was starting")
-
-
-def _last_line(said: str) -> str:
-    """What the server or initdb gave up about, without its time stamp."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    given_up = [line.partition(mark)[2].strip() for line in lines for mark in ("FATAL:", "error:") if mark in line]
-    return (given_up or lines or ["it said nothing"])[-1]

@@ -14,8 +14,9 @@ import pytest
 
 from snoozer.embedded.account import for_postgres
 from snoozer.embedded.binaries import NoPostgres, find, from_wheel
-from snoozer.embedded.postgres import MEMORY_FILE, Postgres, PostgresRefused
+from snoozer.embedded.postgres import MEMORY_FILE, Postgres
 from snoozer.embedded.processes import wait_until_gone
+from snoozer.embedded.refusal import PostgresRefused
 
 MakePostgres = Callable[..., Postgres]
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
