@@ -18,7 +18,7 @@ from bench.figures import Run
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import LOOK_SECONDS, Load
-from snoozer.postgres.engine import connect
+from snoozer.postgres.engine import at_once, connect
 from snoozer.postgres.statements import run as run_statement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,7 +121,7 @@ def _worked(
 def _database(ground: Ground) -> Iterator[tuple[Engine, str]]:
     """A new, empty database beside Snoozer's on the same server; an engine on it and its address."""
     # Dropping waits for whoever is still on the way out.
-    with ground.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with at_once(ground.engine) as connection:
         connection.execute(text(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)"))
         connection.execute(text(f"CREATE DATABASE {DATABASE}"))
     url = f"{ground.url.rpartition('/')[0]}/{DATABASE}"
@@ -133,7 +133,7 @@ def _database(ground: Ground) -> Iterator[tuple[Engine, str]]:
 
 
 def _settle(engine: Engine) -> None:
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with at_once(engine) as connection:
         connection.execute(text("VACUUM ANALYZE"))
 
 

@@ -17,6 +17,7 @@ from snoozer.bench.ground import Ground, ground
 from snoozer.bench.processes import cpu_seconds, family_cpu_seconds, resident_bytes
 from snoozer.bench.run import counters, let_pass, settle
 from snoozer.bench.telling import Bar, bar, table, to_json, write
+from snoozer.postgres.engine import at_once
 from snoozer.postgres.statements import run
 
 WANTED_SHARE = 5.0
@@ -100,7 +101,7 @@ def _server_share(ground: Ground, *, seconds: float, progress: Callable[[int], N
 
 def _statements(ground: Ground, *, seconds: float, progress: Callable[[int], None]) -> Counter[str]:
     """How often each verb was asked for, by the lines that the server writes."""
-    with ground.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with at_once(ground.engine) as connection:
         run(connection, "bench/log_statements")
         run(connection, "bench/reload")
     time.sleep(LOOK_SECONDS)

@@ -16,6 +16,7 @@ from snoozer.bench.processes import can_look, family_cpu_seconds
 from snoozer.bench.refusal import BenchRefused
 from snoozer.postgres import schema
 from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.engine import at_once
 from snoozer.postgres.handling import ORDINARY
 from snoozer.postgres.statements import run, statement
 
@@ -66,7 +67,7 @@ def begin_anew(engine: Engine) -> None:
 
 def settle(engine: Engine, *, whole: bool = False) -> None:
     """As the queue is that nobody has just filled; with `whole` also the ledger and the archive."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with at_once(engine) as connection:
         for name in ("analyze", "analyze_ledger") if whole else ("analyze",):
             run(connection, f"bench/{name}")
 
