@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import tempfile
 import time
@@ -17,9 +16,8 @@ from sqlalchemy import Engine, text
 from bench.figures import Run
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
-from snoozer.bench.run import LOOK_SECONDS, Load
+from snoozer.bench.run import LOOK_SECONDS, Load, children_cpu, counters
 from snoozer.postgres.engine import at_once, connect
-from snoozer.postgres.statements import run as run_statement
 
 ROOT = Path(__file__).resolve().parents[1]
 SQL = ROOT / "bench" / "contestants" / "sql"
@@ -69,9 +67,9 @@ def measure(
 
         subprocess.run(command("prepare"), cwd=ROOT, env=_environment(), check=True)
         _settle(engine)
-        before, cpu = _counters(engine), _children_cpu()
+        before, cpu = counters(engine), children_cpu()
         numbers = _worked(peer, engine, [command("work")] * load.processes, progress=progress)
-        spent, after = _children_cpu() - cpu, _counters(engine)
+        spent, after = children_cpu() - cpu, counters(engine)
         told = _ask(engine, peer.queue, "outcome")
     if told["done"] != load.rows or len(set(numbers)) != load.rows:
         raise BenchRefused(f"{peer.name} did {told['done']} of {load.rows} jobs")
@@ -141,16 +139,6 @@ def _ask(engine: Engine, queue: str, name: str) -> dict[str, Any]:
     with engine.connect() as connection:
         statement = text((SQL / queue / f"{name}.sql").read_text(encoding="utf-8").replace("::", "\\:\\:"))
         return dict(connection.execute(statement).one()._mapping)
-
-
-def _counters(engine: Engine) -> dict[str, Any]:
-    with engine.connect() as connection:
-        return dict(run_statement(connection, "bench/counters").one()._mapping)
-
-
-def _children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _environment() -> dict[str, str]:

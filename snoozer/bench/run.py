@@ -77,7 +77,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
     begin_anew(ground.engine)
     seed(ground.engine, rows=load.rows)
     settle(ground.engine)
-    before, cpu, server = counters(ground.engine), _children_cpu(), _server_cpu(ground)
+    before, cpu, server = counters(ground.engine), children_cpu(), _server_cpu(ground)
     began = time.monotonic()
     workers = [subprocess.Popen(command, env=ground.environment) for command in _commands(who, ground, load)]
     try:
@@ -88,7 +88,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
             worker.wait()
     if codes := [worker.returncode for worker in workers if worker.returncode]:
         raise BenchRefused(f"A process of {who} ended with {codes[0]}")
-    after, spent, server = counters(ground.engine), _children_cpu() - cpu, _server_cpu(ground) - server
+    after, spent, server = counters(ground.engine), children_cpu() - cpu, _server_cpu(ground) - server
     with ground.engine.connect() as connection:
         told = dict(run(connection, "bench/outcome").one()._mapping)
     if not told["seconds"]:
@@ -174,7 +174,8 @@ def counters(engine: Engine) -> dict[str, Any]:
         return dict(run(connection, "bench/counters").one()._mapping)
 
 
-def _children_cpu() -> float:
+def children_cpu() -> float:
+    """CPU seconds of the processes that this one has started and waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
