@@ -70,7 +70,7 @@ def measure(
         before, cpu = counters(engine), children_cpu()
         numbers = _worked(peer, engine, [command("work")] * load.processes, progress=progress)
         spent, after = children_cpu() - cpu, counters(engine)
-        told = _ask(engine, peer.queue, "outcome")
+        told = _ask(engine, _outcome(peer.queue))
     if told["done"] != load.rows or len(set(numbers)) != load.rows:
         raise BenchRefused(f"{peer.name} did {told['done']} of {load.rows} jobs")
     return Run(
@@ -103,7 +103,7 @@ def _worked(
             # As often as Snoozer is asked, so that the asking costs everybody the same.
             while any(worker.poll() is None for worker in workers):
                 time.sleep(LOOK_SECONDS)
-                progress(next(iter(_ask(engine, peer.queue, "done").values())))
+                progress(next(iter(_ask(engine, _sql(peer.queue, "done")).values())))
         finally:
             for worker in workers:
                 worker.terminate()
@@ -135,10 +135,17 @@ def _settle(engine: Engine) -> None:
         connection.execute(text("VACUUM ANALYZE"))
 
 
-def _ask(engine: Engine, queue: str, name: str) -> dict[str, Any]:
+def _ask(engine: Engine, statement: str) -> dict[str, Any]:
     with engine.connect() as connection:
-        statement = text((SQL / queue / f"{name}.sql").read_text(encoding="utf-8").replace("::", "\\:\\:"))
-        return dict(connection.execute(statement).one()._mapping)
+        return dict(connection.execute(text(statement.replace("::", "\\:\\:"))).one()._mapping)
+
+
+def _outcome(queue: str) -> str:
+    return f"WITH ended AS (\n{_sql(queue, 'ended')})\n{_sql('outcome')}"
+
+
+def _sql(*path: str) -> str:
+    return SQL.joinpath(*path).with_suffix(".sql").read_text(encoding="utf-8")
 
 
 def _environment() -> dict[str, str]:
