@@ -1,7 +1,6 @@
 """The pages while workers work: a web process of its own, and somebody who reads at a steady pace."""
 
 import http.client
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from threading import Event, Thread
 from snoozer import accounts
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
+from snoozer.embedded import ports
 
 READER = "reader@snoozer.example"
 PATH = "/api/v1/snoozes"
@@ -42,8 +42,7 @@ def site(ground: Ground) -> Iterator[Site]:
     with ground.engine.begin() as connection:
         accounts.create(connection, email=READER)
         token = accounts.create_token(connection, email=READER) or ""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = ports.any_free()
     command = [sys.executable, "-m", "gunicorn", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
     command.append("snoozer.web:from_environment()")
     server = subprocess.Popen(
