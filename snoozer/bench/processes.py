@@ -39,21 +39,12 @@ def family_cpu_seconds(pid: int) -> float:
 
 def resident_bytes(pid: int) -> int:
     """How much memory a process holds now; 0 when it is gone."""
-    return _status_bytes(pid, "VmRSS:")
-
-
-def peak_resident_bytes(pid: int) -> int:
-    """The most memory a process ever held; 0 when it is gone."""
-    return _status_bytes(pid, "VmHWM:")
-
-
-def _status_bytes(pid: int, field: str) -> int:
     _check()
     try:
         lines = (PROC / str(pid) / "status").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
 
 
 def _stat(pid: int) -> list[str]:
