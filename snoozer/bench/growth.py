@@ -14,6 +14,7 @@ from rich.table import Table
 
 from snoozer.bench import filling, floor
 from snoozer.bench.ground import Ground, ground
+from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import counters, settle
 from snoozer.bench.shelf import Shelf, shelve
 from snoozer.bench.telling import Bar, bar, part, table, to_json, write
@@ -105,7 +106,7 @@ def _claim(database: "psycopg.Connection[Any]", *, batch: int) -> float:
         claimed = floor.claim(database, batch=batch, worker="bench")
         took = 1000 * (time.perf_counter() - began)
     if len(claimed) != batch:
-        raise AssertionError(f"A claim took {len(claimed)} rows instead of {batch}")
+        raise BenchRefused(f"A claim took {len(claimed)} rows instead of {batch}")
     return took
 
 
