@@ -1,4 +1,5 @@
--- What is over moves to the archive with its sends, in one statement: a row is here or there, never both, never neither.
+-- What is over moves to the archive with its sends, in one statement: a row is here or there,
+-- never both, never neither.
 -- A snooze stays while a send of it may yet change: in flight, uncertain, or in somebody's hands at this moment.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at

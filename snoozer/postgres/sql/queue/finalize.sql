@@ -1,6 +1,6 @@
 -- These reminders are out, their snoozes are over. Only the holder of a claim may say so;
--- a claim that is missing from the answer was no longer ours. Locks are taken in the order that all statements take them, and
--- nobody's is waited for longer than a second, because many wait with it.
+-- a claim that is missing from the answer was no longer ours. Locks are taken in the order that all statements take
+-- them, and nobody's is waited for longer than a second, because many wait with it.
 WITH brief AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),
