@@ -20,6 +20,7 @@ from bench.contestants.errand import payload, written
 from bench.figures import Run
 from bench.peer import Peer
 from bench.peer import measure as measure_peer
+from snoozer.bench import options
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Load
@@ -89,13 +90,13 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
 
 @click.command(name="compare")
 @click.option("--rows", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, help="Due at once.")
-@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each, in turn.")
+@options.rounds()
 @click.option("--processes", type=click.IntRange(1, 16), default=2, show_default=True, help="Worker processes of each.")
-@click.option("--concurrency", type=click.IntRange(1, 400), default=64, show_default=True, help="Snoozer's, with smtp.")
-@click.option("--batch", type=click.IntRange(1, 1000), default=100, show_default=True, help="Snoozer's, with smtp.")
+@options.concurrency(default=64, help="Snoozer's, with smtp.")
+@options.batch(default=100, help="Snoozer's, with smtp.")
 @click.option("--scene", "wanted", type=click.Choice(["smtp", "sleep"]), multiple=True, help="Only this one.")
 @click.option("--compose/--no-compose", default=True, show_default=True, help="The others also writing their mails.")
-@click.option("--json", "to_json", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
+@options.to_json
 def command(
     rows: int,
     rounds: int,
@@ -111,8 +112,7 @@ def command(
     The others are installed into bench/.venv by the versions of bench/requirements.txt. Figures of different machines
     cannot be compared; the ratios can.
     """
-    if not processes <= concurrency <= 100 * processes:
-        raise click.BadParameter("from one to a hundred for each process", param_hint="--concurrency")
+    options.check_concurrency(concurrency, processes=processes)
     console = Console()
     both = scenes(rows=rows, processes=processes, concurrency=concurrency, batch=batch, compose=compose)
     told: dict[str, object] = {}

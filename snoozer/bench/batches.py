@@ -8,11 +8,11 @@ from statistics import median
 import click
 from rich.console import Console
 
-from snoozer.bench import floor
+from snoozer.bench import floor, options
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.processes import cpu_seconds, family_cpu_seconds
 from snoozer.bench.run import Progress, begin_anew, counters, seed, settle
-from snoozer.bench.telling import bar, table, to_json, write
+from snoozer.bench.telling import bar, table, write
 
 STATEMENTS = ("claim and reserve", "mark", "record and finalize")
 WANTED = 1.3
@@ -32,15 +32,13 @@ class Cost:
 
 
 @click.command(name="batches", short_help="What a reminder costs the database in small batches and in large ones.")
-@click.option(
-    "--rows", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="Rows due at once."
-)
+@options.rows
 @click.option(
     "--size", "sizes", type=click.IntRange(1, 1000), multiple=True, default=(10, 50), show_default=True,
     help="Rows claimed at once; several times for several sizes.",
 )  # fmt: skip
-@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each, in turn.")
-@to_json
+@options.rounds()
+@options.to_json
 def command(rows: int, sizes: tuple[int, ...], rounds: int, to_json: Path | None) -> None:
     """Drive the statements of a delivery from a bare loop, without mail, and read what PostgreSQL uses from /proc.
 

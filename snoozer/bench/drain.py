@@ -9,10 +9,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from snoozer.bench import options
 from snoozer.bench.ground import ground
 from snoozer.bench.plot import Line, svg
 from snoozer.bench.run import Load, Outcome, measure
-from snoozer.bench.telling import bar, draw, table, to_json, to_svg, write
+from snoozer.bench.telling import bar, draw, table, write
 
 COSTS = ("cpu_ms", "server_cpu_ms", "commits", "wal_bytes")
 FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", *COSTS)
@@ -22,16 +23,14 @@ WHO = ("snoozer", "floor")
 
 
 @click.command(name="drain", short_help="How fast reminders leave that are due at once, beside a bare loop.")
-@click.option(
-    "--rows", type=click.IntRange(100, 10_000_000), default=10_000, show_default=True, help="Rows due at once."
-)
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
-@click.option("--concurrency", type=click.IntRange(1, 400), default=32, show_default=True, help="Deliveries at once.")
-@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
-@click.option("--work", type=(float, float), default=(2.0, 5.0), show_default=True, help="Milliseconds a mail takes.")
-@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each, in turn.")
-@to_json
-@to_svg
+@options.rows
+@options.processes(default=2)
+@options.concurrency(default=32, help="Deliveries at once.")
+@options.batch()
+@options.work(default=(2.0, 5.0))
+@options.rounds()
+@options.to_json
+@options.to_svg
 def command(
     rows: int,
     processes: int,
@@ -48,10 +47,8 @@ def command(
     workers and then the floor: the same statements and as many mails in a bare loop that checks nothing. Figures of
     different machines cannot be compared; the ratios can.
     """
-    if not 0 <= work[0] <= work[1] <= 60_000:
-        raise click.BadParameter("the shortest first, then the longest, both from 0 to 60000", param_hint="--work")
-    if not processes <= concurrency <= 100 * processes:
-        raise click.BadParameter("from one to a hundred for each process", param_hint="--concurrency")
+    options.check_work(work)
+    options.check_concurrency(concurrency, processes=processes)
     load = Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch)
     console = Console()
     outcomes = _measured(load, work=work, rounds=rounds, console=console)

@@ -12,12 +12,12 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from snoozer.bench import filling, floor
+from snoozer.bench import filling, floor, options
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import counters, settle
 from snoozer.bench.shelf import Shelf, shelve
-from snoozer.bench.telling import Bar, bar, part, table, to_json, write
+from snoozer.bench.telling import Bar, bar, part, table, write
 
 WANTED = 1.5
 
@@ -42,10 +42,10 @@ class Claimed:
     "--future", type=click.IntRange(0), multiple=True, default=(10_000, 1_000_000), help="Rows that are asleep."
 )
 @click.option("--claims", type=click.IntRange(1), default=200, show_default=True, help="Claims in a round.")
-@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
-@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Rounds, in turn.")
+@options.batch()
+@options.rounds(help="Rounds, in turn.")
 @click.option("--sent", type=click.IntRange(0), default=100_000, show_default=True, help="Reminders for the archive.")
-@to_json
+@options.to_json
 def command(future: tuple[int, ...], claims: int, batch: int, rounds: int, sent: int, to_json: Path | None) -> None:
     """Claim among rows that are asleep, each number of them on a server of its own; then archive what was sent.
 

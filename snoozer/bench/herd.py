@@ -12,14 +12,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from snoozer.bench import filling, floor
+from snoozer.bench import filling, floor, options
 from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.plot import Line, svg
 from snoozer.bench.processes import resident_bytes
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress, let_pass, settle
-from snoozer.bench.telling import Bar, bar, draw, part, table, to_json, to_svg, write
+from snoozer.bench.telling import Bar, bar, draw, part, table, write
 from snoozer.bench.visits import READER, Visits, reading, site
 from snoozer.postgres.statements import run
 
@@ -71,13 +71,13 @@ class Herd:
 
 @click.command(name="herd", short_help="Very many reminders for the same second.")
 @click.option("--rows", type=click.IntRange(100), default=100_000, show_default=True, help="Rows of one second.")
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
+@options.processes(default=2)
 @click.option("--concurrency", type=click.IntRange(1, 100), default=16, show_default=True, help="Deliveries of each.")
-@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
-@click.option("--work", type=(float, float), default=(0.0, 0.0), show_default=True, help="Milliseconds a mail takes.")
+@options.batch()
+@options.work(default=(0.0, 0.0))
 @click.option("--calm", type=click.FloatRange(1, 3600), default=15, show_default=True, help="Seconds before it.")
-@to_json
-@to_svg
+@options.to_json
+@options.to_svg
 def command(
     rows: int,
     processes: int,
@@ -93,9 +93,9 @@ def command(
     Half of the rows are of persons who have no other, a quarter lies on five heaps that were put down first.
     """
     console = Console()
-    options = [f"--concurrency={concurrency}", f"--batch={batch}"]
+    asked = [f"--concurrency={concurrency}", f"--batch={batch}"]
     with bar(console) as begin, ground(work=work) as here:
-        herd = measure(here, rows=rows, processes=processes, options=options, calm=calm, begin=begin)
+        herd = measure(here, rows=rows, processes=processes, asked=asked, calm=calm, begin=begin)
     console.print(_table(herd))
     console.print(_waits(herd))
     figures = {name: value for name, value in asdict(herd).items() if name != "curves"}
@@ -104,9 +104,9 @@ def command(
     draw(svg(lines, what="Reminders of each kind of person sent over time", upwards="% of the kind"), to=to_svg)
 
 
-def measure(ground: Ground, *, rows: int, processes: int, options: Sequence[str], calm: float, begin: Bar) -> Herd:
+def measure(ground: Ground, *, rows: int, processes: int, asked: Sequence[str], calm: float, begin: Bar) -> Herd:
     """One herd, with a reader who asks for pages before it and during it."""
-    with site(ground) as pages, crew(ground, count=processes, options=options) as pids:
+    with site(ground) as pages, crew(ground, count=processes, options=asked) as pids:
         with floor.bare(ground.url) as database:
             tomorrow = datetime.now(UTC) + timedelta(days=1)
             filling.promised(database, [tomorrow] * READER_ROWS, persons=repeat(READER))

@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from snoozer.bench import filling, floor
+from snoozer.bench import filling, floor, options
 from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.processes import cpu_seconds, family_cpu_seconds, resident_bytes
 from snoozer.bench.run import counters, let_pass, settle
-from snoozer.bench.telling import Bar, bar, table, to_json, write
+from snoozer.bench.telling import Bar, bar, table, write
 from snoozer.postgres.engine import at_once
 from snoozer.postgres.statements import run
 
@@ -54,7 +54,7 @@ class Idleness:
 @click.option("--workers", type=click.IntRange(1, 500), default=64, show_default=True, help="Worker processes.")
 @click.option("--seconds", type=click.IntRange(1), default=30, show_default=True, help="How long they are watched.")
 @click.option("--future", type=click.IntRange(0), default=100_000, show_default=True, help="Rows that are asleep.")
-@to_json
+@options.to_json
 def command(workers: int, seconds: int, future: int, to_json: Path | None) -> None:
     """Watch WORKERS idle worker processes; each of them needs about 90 MB of memory."""
     console = Console()

@@ -12,14 +12,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from snoozer.bench import filling, floor
+from snoozer.bench import filling, floor, options
 from snoozer.bench.crew import crew
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.harm import Harm, harmed
 from snoozer.bench.plot import Line, svg
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress, settle
-from snoozer.bench.telling import bar, draw, part, table, to_json, to_svg, write
+from snoozer.bench.telling import bar, draw, part, table, write
 from snoozer.postgres.statements import run
 
 LEAD = timedelta(seconds=3)
@@ -67,11 +67,11 @@ class Lateness:
 @click.command(name="punctual", short_help="How late reminders are that are due at random moments.")
 @click.option("--rate", type=click.FloatRange(0.1, 10_000), default=100, show_default=True, help="Due each second.")
 @click.option("--seconds", type=click.FloatRange(0.5, 3600), default=10, show_default=True, help="For how long.")
-@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
-@click.option("--rounds", type=click.IntRange(1, 50), default=3, show_default=True, help="Runs of each case, in turn.")
+@options.processes(default=1)
+@options.rounds(help="Runs of each case, in turn.")
 @click.option("--case", "keys", type=click.Choice([case.key for case in CASES]), multiple=True, help="Only this one.")
-@to_json
-@to_svg
+@options.to_json
+@options.to_svg
 def command(
     rate: float,
     seconds: float,

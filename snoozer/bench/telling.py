@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -19,10 +18,6 @@ from snoozer.settings import SettingsRefused
 
 # Begins a stretch of work of a given size; what it answers hears how much of it is done.
 Bar = Callable[[str, int], Callable[[int], None]]
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
-to_json = click.option("--json", "to_json", type=_FILE, help="Write the figures here.")
-to_svg = click.option("--svg", "to_svg", type=_FILE, help="Draw them here.")
 
 
 @contextmanager
