@@ -3,9 +3,6 @@
 From the top of the checkout: `.venv/bin/python -m bench.compare --rows 10000 --rounds 3 --json figures.json`.
 """
 
-import json
-import os
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,7 +10,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from bench import environment, figures, mailserver
 from bench.contestants.errand import payload, written
@@ -22,10 +18,10 @@ from bench.peer import Peer
 from bench.peer import measure as measure_peer
 from snoozer.bench import options
 from snoozer.bench.ground import Ground, ground
-from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Load
 from snoozer.bench.run import measure as measure_ours
-from snoozer.embedded.refusal import PostgresRefused
+from snoozer.bench.telling import bar, write
+from snoozer.settings import SettingsRefused
 
 OURS = ("snoozer", "floor")
 QUEUES = ("pgqueuer", "procrastinate")
@@ -124,18 +120,15 @@ def command(
             title = f"{name}: {rows:,} jobs, {processes} processes each, {rounds} rounds, mail server: {server}"
             console.print(figures.table(runs, title=title, caption=both[name].caption))
             told[name] = figures.report(runs) | {"load": asdict(both[name].load), "mail_server": server}
-    except (BenchRefused, PostgresRefused, environment.EnvironmentRefused, mailserver.MailServerRefused) as refused:
+    except (SettingsRefused, environment.EnvironmentRefused, mailserver.MailServerRefused) as refused:
         raise click.ClickException(str(refused)) from None
-    if to_json:
-        machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-        versions = {queue: environment.pins()[queue] for queue in QUEUES}
-        to_json.write_text(json.dumps({"machine": machine, "versions": versions} | told, indent=2) + "\n")
+    versions = {queue: environment.pins()[queue] for queue in QUEUES}
+    write("compare", {"versions": versions} | told, to=to_json)
 
 
 def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> tuple[list[Run], str]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     runs: list[Run] = []
-    with _place(scene) as (here, server), Progress(*columns, console=console, transient=True) as progress:
+    with bar(console) as begin, _place(scene) as (here, server):
         message = here.home / "message.eml"
         message.write_bytes(written(payload(1)))
         contestants: Sequence[str | Peer] = [*OURS, *scene.peers]
@@ -144,14 +137,10 @@ def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> t
             turn = (number - 1) % len(contestants)
             for contestant in [*contestants[turn:], *contestants[:turn]]:
                 who = contestant if isinstance(contestant, str) else contestant.name
-                bar = progress.add_task(f"{scene.name}, round {number} of {rounds}: {who}", total=scene.load.rows)
-
-                def done(count: int, bar: TaskID = bar) -> None:
-                    progress.update(bar, completed=count)
-
+                progress = begin(f"{scene.name}, round {number} of {rounds}: {who}", scene.load.rows)
                 before = server.taken()
                 if isinstance(contestant, str):
-                    run = ours(contestant, here, scene.load, number=number, progress=done)
+                    run = ours(contestant, here, scene.load, number=number, progress=progress)
                 else:
                     run = measure_peer(
                         contestant,
@@ -161,10 +150,9 @@ def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> t
                         python=python,
                         message=message,
                         sleeps=SLEEPS,
-                        progress=done,
+                        progress=progress,
                     )
                 runs.append(_counted(run, server, before=before))
-                progress.remove_task(bar)
     order = [contestant if isinstance(contestant, str) else contestant.name for contestant in contestants]
     return sorted(runs, key=lambda run: (run.round, order.index(run.who))), server.name
 
