@@ -1,7 +1,6 @@
 """Real workers for a run: started together, at work when all are registered, ended when the run is over."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress
 from snoozer.postgres import workers
+from snoozer.shipped import MODULE
 
 # For one worker; many that start at once on few cores stand in each other's way.
 START_SECONDS = 30.0
@@ -27,7 +27,7 @@ def crew(
     progress: Progress = lambda done: None,
 ) -> Iterator[list[int]]:
     """So many workers, until the end of the block; their process ids. `settings` are added to their environment."""
-    command = [sys.executable, "-m", "snoozer", "worker", *options]
+    command = [*MODULE, "snoozer", "worker", *options]
     environment = ground.environment | (settings or {})
     running = [
         subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

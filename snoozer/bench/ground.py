@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from snoozer.embedded.postgres import Postgres
 from snoozer.embedded.postmaster import CONNECTIONS
 from snoozer.postgres import schema
 from snoozer.postgres.engine import connect
+from snoozer.shipped import MODULE
 
 SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links nobody gets
 
@@ -72,7 +72,7 @@ def ground(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iter
 @contextmanager
 def mail_server(work: tuple[float, float]) -> Iterator[int]:
     """A process of its own, so that it does not share an interpreter with what is measured; its port."""
-    command = [sys.executable, "-m", "snoozer.bench.sink", *map(str, work)]
+    command = [*MODULE, "snoozer.bench.sink", *map(str, work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield int(server.stdout.readline() if server.stdout else 0)

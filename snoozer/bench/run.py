@@ -2,7 +2,6 @@
 
 import resource
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.engine import at_once
 from snoozer.postgres.handling import ORDINARY
 from snoozer.postgres.statements import run, statement
+from snoozer.shipped import MODULE
 
 LOOK_SECONDS = 0.25
 SEED_ROWS = 5_000
@@ -141,10 +141,10 @@ def _commands(who: str, ground: Ground, load: Load) -> list[list[str]]:
             str(max(1, load.concurrency // load.processes)),
         ]
         names = [f"floor-{number}" for number in range(load.processes)]
-        return [[sys.executable, "-m", "snoozer.bench.floor", *arguments, name] for name in names]
+        return [[*MODULE, "snoozer.bench.floor", *arguments, name] for name in names]
     each = max(1, load.concurrency // load.processes)
     options = [f"--batch={load.batch}", f"--concurrency={each}", "--drain"]
-    return [[sys.executable, "-m", "snoozer", "worker", *options] for _ in range(load.processes)]
+    return [[*MODULE, "snoozer", "worker", *options] for _ in range(load.processes)]
 
 
 def _watch(

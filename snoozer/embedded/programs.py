@@ -1,21 +1,18 @@
 """The commands that `snoozer up` runs: the same ones, in the same order, that a Procfile would name."""
 
-import sys
-
 from snoozer.embedded.choices import OWNER
 from snoozer.embedded.supervisor import Program
+from snoozer.shipped import MODULE
 
-# -P: a folder that happens to hold a `click.py` must not become part of Snoozer.
-_PYTHON = (sys.executable, "-u", "-P", "-m")
 # A worker that is told to stop still finishes what is past the dot.
 _DRAIN_SECONDS = 60.0
 
-MIGRATE = Program(name="migrate", argv=(*_PYTHON, "snoozer", "migrate"), patience=30)
-CREATE_ACCOUNT = Program(name="account", argv=(*_PYTHON, "snoozer", "account", "create", OWNER, "--role", "admin"))
-SIGN_IN = Program(name="account", argv=(*_PYTHON, "snoozer", "account", "sign-in", OWNER))
-INBOUND = Program(name="inbound", argv=(*_PYTHON, "snoozer", "inbound"))
-WORKER = Program(name="worker", argv=(*_PYTHON, "snoozer", "worker"), patience=_DRAIN_SECONDS)
-CLOCK = Program(name="clock", argv=(*_PYTHON, "snoozer", "clock"))
+MIGRATE = Program(name="migrate", argv=(*MODULE, "snoozer", "migrate"), patience=30)
+CREATE_ACCOUNT = Program(name="account", argv=(*MODULE, "snoozer", "account", "create", OWNER, "--role", "admin"))
+SIGN_IN = Program(name="account", argv=(*MODULE, "snoozer", "account", "sign-in", OWNER))
+INBOUND = Program(name="inbound", argv=(*MODULE, "snoozer", "inbound"))
+WORKER = Program(name="worker", argv=(*MODULE, "snoozer", "worker"), patience=_DRAIN_SECONDS)
+CLOCK = Program(name="clock", argv=(*MODULE, "snoozer", "clock"))
 
 # What listens first, so that nothing new comes in; what others need last.
 STOPPING_ORDER = (("web", "inbound"), ("worker",), ("clock",), ("sink",))
@@ -26,7 +23,7 @@ def web(listening: int) -> Program:
     return Program(
         name="web",
         argv=(
-            *(*_PYTHON, "gunicorn", "-c", "python:snoozer.web.gunicorn"),
+            *(*MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn"),
             *("--bind", f"fd://{listening}", "snoozer.web:from_environment()"),
         ),
         sockets=(listening,),
@@ -36,4 +33,4 @@ def web(listening: int) -> Program:
 
 def sink(listening: int) -> Program:
     """The mail sink on a listening socket that is handed to it."""
-    return Program(name="sink", argv=(*_PYTHON, "snoozer", "sink", "--socket", str(listening)), sockets=(listening,))
+    return Program(name="sink", argv=(*MODULE, "snoozer", "sink", "--socket", str(listening)), sockets=(listening,))

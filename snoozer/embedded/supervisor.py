@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from snoozer.embedded import guardian
 from snoozer.embedded.child import OUT, Child, Hear
 from snoozer.embedded.processes import send
 from snoozer.embedded.voice import Voice
+from snoozer.shipped import MODULE
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -160,7 +160,7 @@ class Supervisor:
     async def _keep_guardian(self, lock: int, started: asyncio.Event) -> None:
         while True:
             self._guardian = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", guardian.__name__),
+                *(*MODULE, guardian.__name__),
                 stdin=PIPE,
                 pass_fds=(lock,),
                 cwd="/",

@@ -2,12 +2,12 @@
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from threading import Event
 
 from snoozer.domain.ending import when_told_to_stop
+from snoozer.shipped import MODULE
 
 AGAIN_SECONDS = 1.0
 LOOK_SECONDS = 0.2
@@ -18,7 +18,7 @@ def run(arguments: Sequence[str], *, count: int, lasting: bool) -> int:
 
     A signal to stop is handed on to all of them. With `lasting`, one that ends unasked is replaced after a second.
     """
-    command = [sys.executable, "-m", "snoozer", "worker", *arguments]
+    command = [*MODULE, "snoozer", "worker", *arguments]
     stopping = Event()
     when_told_to_stop(stopping.set)
     workers = [subprocess.Popen(command) for _ in range(count)]

@@ -25,14 +25,14 @@ LINK = r"\n(http://127\.0\.0\.1:\d+/sign-in/\S+)\n"
 class Up:
     """One `snoozer up`, what it has said so far, and its end."""
 
-    def __init__(self, home: Path, *arguments: str, **settings: str) -> None:
+    def __init__(self, home: Path, *arguments: str, at: Path = Path("/"), **settings: str) -> None:
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "snoozer", "up", "--no-open", *arguments],
+            [sys.executable, "-P", "-m", "snoozer", "up", "--no-open", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            cwd="/",
+            cwd=at,
             env=environment | {"SNOOZER_HOME": str(home)} | settings,
             start_new_session=True,
         )
@@ -69,8 +69,8 @@ StartUp = Callable[..., Up]
 def up(home: Path) -> Iterator[StartUp]:
     started: list[Up] = []
 
-    def start(*arguments: str, **settings: str) -> Up:
-        started.append(Up(home, *arguments, **settings))
+    def start(*arguments: str, at: Path = Path("/"), **settings: str) -> Up:
+        started.append(Up(home, *arguments, at=at, **settings))
         return started[-1]
 
     yield start
@@ -106,6 +106,16 @@ def wait_until_nothing_is_left(home: Path) -> None:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
+
+
+def test_what_lies_in_the_working_folder_is_no_part_of_it(up: StartUp, tmp_path: Path) -> None:
+    (tmp_path / "snoozer").mkdir()  # As where a checkout lies, seen from above.
+    (tmp_path / "click.py").write_text("raise SystemExit('somebody else’s')\n")
+    started = up("--port", str(free_port()), at=tmp_path)
+    link = started.wait_for(LINK)[1]
+    with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
+        assert page.status == 200
+    assert started.ends(signal.SIGINT) == 0
 
 
 def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartUp, home: Path) -> None:

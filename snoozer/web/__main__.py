@@ -1,0 +1,5 @@
+"""gunicorn, with Snoozer imported before gunicorn puts the working folder in front of everything that can be."""
+
+from gunicorn.app.wsgiapp import run
+
+run()
