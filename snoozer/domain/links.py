@@ -25,9 +25,9 @@ LONGEST_PHRASE = 100
 
 _ACTS: tuple[Act, ...] = get_args(Act)
 _VERSION = 1
-_HEAD = struct.Struct(">B4sqqB")
+_HEAD = struct.Struct(">B4sqq")
 _MAC_BYTES = 16
-_LONGEST_TOKEN = 4 * (_HEAD.size + 4 * LONGEST_PHRASE + _MAC_BYTES) // 3 + 4
+_LONGEST_TOKEN = 4 * (_HEAD.size + 1 + 4 * LONGEST_PHRASE + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -51,21 +51,25 @@ class Link:
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
     """A URL-safe token, signed with the newest (first) key. ValueError for a naive instant or an empty ring."""
+    [token] = sign_all([(link.act, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
+    return token
+
+
+def sign_all(
+    asks: Sequence[tuple[Act, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
+) -> list[str]:
+    """A token for each act and phrase on one occurrence, as `sign` makes it."""
     if not keys:
         raise ValueError("A link cannot be signed without a key.")
-    if link.scheduled_for.tzinfo is None:
+    if scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
-    phrase = link.phrase or ""
-    if link.act not in _ACTS or len(phrase) > LONGEST_PHRASE:
-        raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
     key = _derived(keys[0])
-    micros = (link.scheduled_for - _EPOCH) // _MICROSECOND
     try:
-        head = _HEAD.pack(_VERSION, _key_id(key), link.snooze_id, micros, _ACTS.index(link.act))
+        head = _HEAD.pack(_VERSION, _key_id(key), snooze_id, (scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
         raise ValueError("The snooze's number does not fit into a link.") from error
-    body = head + phrase.encode("utf-8")
-    return urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii")
+    bodies = [head + _ask(act, phrase) for act, phrase in asks]
+    return [urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii") for body in bodies]
 
 
 def verify(token: str, *, keys: Sequence[str]) -> Link:
@@ -76,14 +80,14 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
     if not any(matches):
         raise LinkRefused
     try:
-        version, _, snooze_id, micros, act = _HEAD.unpack_from(body)
+        version, _, snooze_id, micros = _HEAD.unpack_from(body)
         if version != _VERSION:
             raise LinkRefused
         return Link(
             snooze_id=snooze_id,
             scheduled_for=_EPOCH + timedelta(microseconds=micros),
-            act=_ACTS[act],
-            phrase=body[_HEAD.size :].decode("utf-8") or None,
+            act=_ACTS[body[_HEAD.size]],
+            phrase=body[_HEAD.size + 1 :].decode("utf-8") or None,
         )
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
         raise LinkRefused from None
@@ -96,8 +100,14 @@ def is_old(link: Link, now: datetime) -> bool:
 
 def opaque(link: Link, *, keys: Sequence[str]) -> str:
     """A name for the occurrence that a mail may show to anyone: 128 bits of HMAC, telling nothing about the row."""
-    body = sign(Link(snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, act="see"), keys=keys)
+    [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
     return _mac(_derived(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+
+
+def _ask(act: Act, phrase: str | None) -> bytes:
+    if act not in _ACTS or (phrase and len(phrase) > LONGEST_PHRASE):
+        raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
+    return bytes((_ACTS.index(act),)) + (phrase or "").encode("utf-8")
 
 
 def _unpacked(token: str) -> bytes:
@@ -108,7 +118,7 @@ def _unpacked(token: str) -> bytes:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (binascii.Error, ValueError):
         raise LinkRefused from None
-    if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) < _HEAD.size + _MAC_BYTES:
+    if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) <= _HEAD.size + _MAC_BYTES:
         raise LinkRefused
     return raw
 

@@ -19,6 +19,15 @@ from snoozer.mail.stencil import TEMPLATES, printed
 NO_SUBJECT = "(no subject)"
 LONGEST_NOTE = 2_000
 
+# What the links of a reminder ask for.
+BUTTONS: dict[str, tuple[links.Act, str | None]] = {
+    "done": ("done", None),
+    "tomorrow": ("again", "tomorrow"),
+    "next_week": ("again", "next week"),
+    "another_time": ("again", None),
+}
+
+_MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
 _UNLINK = "\u200c"
 # Nothing that is written from right to left comes before it.
@@ -85,7 +94,7 @@ def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
     return {
         "subject": _quoted(subject),
         "sender": _quoted(" · ".join(part for part in shown if part)),
-        "note": "\n".join(_quoted(line) for line in note.split("\n")),
+        "note": "\n".join([_quoted(line) for line in note.split("\n")]) if note else "",
         "promised": moment(send.scheduled_for, zone, seen_from=send.reserved_at),
         "zone": zone_words(send.scheduled_for, zone),
         "late": late or "",
@@ -94,16 +103,11 @@ def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
 
 
 def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, str]:
-    def url(act: links.Act, phrase: str | None = None) -> str:
-        link = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act=act, phrase=phrase)
-        return f"{base_url.rstrip('/')}/r/{links.sign(link, keys=keys)}"
-
-    return {
-        "done": url("done"),
-        "tomorrow": url("again", "tomorrow"),
-        "next_week": url("again", "next week"),
-        "another_time": url("again"),
-    }
+    page = f"{base_url.rstrip('/')}/r/"
+    tokens = links.sign_all(
+        list(BUTTONS.values()), snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, keys=keys
+    )
+    return {button: page + token for button, token in zip(BUTTONS, tokens, strict=True)}
 
 
 def _address_fields(mail_from: str, to: str) -> list[Field]:
@@ -145,7 +149,8 @@ def _date(second: datetime) -> str:
 
 def _quoted(text: str) -> str:
     """A stranger's words inside our mail: no mail program makes a link of them, and they turn no direction of ours."""
-    text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
+    if _MAY_BECOME_A_LINK.search(text):
+        text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
     if _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
         return f"\u2068{text}\u2069"
     return text

@@ -21,6 +21,7 @@ _WIDTH = 76
 _WORD_BYTES = 39
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]+")
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
+_PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9-]*: [!-~](?:[ -~]*[!-~])?")
 # `Name: words`, or one space before words that go on, in printable ASCII: every reader finds the same fields here.
 _PLAIN_HEAD = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*: [!-~][ -~]*(?:\r\n [!-~][ -~]*)*\r\n)+")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -60,7 +61,8 @@ def letter(fields: Sequence[Field], *, text: bytes, html: bytes, seed: str) -> b
     whole = [*fields, ("MIME-Version", "1.0"), ("Content-Type", f'multipart/alternative; boundary="{boundary}"')]
     plain = [(name, PLAIN_SUBJECT if name == "Subject" else value) for name, value in whole]
     for attempt in (whole, plain):
-        written = b"".join(_field(name, value) for name, value in attempt) + b"\r\n" + body
+        head = "\r\n".join([_field(name, value) for name, value in attempt])
+        written = b"".join([head.encode("ascii"), b"\r\n\r\n", body])
         if reads_as(written, attempt, body):
             return written
     raise NotFaithful
@@ -114,24 +116,18 @@ def mailbox(name: str | None, email: str) -> str:
     return f"{' '.join(_encoded_words(name))} <{email}>"
 
 
-def _field(name: str, value: str | Text) -> bytes:
+def _field(name: str, value: str | Text) -> str:
+    words = value if isinstance(value, str) else value.words
+    line = f"{name}: {words}"
+    if len(line) <= _WIDTH and _PLAIN_FIELD.fullmatch(line) and "=?" not in words:
+        return line
     if not _NAME.fullmatch(name):
         raise ValueError("A header field's name is letters, digits and hyphens.")
     if isinstance(value, Text):
-        line = f"{name}: {value.words}"
-        if (
-            "=?" in value.words
-            or not _PRINTABLE.fullmatch(line)
-            or len(line) > _WIDTH
-            or value.words != value.words.strip()
-        ):
-            return f"{name}: {_folded(_encoded_words(value.words))}\r\n".encode("ascii")
-        return f"{line}\r\n".encode("ascii")
-    if not _PRINTABLE.fullmatch(value):
+        return f"{name}: {_folded(_encoded_words(words))}"
+    if not _PRINTABLE.fullmatch(words):
         raise ValueError(f"The field {name} must be printable ASCII.")
-    if len(name) + 2 + len(value) <= _WIDTH:
-        return f"{name}: {value}\r\n".encode("ascii")
-    return f"{name}: {_folded(value.split(' '))}\r\n".encode("ascii")
+    return line if len(line) <= _WIDTH else f"{name}: {_folded(words.split(' '))}"
 
 
 def _folded(words: Sequence[str]) -> str:
