@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from email.utils import parseaddr
+from functools import partial
 from random import Random
 from threading import Event
 
@@ -91,7 +92,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             outbox=outbox,
             settlement=settlement,
             terms=terms,
-            compose=lambda send: _compose(send, settings=settings, domain=terms.domain),
+            compose=_compose(settings, domain=terms.domain),
             passage=passage,
             still_ours=pulse.still_ours,
         )
@@ -192,7 +193,11 @@ def _protection(settings: Settings, engine: Engine, *, outbox: Outbox) -> Protec
     )
 
 
-def _compose(send: Send, *, settings: Settings, domain: str) -> bytes:
-    return compose_reminder(
-        send, mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=domain
+def _compose(settings: Settings, *, domain: str) -> Callable[[Send], bytes]:
+    return partial(
+        compose_reminder,
+        mail_from=settings.mail_from,
+        base_url=settings.base_url,
+        keys=settings.keys,
+        instance=domain,
     )
