@@ -9,7 +9,7 @@ from snoozer import housekeeping
 from snoozer.bench import filling, floor
 from snoozer.bench.ground import Ground
 from snoozer.bench.run import counters, settle
-from snoozer.postgres.statements import run
+from snoozer.postgres.statements import each, run
 
 WAVES = 10
 TERMS = housekeeping.Retention(archive_after=timedelta(days=35), keep_months=24)
@@ -64,7 +64,7 @@ def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -
 
 def _stored(ground: Ground) -> tuple[Stored, ...]:
     with ground.engine.connect() as connection:
-        return tuple(Stored(**row._mapping) for row in run(connection, "bench/sizes"))
+        return tuple(each(run(connection, "bench/sizes"), Stored))
 
 
 def _bytes(ground: Ground) -> float:

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Connection
 
 from snoozer.postgres.among import EVERY_ID, bounds
-from snoozer.postgres.statements import run
+from snoozer.postgres.statements import each, run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ def ripe(connection: Connection, *, older_than: timedelta, batch_size: int, afte
         finished_at=after.finished_at if after else None,
         id=after.id if after else 0,
     )
-    return [Ripe(**row._mapping) for row in rows]
+    return each(rows, Ripe)
 
 
 def prepare(connection: Connection, *, months: Sequence[date]) -> list[date]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, literal_column, select, table
 
-from snoozer.postgres.statements import run
+from snoozer.postgres.statements import each, run
 
 INVARIANTS = (
     "one_send_per_promise",
@@ -75,4 +75,4 @@ def broken(connection: Connection, invariant: str, *, most: int = 100) -> list[B
     rows: Select[*tuple[Any, ...]] = (
         select(literal_column("*")).select_from(table(f"invariant_{invariant}")).limit(most)
     )
-    return [Broken(**row._mapping) for row in connection.execute(rows)]
+    return each(connection.execute(rows), Broken)

@@ -41,10 +41,9 @@ def put_away(connection: Connection, *, user_email: str, message_id: str) -> boo
     return _moved(connection, "kept/put_away", user_email=user_email, message_id=message_id)
 
 
-def surface(connection: Connection, *, messages: Sequence[tuple[str, str]]) -> None:
-    """These persons' messages, by address and Message-ID: back to the top of the inbox, unread, where they are kept."""
-    values = {"user_emails": [email for email, _ in messages], "message_ids": [id for _, id in messages]}
-    run(connection, "kept/surface", **values)
+def surface(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
+    """The messages of these snoozes: back to the top of the inbox, unread, where they are kept."""
+    run(connection, "kept/surface", snooze_ids=list(snooze_ids))
 
 
 def take_back(connection: Connection, *, user_email: str, message_id: str) -> bool:

@@ -8,13 +8,14 @@ uncertain → reserved (reserve, after the hold) · uncertain → sent (record: 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from snoozer.domain.reminder import Send
 from snoozer.postgres.among import EVERY_ID, bounds
-from snoozer.postgres.statements import run
+from snoozer.postgres.statements import each, run
 
 MOST_RESENDS = 2
 
@@ -89,11 +90,8 @@ def reserve(
         hold_for_operator=uncertainty.for_operator,
         needed_looks=uncertainty.looks,
         most_resends=MOST_RESENDS,
-    ).mappings()
-    return [
-        Reserved(send=Send(**{key: value for key, value in row.items() if key != "resent"}), resent=row["resent"])
-        for row in rows
-    ]
+    )
+    return each(rows, _reserved)
 
 
 def look(connection: Connection, *, snooze_id: int, uncertainty: Uncertainty) -> Known | None:
@@ -135,7 +133,7 @@ def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int
         "claim_tokens": [send.claim_token for send, _ in dots],
         "digests": [digest for _, digest in dots],
     }
-    return set(run(connection, "ledger/mark", **values).scalars())
+    return set(run(connection, "ledger/mark", **values).scalars().all())
 
 
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
@@ -155,7 +153,7 @@ def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Record
         "queue_ids": [fact.queue_id for fact in facts],
     }
     rows = run(connection, "ledger/record", **values)
-    told = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows}
+    told = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows.all()}
     for fact in facts:
         archived = None if fact.reminder_message_id in told else record_archived(connection, fact=fact)
         if archived is not None:
@@ -229,3 +227,7 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """An operator gives these snoozes' uncertain entries up."""
     return list(run(connection, "ledger/close", ids=list(ids), actor=actor).scalars())
+
+
+def _reserved(*, resent: bool, **send: Any) -> Reserved:
+    return Reserved(send=Send(**send), resent=resent)

@@ -19,7 +19,7 @@ from snoozer.domain.reminder import Claim
 from snoozer.postgres.among import EVERY_ID, bounds
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.handling import ORDINARY, Handling
-from snoozer.postgres.statements import run
+from snoozer.postgres.statements import each, run
 
 # Claims by id and token.
 Held = Sequence[tuple[int, UUID]]
@@ -106,7 +106,7 @@ def claim(
         steal_after=steal_after,
         known_schema=known_schema,
     )
-    return sorted((Claim(**row._mapping) for row in rows), key=lambda claim: (claim.scheduled_for, claim.id))
+    return sorted(each(rows, Claim), key=lambda claim: (claim.scheduled_for, claim.id))
 
 
 def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
@@ -116,7 +116,7 @@ def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
 
 def finalize(connection: Connection, *, held: Held) -> set[tuple[int, UUID]]:
     """These reminders are out; answers the claims that were still the caller's."""
-    return {(row.id, row.claim_token) for row in run(connection, "queue/finalize", **_pairs(held))}
+    return {(row.id, row.claim_token) for row in run(connection, "queue/finalize", **_pairs(held)).all()}
 
 
 def rearm(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:
@@ -179,7 +179,7 @@ def recover(
         most_resends=most_resends,
         **bounds(among),
     )
-    return [Recovered(**row._mapping) for row in rows]
+    return each(rows, Recovered)
 
 
 def retire(connection: Connection, *, batch_size: int, among: range = EVERY_ID) -> list[int]:

@@ -1,10 +1,13 @@
 """The .sql files, by name: `run(connection, "queue/claim", ...)` executes `sql/queue/claim.sql`."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, CursorResult, TextClause, text
+
+T = TypeVar("T")
 
 
 @cache
@@ -22,3 +25,10 @@ def names(folder: str) -> list[str]:
 def run(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
     """Execute one statement in the caller's transaction."""
     return connection.execute(statement(name), values)
+
+
+def each(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:
+    """Every row as one of a kind, by the names of its columns."""
+    names = tuple(result.keys())
+    # All at once: fetched one by one, each row goes through four functions more.
+    return [kind(**dict(zip(names, row, strict=True))) for row in result.all()]

@@ -46,9 +46,8 @@ def finalize(connection: Connection, claims: Sequence[Claim]) -> set[tuple[int, 
     again = [claim for claim in claims if claim.recurrence is not None]
     ours = queue.finalize(connection, held=once) if once else set()
     ours |= {(claim.id, claim.claim_token) for claim in again if _rearm(connection, claim)}
-    back = [(claim.user_email, claim.message_id) for claim in claims if (claim.id, claim.claim_token) in ours]
-    if back:
-        kept.surface(connection, messages=back)
+    if ours:
+        kept.surface(connection, snooze_ids=[id for id, _ in ours])
     return ours
 
 

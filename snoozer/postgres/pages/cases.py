@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, liter
 
 from snoozer.postgres.models import CircuitBreaker, Event, Send, Snooze, Worker
 from snoozer.postgres.pages import Cursor, Page, page_of
+from snoozer.postgres.statements import each
 
 Found = Row[*tuple[Any, ...]]
 
@@ -98,7 +99,7 @@ def reasons(connection: Connection) -> list[Reason]:
         .order_by(func.count().desc(), newest.c.text)
         .limit(MOST_REASONS)
     )
-    return [Reason(**row._mapping) for row in connection.execute(grouped)]
+    return each(connection.execute(grouped), Reason)
 
 
 def text_of(connection: Connection, *, reason: str) -> str | None:

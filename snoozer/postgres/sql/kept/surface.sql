@@ -4,6 +4,7 @@ SET folder = 'inbox',
     unread = TRUE,
     returned = TRUE,
     surfaced_at = clock_timestamp()
-FROM unnest(CAST(:user_emails AS text[]), CAST(:message_ids AS text[])) AS back (user_email, message_id)
-WHERE kept.user_email = back.user_email
-  AND kept.message_id = back.message_id
+FROM email_snoozes AS snooze
+WHERE snooze.id = ANY(:snooze_ids)
+  AND kept.user_email = snooze.user_email
+  AND kept.message_id = snooze.message_id
