@@ -24,6 +24,7 @@ from snoozer.bench.telling import bar, write
 from snoozer.settings import SettingsRefused
 
 OURS = ("snoozer", "floor")
+COMPOSING_FLOOR = "floor, composing"
 QUEUES = ("pgqueuer", "procrastinate")
 # The shape of the well-known harness: 32 side by side, 50 at once, 2 to 5 ms each.
 SLEEPS = (2.0, 5.0)
@@ -53,6 +54,7 @@ class Scene:
     load: Load
     peers: tuple[Peer, ...]
     caption: str
+    ours: tuple[str, ...] = OURS
 
 
 def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: bool) -> dict[str, Scene]:
@@ -71,6 +73,7 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
                 peer(queue, does, parallel=SEND_PARALLEL, at_once=SEND_BATCH) for queue in QUEUES for does in sending
             ),
             caption=HOW + SMTP,
+            ours=(*OURS, COMPOSING_FLOOR) if compose else OURS,
         ),
         "sleep": Scene(
             name="sleep",
@@ -91,7 +94,9 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
 @options.concurrency(default=64, help="Snoozer's, with smtp.")
 @options.batch(default=100, help="Snoozer's, with smtp.")
 @click.option("--scene", "wanted", type=click.Choice(["smtp", "sleep"]), multiple=True, help="Only this one.")
-@click.option("--compose/--no-compose", default=True, show_default=True, help="The others also writing their mails.")
+@click.option(
+    "--compose/--no-compose", default=True, show_default=True, help="The floor and the others also writing their mails."
+)
 @options.to_json
 def command(
     rows: int,
@@ -131,7 +136,7 @@ def _measured(scene: Scene, *, rounds: int, python: Path, console: Console) -> t
     with bar(console) as begin, _place(scene) as (here, server):
         message = here.home / "message.eml"
         message.write_bytes(written(payload(1)))
-        contestants: Sequence[str | Peer] = [*OURS, *scene.peers]
+        contestants: Sequence[str | Peer] = [*scene.ours, *scene.peers]
         for number in range(1, rounds + 1):
             # Each round begins with another one, so that nobody always has the same neighbour.
             turn = (number - 1) % len(contestants)

@@ -46,11 +46,12 @@ def test_it_says_how_it_is_called() -> None:
         assert option in told.stdout
 
 
-def test_our_own_runs_stand_beside_the_others() -> None:
+@pytest.mark.parametrize("who", ["floor", "floor, composing"])
+def test_our_own_runs_stand_beside_the_others(who: str) -> None:
     load = Load(rows=200, processes=1, concurrency=4, batch=50)
     with ground(work=(0, 0)) as here:
-        run = ours("floor", here, load, number=2, progress=lambda done: None)
-    assert (run.who, run.round, run.rows, run.duplicates) == ("floor", 2, 200, 0)
+        run = ours(who, here, load, number=2, progress=lambda done: None)
+    assert (run.who, run.round, run.rows, run.duplicates) == (who, 2, 200, 0)
     assert run.rate > 0
 
 

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from bench.contestants.post import Post, ended
 
-KEYS = ("a-key-for-benchmarks-that-signs-nothing-real",)
 TOKEN = UUID(int=1)
 
 
@@ -80,8 +79,8 @@ class Errand:
 def written(job: dict[str, Any]) -> bytes:
     """The mail that Snoozer would write for this job."""
     # Here, so that workers that write nothing need not load what writes.
+    from snoozer.bench import mails
     from snoozer.domain.reminder import Send
-    from snoozer.mail.compose import compose_reminder
 
     now = datetime.now(UTC)
     send = Send(
@@ -99,13 +98,7 @@ def written(job: dict[str, Any]) -> bytes:
         zone="UTC",
         bytes_sha256=None,
     )
-    return compose_reminder(
-        send,
-        mail_from="Snoozer <bench@snoozer.example>",
-        base_url="http://snoozer.example",
-        keys=KEYS,
-        instance="snoozer.example",
-    )
+    return mails.written(send)
 
 
 def main(*, prepare: Callable[[Task], Awaitable[None]], work: Callable[[Task], Awaitable[None]]) -> None:

@@ -1,12 +1,13 @@
 """The floor: the same statements and the same mails in a bare loop, with nothing of what Snoozer checks around them.
 
-It marks a whole batch, sends it over a few connections in lockstep, records and finalizes it. It renders nothing, looks
-at no clock, survives nothing. What it reaches in the same minutes is what a worker's figures are divided by.
+It marks a whole batch, sends it over a few connections in lockstep, records and finalizes it. It looks at no clock and
+survives nothing. It renders nothing either, unless it is told to write the same mails as a worker. What it reaches in
+the same minutes is what a worker's figures are divided by.
 """
 
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import cache
 from itertools import count
@@ -16,12 +17,12 @@ import psycopg
 from psycopg.rows import dict_row
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
+from snoozer.bench import mails
+from snoozer.domain.reminder import Send
 from snoozer.postgres.engine import PLAN_USES
 from snoozer.postgres.statements import statement
 
-LINE = b"It lies on top of your inbox again. What you wrote down then stands below these words.\r\n"
 LEASE = timedelta(seconds=90)
-BODY_LINES = 70
 USES_A_BATCH = 3
 
 
@@ -42,10 +43,10 @@ class Mouth:
             b"MAIL FROM:<bench@snoozer.example>\r\nRCPT TO:<%s>\r\nDATA\r\n" % recipient.encode("ascii")
         )
 
-    def tell(self, message_id: str) -> None:
+    def tell(self, message: bytes) -> None:
         for _ in range(3):
             self._file.readline()
-        self._socket.sendall(b"Message-ID: %s\r\n\r\n%s.\r\n" % (message_id.encode("ascii"), LINE * BODY_LINES))
+        self._socket.sendall(message.replace(b"\r\n.", b"\r\n..") + b".\r\n")
 
     def hear(self) -> None:
         self._file.readline()
@@ -57,7 +58,17 @@ def sql(name: str) -> str:
     return str(statement(name).compile(dialect=PGDialect_psycopg()))  # type: ignore[no-untyped-call]
 
 
-def drain(url: str, *, port: int, batch: int, connections: int, worker: str) -> None:
+def canned(send: dict[str, Any]) -> bytes:
+    return mails.canned(send["reminder_message_id"])
+
+
+def written(send: dict[str, Any]) -> bytes:
+    return mails.written(Send(**{name: value for name, value in send.items() if name != "resent"}))
+
+
+def drain(
+    url: str, *, port: int, batch: int, connections: int, worker: str, message: Callable[[dict[str, Any]], bytes]
+) -> None:
     """Deliver until nothing is due."""
     mouths = [Mouth(port) for _ in range(connections)]
     with bare(url) as database:
@@ -68,7 +79,7 @@ def drain(url: str, *, port: int, batch: int, connections: int, worker: str) -> 
                 for mouth, send in pairs:
                     mouth.ask(send["user_email"])
                 for mouth, send in pairs:
-                    mouth.tell(send["reminder_message_id"])
+                    mouth.tell(message(send))
                 for mouth, _ in pairs:
                     mouth.hear()
             finish(database, sends)
@@ -155,5 +166,12 @@ def finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> 
 
 
 if __name__ == "__main__":
-    _, where, smtp_port, size, mouths, name = sys.argv
-    drain(where, port=int(smtp_port), batch=int(size), connections=int(mouths), worker=name)
+    _, where, smtp_port, size, mouths, name, makes = sys.argv
+    drain(
+        where,
+        port=int(smtp_port),
+        batch=int(size),
+        connections=int(mouths),
+        worker=name,
+        message=written if makes == "written" else canned,
+    )

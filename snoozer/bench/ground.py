@@ -11,13 +11,12 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from snoozer.bench import mails
 from snoozer.embedded.postgres import Postgres
 from snoozer.embedded.postmaster import CONNECTIONS
 from snoozer.postgres import schema
 from snoozer.postgres.engine import connect
 from snoozer.shipped import MODULE
-
-SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links nobody gets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +37,10 @@ class Ground:
             "PATH": os.defpath,
             "LC_ALL": "C.UTF-8",
             "DATABASE_URL": self.url,
-            "SECRET_KEY": SECRET,
+            "SECRET_KEY": mails.SECRET,
             "SMTP_URL": f"smtp://127.0.0.1:{self.smtp_port}",
-            "MAIL_FROM": "Snoozer <bench@snoozer.example>",
-            "BASE_URL": "http://snoozer.example",
+            "MAIL_FROM": mails.MAIL_FROM,
+            "BASE_URL": mails.BASE_URL,
             "SNOOZER_HOME": str(self.home),
         }
 

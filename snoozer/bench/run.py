@@ -73,7 +73,10 @@ def settle(engine: Engine, *, whole: bool = False) -> None:
 
 
 def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outcome:
-    """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop ("floor")."""
+    """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop.
+
+    The loop sends what was made beforehand ("floor") or writes the same mails as Snoozer ("floor, composing").
+    """
     begin_anew(ground.engine)
     seed(ground.engine, rows=load.rows)
     settle(ground.engine)
@@ -133,7 +136,8 @@ def seed(engine: Engine, *, rows: int) -> None:
 
 
 def _commands(who: str, ground: Ground, load: Load) -> list[list[str]]:
-    if who == "floor":
+    if who != "snoozer":
+        makes = "canned" if who == "floor" else "written"
         arguments = [
             ground.url,
             str(ground.smtp_port),
@@ -141,7 +145,7 @@ def _commands(who: str, ground: Ground, load: Load) -> list[list[str]]:
             str(max(1, load.concurrency // load.processes)),
         ]
         names = [f"floor-{number}" for number in range(load.processes)]
-        return [[*MODULE, "snoozer.bench.floor", *arguments, name] for name in names]
+        return [[*MODULE, "snoozer.bench.floor", *arguments, name, makes] for name in names]
     each = max(1, load.concurrency // load.processes)
     options = [f"--batch={load.batch}", f"--concurrency={each}", "--drain"]
     return [[*MODULE, "snoozer", "worker", *options] for _ in range(load.processes)]
