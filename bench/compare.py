@@ -32,13 +32,16 @@ SLEEP_PARALLEL, SLEEP_BATCH = 32, 50
 # What was fastest for the others here: 32 connections a process, 200 jobs at once (Procrastinate always takes one).
 SEND_PARALLEL, SEND_BATCH = 32, 200
 
+MANNERS = {"compose": ", composing", "library": ", aiosmtplib"}
+
 HOW = (
     "Medians; CPU of the workers, commits and WAL are of one job. Time runs from the first job's start, as each one's "
     "own tables tell it: start-up counts for nobody."
 )
 SMTP = (
     " Every job is one SMTP message. Snoozer writes its mail; the floor and the others send bytes that were made "
-    "beforehand, except where it says “composing”: there the job writes the same mail as Snoozer."
+    "beforehand, except where it says “composing”: there the job writes the same mail as Snoozer. Where it says "
+    "“aiosmtplib”, it also hands it over by that library instead of the client that we lend."
 )
 SLEEP = (
     " Not the same work: a job of the others sleeps 2 to 5 ms and sends nothing, while Snoozer and the floor hand a "
@@ -61,10 +64,9 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
     """Both scenes: `smtp`, where a job is a mail, and `sleep`, where it is a pause."""
 
     def peer(queue: str, does: str, *, parallel: int, at_once: int) -> Peer:
-        name = f"{queue}, composing" if does == "compose" else queue
-        return Peer(name=name, queue=queue, does=does, parallel=parallel, batch=at_once)
+        return Peer(name=f"{queue}{MANNERS.get(does, '')}", queue=queue, does=does, parallel=parallel, batch=at_once)
 
-    sending = ["send", "compose"] if compose else ["send"]
+    sending = ["send", "compose", "library"] if compose else ["send"]
     return {
         "smtp": Scene(
             name="smtp",

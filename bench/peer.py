@@ -26,7 +26,7 @@ DATABASE = "contestant"
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """Another queue, what its jobs do ("sleep", "send", "compose"), and its best settings for that.
+    """Another queue, what its jobs do ("sleep", "send", "compose", "library"), and its best settings for that.
 
     `parallel` is how many jobs are at work side by side in one process.
     """

@@ -85,8 +85,10 @@ def test_both_scenes_have_every_queue_and_sleeping_has_the_shape_of_the_harness(
     assert [peer.name for peer in both["smtp"].peers] == [
         "pgqueuer",
         "pgqueuer, composing",
+        "pgqueuer, aiosmtplib",
         "procrastinate",
         "procrastinate, composing",
+        "procrastinate, aiosmtplib",
     ]
     assert {peer.parallel for peer in both["sleep"].peers} == {16}
     assert (both["sleep"].load.concurrency, both["sleep"].load.batch) == (32, 50)

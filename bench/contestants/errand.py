@@ -22,7 +22,7 @@ class Task:
 
     url: str
     rows: int
-    # "sleep", "send" (the bytes were made beforehand) or "compose"
+    # "sleep", "send" (the bytes were made beforehand), "compose", or "library" (compose, and send by aiosmtplib)
     does: str
     smtp_port: int
     # The shortest and the longest sleep, in milliseconds
@@ -54,7 +54,17 @@ class Errand:
         self._room = asyncio.Semaphore(task.parallel)
         self._rng = Random()  # noqa: S311 - scatters pauses, guards nothing
         self._ended = ended(Path(task.message).read_bytes())
-        self._do = {"sleep": self._sleep, "send": self._send, "compose": self._compose}[task.does]
+        self._do = {
+            "sleep": self._sleep,
+            "send": self._send,
+            "compose": self._compose,
+            "library": self._by_library,
+        }[task.does]
+        if task.does == "library":
+            # Here, because only bench/.venv has it.
+            from bench.contestants.library import LibraryPost
+
+            self._library = LibraryPost(task.smtp_port)
 
     async def run(self, job: dict[str, Any]) -> None:
         async with self._room:
@@ -74,6 +84,9 @@ class Errand:
 
     async def _compose(self, job: dict[str, Any]) -> None:
         await self._post.deliver(job["user_email"].encode("ascii"), ended(written(job)))
+
+    async def _by_library(self, job: dict[str, Any]) -> None:
+        await self._library.deliver(job["user_email"], written(job))
 
 
 def written(job: dict[str, Any]) -> bytes:
