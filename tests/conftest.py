@@ -119,3 +119,12 @@ def app(engine: Engine, settings: Settings) -> Flask:
 def client(app: Flask) -> FlaskClient:
     """A browser that nobody has signed in."""
     return app.test_client()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other accounts can pass through, which pytest's own are not."""
+    folder = Path(tempfile.mkdtemp(prefix="snoozer-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)

@@ -1,6 +1,7 @@
 """`snoozer bench [RUN]`: the doors to the measurements; without a name it drains."""
 
 import importlib
+import signal
 
 import click
 
@@ -41,3 +42,5 @@ def command() -> None:
     Each run brings a database and a mail server of its own, on loopback, and touches nothing else. Figures of
     different machines cannot be compared; ratios can.
     """
+    # As Ctrl-C does: what was started is stopped, and nothing is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,14 +1,17 @@
 """`snoozer bench` measures real workers on ground of its own, and leaves nothing behind."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
 
 
 def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -28,6 +31,23 @@ def test_a_small_bench_tells_figures_beside_the_floor(tmp_path: Path) -> None:
         assert 0 < one["p50_wait"] <= one["p99_wait"] <= one["seconds"]
     assert report["ratios"]["rate"] == report["snoozer"]["rate"] / report["floor"]["rate"]
     assert len(ElementTree.parse(picture).findall("{http://www.w3.org/2000/svg}polyline")) == 2  # noqa: S314 - ours
+
+
+def test_a_bench_that_is_told_to_end_leaves_nothing_running(open_folder: Path) -> None:
+    command = [sys.executable, "-m", "snoozer", "bench", "--rows=100000", "--rounds=1"]
+    environment = os.environ | {"TMPDIR": str(open_folder)}
+    running = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + PATIENCE
+    while not any(said := [file.read_text().split() for file in open_folder.glob("snoozer-bench-*/**/postmaster.pid")]):
+        assert running.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    [[server, *_]] = said
+    running.terminate()
+    assert (running.communicate(timeout=PATIENCE)[1], running.returncode) == ("\nAborted!\n", 1)
+    assert not list(open_folder.iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(server), 0)
 
 
 @pytest.mark.parametrize(

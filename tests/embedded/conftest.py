@@ -1,5 +1,3 @@
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,15 +5,6 @@ import pytest
 
 from snoozer.embedded.binaries import Binaries, find, from_wheel
 from snoozer.embedded.postgres import Postgres
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other accounts can pass through, which pytest's own are not."""
-    folder = Path(tempfile.mkdtemp(prefix="snoozer-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
