@@ -30,6 +30,7 @@ class Outbox:
         self._idle: deque[tuple[Session, int, float]] = deque()
         self._uses: dict[Session, int] = {}
         self._opening = self._turned_away = 0
+        self._bore = self.manners.connections
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -136,13 +137,11 @@ class Outbox:
             session = await Session.open(self.relay, helo=self._helo, deadline=self._connect_deadline)
         except RelayDown as down:
             others = self._standing + self._opening - 1
-            if not (down.asks_for_less and others):
+            if not others:
                 self._nobody_was_taken(str(down))
+            if not (down.asks_for_less and others):
                 raise
-            # A refusal comes sooner than a greeting ends, so those that are being opened may yet be taken; the last
-            # that is turned away sees who was.
-            self._turned_away = 0 if self._standing else self._turned_away + 1
-            self.manners.too_many_connections(others, now=time.monotonic())
+            self._turned_away_beside(others)
             return None
         finally:
             self._opening -= 1
@@ -151,8 +150,19 @@ class Outbox:
         self._uses[session] = 0
         return session
 
+    def _turned_away_beside(self, others: int) -> None:
+        """A refusal comes sooner than a greeting ends: those that are being opened may yet be taken, and the last that
+        is turned away sees who was."""
+        if not self._turned_away:
+            self._bore = self.manners.connections
+        self._turned_away = 0 if self._standing else self._turned_away + 1
+        self.manners.too_many_connections(others, now=time.monotonic())
+
     def _nobody_was_taken(self, reason: str) -> None:
-        """Those that were turned away while others were being opened were failures, as it turns out now."""
+        """Those that were turned away while others were being opened were failures, as it turns out now, and taught
+        nothing of how many the server bears."""
+        if self._turned_away:
+            self.manners.connections = self._bore
         for _ in range(self._turned_away):
             self.gate.failed(reason)
         self._turned_away = 0

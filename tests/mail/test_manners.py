@@ -135,6 +135,7 @@ def test_a_server_that_turns_everybody_away_is_asked_no_oftener_than_the_gate_le
         assert {type(end) for end in ends} == {RelayDown, Shut}
         assert server.connections == 5
     assert outbox.gate.report().failures == 5
+    assert outbox.manners.connections == MOST_CONNECTIONS
 
 
 def test_a_timeout_of_the_server_teaches_nothing() -> None:
