@@ -52,6 +52,12 @@ def quoted_printable(text: str) -> bytes:
     """Lines of at most 76 characters with CRLF between them (RFC 2045 §6.7)."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Over a line's end, b2a_qp encodes a blank before it without looking at how long the line is.
+    parts = text.split("\n") if " \n" in text or "\t\n" in text else [text]
+    return b"\r\n".join([_encoded(part) for part in parts])
+
+
+def _encoded(text: str) -> bytes:
     return binascii.b2a_qp(text.encode("utf-8", "replace"), istext=True).replace(b"\n", b"\r\n")
 
 

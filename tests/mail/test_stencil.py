@@ -49,6 +49,7 @@ def test_braces_of_a_template_are_no_blanks(monkeypatch: pytest.MonkeyPatch) -> 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 @example(text="\r\n\ra\r")
+@example(text="a" * 75 + " \nb")
 @example(text=". \t\n.\n..\n" + "é" * 99)
 def test_quoted_printable_is_read_back_as_it_was(text: str) -> None:
     written = quoted_printable(text)
