@@ -18,8 +18,8 @@ from psycopg.rows import dict_row
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from snoozer.bench import mails
-from snoozer.domain.reminder import Send
 from snoozer.postgres.engine import PLAN_USES
+from snoozer.postgres.ledger import Reserved
 from snoozer.postgres.statements import statement
 
 LEASE = timedelta(seconds=90)
@@ -63,7 +63,7 @@ def canned(send: dict[str, Any]) -> bytes:
 
 
 def written(send: dict[str, Any]) -> bytes:
-    return mails.written(Send(**{name: value for name, value in send.items() if name != "resent"}))
+    return mails.written(Reserved.of(**send).send)
 
 
 def drain(

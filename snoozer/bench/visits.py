@@ -38,7 +38,7 @@ class Visits:
 
 @contextmanager
 def site(ground: Ground) -> Iterator[Site]:
-    """The product's pages on a free port of loopback, served as the Procfile says, until the end of the block."""
+    """The product's pages on a free port of loopback, served as `snoozer up` does it, until the end of the block."""
     with ground.engine.begin() as connection:
         accounts.create(connection, email=READER)
         token = accounts.create_token(connection, email=READER) or ""

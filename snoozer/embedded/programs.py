@@ -1,4 +1,4 @@
-"""The commands that `snoozer up` runs: the same ones, in the same order, that a Procfile would name."""
+"""The commands that `snoozer up` runs: what the Procfile names, and what brings the database up to date first."""
 
 from snoozer.embedded.choices import OWNER
 from snoozer.embedded.supervisor import Program

@@ -8,7 +8,7 @@ uncertain → reserved (reserve, after the hold) · uncertain → sent (record: 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -26,6 +26,11 @@ class Reserved:
 
     send: Send
     resent: bool
+
+    @classmethod
+    def of(cls, *, resent: bool, **send: Any) -> Self:
+        """By the names of the columns."""
+        return cls(send=Send(**send), resent=resent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +96,7 @@ def reserve(
         needed_looks=uncertainty.looks,
         most_resends=MOST_RESENDS,
     )
-    return each(rows, _reserved)
+    return each(rows, Reserved.of)
 
 
 def look(connection: Connection, *, snooze_id: int, uncertainty: Uncertainty) -> Known | None:
@@ -227,7 +232,3 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 def close(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """An operator gives these snoozes' uncertain entries up."""
     return list(run(connection, "ledger/close", ids=list(ids), actor=actor).scalars())
-
-
-def _reserved(*, resent: bool, **send: Any) -> Reserved:
-    return Reserved(send=Send(**send), resent=resent)
