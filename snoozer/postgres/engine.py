@@ -1,6 +1,7 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
 import time
+from functools import partial
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -30,11 +31,14 @@ _GONE = ("57P", "08", "25006", "53300")
 _BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
 
 
-def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False) -> Engine:
+def connect(
+    url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False, quiet: float = QUIET_SECONDS
+) -> Engine:
     """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
 
-    `name` shows in pg_stat_activity. Behind pgbouncer in transaction mode nothing is kept in a session: no prepared
-    statements and no start-up options.
+    `name` shows in pg_stat_activity. A session that lay unused for `quiet` seconds is asked for a sign of life before
+    it is used; where work goes on, the work itself tells. Behind pgbouncer in transaction mode nothing is kept in a
+    session: no prepared statements and no start-up options.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
@@ -59,7 +63,7 @@ def connect(url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False)
         pool_timeout=10,
         hide_parameters=True,
     )
-    event.listen(engine, "checkout", _look_whether_it_lives)
+    event.listen(engine, "checkout", partial(_look_whether_it_lives, quiet=quiet))
     if not pgbouncer:
         event.listen(engine, "checkout", _forget_old_plans)
     return engine
@@ -71,12 +75,11 @@ def at_once(engine: Engine) -> Connection:
 
 
 def _look_whether_it_lives(
-    raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection
+    raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection, *, quiet: float
 ) -> None:
-    """A session that lay unused is asked for a sign of life; where work goes on, the work itself tells."""
     now = time.monotonic()
     unused, entry.info["used"] = now - entry.info.get("used", now), now
-    if unused > QUIET_SECONDS:
+    if unused > quiet:
         _say(raw, "waiting/nothing")
 
 

@@ -39,6 +39,8 @@ from snoozer.worker.pulse import Pulse
 LONGEST_CONNECT = 60.0
 # Where a machine is shared, a herd of reminders steps back behind the pages that people look at.
 NICENESS = 7
+# Longer than a poll: whatever a worker asks, it asks again when the session turns out to be dead.
+LONGEST_QUIET = 2.0
 # Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
 CONNECTIONS = 4 + 3 + THREADS
 
@@ -77,6 +79,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             name="worker",
             pool_size=CONNECTIONS,
             pgbouncer=settings.pgbouncer,
+            quiet=LONGEST_QUIET,
         )
         closing.callback(engine.dispose)
         closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
