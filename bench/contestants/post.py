@@ -1,6 +1,6 @@
 """The fastest SMTP client we could write for asyncio: kept connections, PIPELINING, two writes a mail, no checks.
 
-It is lent to the other queues, which bring none. It takes a sixth of the CPU of aiosmtplib over kept connections.
+It is lent to the other queues, which bring none.
 """
 
 import asyncio
