@@ -92,6 +92,7 @@ def command(
 
     Half of the rows are of persons who have no other, a quarter lies on five heaps that were put down first.
     """
+    options.check_work(work)
     console = Console()
     asked = [f"--concurrency={concurrency}", f"--batch={batch}"]
     with bar(console) as begin, ground(work=work) as here:

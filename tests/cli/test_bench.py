@@ -67,6 +67,7 @@ def started_for(folder: Path) -> list[str]:
     ("arguments", "words"),
     [
         (("--work", "5", "2"), "the shortest first"),
+        (("herd", "--work", "-1", "0"), "the shortest first"),
         (("--processes", "2", "--concurrency", "1"), "for each process"),
         (("--processes", "2", "--concurrency", "300"), "for each process"),
     ],
