@@ -24,7 +24,6 @@ from snoozer.bench.telling import bar, write
 from snoozer.settings import SettingsRefused
 
 OURS = ("snoozer", "floor")
-COMPOSING_FLOOR = "floor, composing"
 QUEUES = ("pgqueuer", "procrastinate")
 # The shape of the well-known harness: 32 side by side, 50 at once, 2 to 5 ms each.
 SLEEPS = (2.0, 5.0)
@@ -32,7 +31,8 @@ SLEEP_PARALLEL, SLEEP_BATCH = 32, 50
 # What was fastest for the others here: 32 connections a process, 200 jobs at once (Procrastinate always takes one).
 SEND_PARALLEL, SEND_BATCH = 32, 200
 
-MANNERS = {"compose": ", composing", "library": ", aiosmtplib"}
+# How a contestant is called by what its jobs do; by its own name where they send what was made beforehand, or sleep.
+CALLED = {"compose": "{}, composing", "library": "{}, aiosmtplib"}
 
 HOW = (
     "Medians; CPU of the workers, commits and WAL are of one job. Time runs from the first job's start, as each one's "
@@ -64,7 +64,8 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
     """Both scenes: `smtp`, where a job is a mail, and `sleep`, where it is a pause."""
 
     def peer(queue: str, does: str, *, parallel: int, at_once: int) -> Peer:
-        return Peer(name=f"{queue}{MANNERS.get(does, '')}", queue=queue, does=does, parallel=parallel, batch=at_once)
+        name = CALLED.get(does, "{}").format(queue)
+        return Peer(name=name, queue=queue, does=does, parallel=parallel, batch=at_once)
 
     sending = ["send", "compose", "library"] if compose else ["send"]
     return {
@@ -75,7 +76,7 @@ def scenes(*, rows: int, processes: int, concurrency: int, batch: int, compose: 
                 peer(queue, does, parallel=SEND_PARALLEL, at_once=SEND_BATCH) for queue in QUEUES for does in sending
             ),
             caption=HOW + SMTP,
-            ours=(*OURS, COMPOSING_FLOOR) if compose else OURS,
+            ours=(*OURS, CALLED["compose"].format("floor")) if compose else OURS,
         ),
         "sleep": Scene(
             name="sleep",

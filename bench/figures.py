@@ -69,7 +69,7 @@ def ratios(runs: Sequence[Run], who: str) -> dict[str, float]:
 def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
     """A row a contestant; below them, Snoozer's figures divided by theirs."""
     drawn = Table(title=title, caption=caption, caption_justify="left", box=box.SIMPLE, pad_edge=False)
-    drawn.add_column("", min_width=14, no_wrap=True)
+    drawn.add_column("", min_width=14)
     for words, _, _ in FIGURES.values():
         drawn.add_column(words, justify="right", no_wrap=True)
     for who in names(runs):

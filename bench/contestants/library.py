@@ -2,7 +2,7 @@
 
 import aiosmtplib
 
-SENDER = "bench@snoozer.example"
+from bench.contestants.post import SENDER
 
 
 class LibraryPost:
@@ -15,7 +15,7 @@ class LibraryPost:
     async def deliver(self, recipient: str, message: bytes) -> None:
         """Hand one mail over. Raises SMTPException."""
         line = self._idle.pop() if self._idle else await self._open()
-        await line.sendmail(SENDER, [recipient], message)
+        await line.sendmail(SENDER.decode("ascii"), [recipient], message)
         self._idle.append(line)
 
     async def _open(self) -> aiosmtplib.SMTP:

@@ -173,5 +173,5 @@ if __name__ == "__main__":
         batch=int(size),
         connections=int(mouths),
         worker=name,
-        message=written if makes == "written" else canned,
+        message={"canned": canned, "written": written}[makes],
     )

@@ -1,4 +1,4 @@
-"""The commands that `snoozer up` runs: what the Procfile names, and what brings the database up to date first."""
+"""The commands that `snoozer up` runs: those of the Procfile, and what a first start needs."""
 
 from snoozer.embedded.choices import OWNER
 from snoozer.embedded.supervisor import Program

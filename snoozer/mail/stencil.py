@@ -23,6 +23,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 
+# Characters.
 SHORT = 100
 
 _MARK = re.compile("\0([a-z_]+)\0")
