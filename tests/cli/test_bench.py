@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.processes import processes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 
@@ -43,24 +45,11 @@ def test_a_bench_that_is_told_to_end_leaves_nothing_running(open_folder: Path) -
         assert running.poll() is None
         assert time.monotonic() < end
         time.sleep(0.05)
-    assert len(started_for(open_folder)) > 3
+    assert len(processes_of(open_folder)) > 3
     running.terminate()
     assert (running.communicate(timeout=PATIENCE)[1], running.returncode) == ("\nAborted!\n", 1)
-    assert started_for(open_folder) == []
+    assert processes_of(open_folder) == []
     assert not list(open_folder.iterdir())
-
-
-def started_for(folder: Path) -> list[str]:
-    """The processes that were told of this folder, by their arguments or their environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-        except OSError:
-            continue
-        if str(folder).encode() in words:
-            found.append(words[:100].decode(errors="replace"))
-    return found
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.processes import processes_of
+
 PATIENCE = 90.0
 LINK = r"\n(http://127\.0\.0\.1:\d+/sign-in/\S+)\n"
 
@@ -80,20 +82,6 @@ def up(home: Path) -> Iterator[StartUp]:
         else:
             each.ends()
     wait_until_nothing_is_left(home)
-
-
-def processes_of(home: Path) -> list[str]:
-    """Every process that was started for this home, whoever its parent is by now."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            state = (process / "stat").read_text().rpartition(")")[2].split()[0]
-            words = (process / "cmdline").read_bytes() + b"\0" + (process / "environ").read_bytes()
-        except OSError:
-            continue
-        if state != "Z" and str(home).encode() in words and int(process.name) != os.getpid():
-            found.append(f"{process.name} {words[:200]!r}")
-    return found
 
 
 def wait_until_nothing_is_left(home: Path) -> None:
