@@ -24,6 +24,9 @@ from snoozer.postgres.statements import each, run
 # Claims by id and token.
 Held = Sequence[tuple[int, UUID]]
 
+# A place in the order of promises: `remind_at` and id.
+Place = tuple[datetime, int]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
@@ -80,17 +83,18 @@ def claim(
     lease: timedelta,
     priority: int = 0,
     suspects: bool = False,
-    since: datetime | None = None,
-    crowds: Sequence[str] = (),
+    after: Place | None = None,
+    crowd: Sequence[str] = (),
     buckets: Sequence[int] | None = None,
     steal_after: timedelta = timedelta(0),
     known_schema: int = 1,
 ) -> list[Claim]:
     """Up to `batch_size` due snoozes of one priority, now held by `worker` for `lease`, in the order of their promises.
 
-    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone. Rows due
-    before `since` and those of the persons in `crowds` are left out. With `buckets`, rows of other buckets are taken
-    only once they are `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer workers.
+    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone. Rows up
+    to the place `after` and those of the persons in `crowd` are left out. With `buckets`, rows of other buckets are
+    taken only once they are `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer
+    workers.
     """
     rows = run(
         connection,
@@ -100,8 +104,9 @@ def claim(
         lease=lease,
         priority=priority,
         suspects=suspects,
-        since=since,
-        crowds=list(crowds),
+        after_time=after[0] if after else None,
+        after_id=after[1] if after else 0,
+        crowd=list(crowd),
         buckets=None if buckets is None else list(buckets),
         steal_after=steal_after,
         known_schema=known_schema,

@@ -1,6 +1,7 @@
 """Who is served next: nobody in front of all others, high before low, low still moving, one of a key at a time."""
 
 import json
+from collections import Counter
 from datetime import timedelta
 from threading import Thread
 
@@ -63,6 +64,46 @@ def test_crowds_that_share_each_claim_delay_nobody_either(engine: Engine) -> Non
     many(engine, count=20, person="single-%s@snoozer.example")
     served = [held.user_email for held in cycle(engine, lanes())]
     assert sum(person.startswith("single-") for person in served) == 20
+
+
+def test_a_crowd_that_is_known_gets_a_tenth_beside_others_and_all_the_room_without_them(engine: Engine) -> None:
+    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
+    many(engine, count=170, person="single-%s@snoozer.example")
+    way = lanes()
+    shares = [Counter(held.user_email.partition("-")[0] for held in cycle(engine, way)) for _ in range(5)]
+    crowd, single = "crowd@snoozer.example", "single"
+    assert shares[:3] == [{crowd: 50, single: 50}, {crowd: 5, single: 50}, {crowd: 5, single: 50}]
+    assert shares[3:] == [{crowd: 30, single: 20}, {crowd: 50}]
+
+
+def test_what_comes_due_beside_a_crowd_is_found_by_the_next_cycle(engine: Engine) -> None:
+    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
+    way = lanes()
+    cycle(engine, way)
+    for _ in range(3):
+        single = a_snooze(engine, remind_at=now())
+        assert single in {held.id for held in cycle(engine, way)}
+
+
+def test_what_lies_behind_the_cursor_beside_a_crowd_is_found_by_a_sweep(engine: Engine) -> None:
+    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
+    way = lanes()
+    cycle(engine, way)
+    way._ways[0].beside._due = float("inf")
+    late = a_snooze(engine, remind_at=now() - HOUR)
+    assert late not in {held.id for held in cycle(engine, way)}
+    way._ways[0].beside._due = float("-inf")
+    assert late in {held.id for held in cycle(engine, way)}
+
+
+def test_who_was_a_crowd_is_looked_at_anew_after_a_while(engine: Engine) -> None:
+    many(engine, count=60, person="crowd@snoozer.example", since="2 hours")
+    way = lanes()
+    cycle(engine, way)
+    assert way._ways[0].crowd == ["crowd@snoozer.example"]
+    way._ways[0].met = float("-inf")
+    cycle(engine, way)
+    assert way._ways[0].crowd == []
 
 
 def test_fifty_thousand_low_rows_do_not_delay_a_hundred_high_ones_and_still_move(engine: Engine) -> None:
@@ -166,9 +207,9 @@ def test_a_row_inserted_behind_the_cursor_is_found_by_the_next_sweep(engine: Eng
     way = lanes()
     assert len(cycle(engine, way)) == 50
     late = a_snooze(engine, remind_at=now() - 10 * HOUR)
-    way._cursors[(0, False)].swept = float("inf")
+    way._ways[0].everyone.swept = float("inf")
     assert late not in {held.id for held in cycle(engine, way)}
-    way._cursors[(0, False)].swept = float("-inf")
+    way._ways[0].everyone.swept = float("-inf")
     assert late in {held.id for held in cycle(engine, way)}
 
 

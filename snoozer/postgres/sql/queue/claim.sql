@@ -1,5 +1,6 @@
--- Take up to batch_size due snoozes of one priority for one worker, oldest promise first. Nobody waits, nobody shares
--- a row, and of rows with the same serialization key only one is in anybody's hands.
+-- Take up to batch_size due snoozes of one priority for one worker, oldest promise first, those that come after a place
+-- in that order. Nobody waits, nobody shares a row, and of rows with the same serialization key only one is in
+-- anybody's hands.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM email_snoozes AS waiting
@@ -10,14 +11,14 @@ WITH due AS MATERIALIZED (
       AND schema_version <= :known_schema
       AND priority = :priority
       AND (crash_count > 0) = :suspects
-      AND remind_at >= COALESCE(CAST(:since AS timestamptz), '-infinity')
+      AND (remind_at, id) > (COALESCE(CAST(:after_time AS timestamptz), '-infinity'), CAST(:after_id AS bigint))
       AND (
           :suspects
           OR CAST(:buckets AS smallint[]) IS NULL
           OR bucket = ANY(CAST(:buckets AS smallint[]))
           OR remind_at <= CURRENT_TIMESTAMP - :steal_after
       )
-      AND user_email <> ALL(CAST(:crowds AS text[]))
+      AND user_email <> ALL(CAST(:crowd AS text[]))
       AND (
           serialization_key IS NULL
           OR NOT EXISTS (

@@ -1,4 +1,5 @@
--- The priorities of due snoozes, the highest first, by skipping through the index from one to the next.
+-- The priorities of due snoozes, the highest first, by skipping through the index from one to the next; and what is
+-- due by when in this transaction.
 WITH RECURSIVE level AS (
     (
         SELECT priority
@@ -21,7 +22,7 @@ WITH RECURSIVE level AS (
     FROM level
     WHERE level.priority IS NOT NULL
 )
-SELECT priority
+SELECT priority, CURRENT_TIMESTAMP AS now
 FROM level
 WHERE EXISTS (
     SELECT 1
