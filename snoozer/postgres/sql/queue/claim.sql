@@ -1,6 +1,6 @@
 -- Take up to batch_size due snoozes of one priority for one worker, oldest promise first, those that come after a place
 -- in that order. Nobody waits, nobody shares a row, and of rows with the same serialization key only one is in
--- anybody's hands.
+-- anybody's hands. That the place's time is asked for twice tells the planner of a range: it keeps one plan for all.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM email_snoozes AS waiting
@@ -11,6 +11,7 @@ WITH due AS MATERIALIZED (
       AND schema_version <= :known_schema
       AND priority = :priority
       AND (crash_count > 0) = :suspects
+      AND remind_at >= COALESCE(CAST(:after_time AS timestamptz), '-infinity')
       AND (remind_at, id) > (COALESCE(CAST(:after_time AS timestamptz), '-infinity'), CAST(:after_id AS bigint))
       AND (
           :suspects
