@@ -9,6 +9,7 @@ import re
 import select
 import socket
 import ssl
+import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Self, cast
@@ -59,27 +60,34 @@ class Wire(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, host: str, port: int, *, until: float) -> Self:
-        """Try each address of the host in turn. Broken when none answers in time."""
-        loop = asyncio.get_running_loop()
+        """Try each address of the host in turn, each for its share of the time. Broken when none answers."""
         problem = "the mail server's name has no address"
-        for family, kind, protocol, _, address in await _addresses(host, port, until=until):
-            connection = socket.socket(family, kind, protocol)
-            connection.setblocking(False)
+        found = await _addresses(host, port, until=until)
+        for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
+            now = time.monotonic()
             try:
-                async with asyncio.timeout_at(until):
-                    await loop.sock_connect(connection, address)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                _, wire = await loop.create_connection(cls, sock=connection)
+                async with asyncio.timeout_at(now + (until - now) / left):
+                    return await cls._reach(family, kind, protocol, address)
             except TimeoutError:
-                connection.close()
                 problem = "the mail server did not take the connection in time"
             except OSError as error:
-                connection.close()
                 refused = isinstance(error, ConnectionRefusedError)
                 problem = f"the mail server {'refused the connection' if refused else 'could not be reached'}"
-            else:
-                return wire
         raise Broken(problem)
+
+    @classmethod
+    async def _reach(cls, family: int, kind: int, protocol: int, address: tuple[object, ...]) -> Self:
+        loop = asyncio.get_running_loop()
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.setblocking(False)
+            await loop.sock_connect(connection, address)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _, wire = await loop.create_connection(cls, sock=connection)
+        except BaseException:
+            connection.close()
+            raise
+        return wire
 
     async def secure(self, host: str, *, until: float) -> None:
         """Start TLS with the system's certificate authorities. Broken when the certificate does not hold."""
