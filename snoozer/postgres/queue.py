@@ -114,9 +114,9 @@ def claim(
     return sorted(each(rows, Claim), key=lambda claim: (claim.scheduled_for, claim.id))
 
 
-def extend(connection: Connection, *, held: Held, lease: timedelta) -> set[int]:
-    """Lengthen these leases; answers those that are still the worker's."""
-    return set(run(connection, "queue/extend", lease=lease, **_pairs(held)).scalars())
+def extend(connection: Connection, *, held: Held, lease: timedelta) -> dict[int, bool]:
+    """Lengthen these leases; answers those that are still the worker's, and whether each could be lengthened now."""
+    return {row.id: row.extended for row in run(connection, "queue/extend", lease=lease, **_pairs(held))}
 
 
 def finalize(connection: Connection, *, held: Held) -> set[tuple[int, UUID]]:

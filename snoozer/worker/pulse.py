@@ -106,7 +106,8 @@ class Pulse:
         return held is not None and boot_time() < held.lease_ends - self._lease * MARGIN and self.is_trusted
 
     def beat(self) -> None:
-        """One heartbeat. Deliveries past their absolute deadline are not held any longer."""
+        """One heartbeat. Deliveries past their absolute deadline are not held any longer; a row that somebody has
+        locked keeps the lease it has."""
         before = boot_time()
         with self._lock:
             held = {id: hold for id, hold in self._held.items() if before < hold.deadline}
@@ -115,11 +116,14 @@ class Pulse:
                 self.declared_dead.set()
                 return
             pairs = [(id, hold.claim_token) for id, hold in held.items()]
-            kept = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease)) if pairs else set()
+            ours = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease)) if pairs else {}
             self._share_out(workers.living(connection))
         self._heard = before
         for id, hold in held.items():
-            hold.lease_ends = before + self._lease if id in kept else 0.0
+            if id not in ours:
+                hold.lease_ends = 0.0
+            elif ours[id]:
+                hold.lease_ends = before + self._lease
 
     def _share_out(self, living: list[str]) -> None:
         """Which buckets are this worker's among the living; all of them when it is alone."""

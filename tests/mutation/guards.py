@@ -34,14 +34,14 @@ GUARDS = (
     Guard(
         "extend shows the token",
         SQL + "queue/extend.sql",
-        "\n    WHERE snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = asked.claim_token",
         "",
         LATE,
     ),
     Guard(
         "hand back shows the token",
         SQL + "queue/hand_back.sql",
-        "\n  AND snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = held.claim_token",
         "",
         LATE,
     ),

@@ -179,7 +179,7 @@ def test_a_claim_of_a_dead_worker_is_shown(engine: Engine) -> None:
         assert broken_by_hand(engine, lost) == {"the_dead_hold_nothing": [held.id]}
     with engine.begin() as connection:
         connection.execute(text(silent))
-        assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id}
+        assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id: True}
 
 
 def test_a_guard_that_is_switched_off_is_named(engine: Engine) -> None:

@@ -70,6 +70,22 @@ def test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat(engine: En
     assert pulse.still_ours(held.id) is False
 
 
+def test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating(engine: Engine, pulse: Pulse) -> None:
+    """The heartbeat waited for the lock with everybody's leases in its hands, and the worker was declared dead."""
+    locked, other = claimed(engine, 2)
+    pulse.hold([locked, other], since=boot_time() - 9)
+    heard = pulse._heard
+    with engine.begin() as operator:
+        operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": locked.id})
+        pulse.beat()
+        assert pulse._heard > heard
+        assert the_row(engine, other.id).lease_expires_at > other.lease_expires_at
+        assert pulse.still_ours(locked.id)
+    assert the_row(engine, locked.id).lease_expires_at == locked.lease_expires_at
+    pulse.beat()
+    assert the_row(engine, locked.id).lease_expires_at > locked.lease_expires_at
+
+
 def test_a_delivery_past_its_deadline_is_not_held_any_longer(engine: Engine, pulse: Pulse) -> None:
     [held] = claimed(engine, 1)
     pulse.hold([held], since=boot_time() - 721)

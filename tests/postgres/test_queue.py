@@ -168,7 +168,7 @@ def test_a_late_worker_settles_nothing(engine: Engine) -> None:
     assert release(engine, late) is None
     assert finalize(engine, late) is False
     with engine.begin() as connection:
-        assert queue.extend(connection, held=[(late.id, late.claim_token)], lease=LEASE) == set()
+        assert queue.extend(connection, held=[(late.id, late.claim_token)], lease=LEASE) == {}
         assert queue.hand_back(connection, held=[(late.id, late.claim_token)]) == []
     assert the_row(engine, late.id).claim_token == current.claim_token
     assert finalize(engine, current) is True

@@ -1,11 +1,19 @@
--- A worker gives back what it never began. Nothing is spent and the promise does not move.
+-- A worker gives back what it never began. Nothing is spent and the promise does not move. Locks are taken in the order
+-- that all statements take them.
+WITH ours AS MATERIALIZED (
+    SELECT snooze.id
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
+    JOIN email_snoozes AS snooze ON snooze.id = held.id
+    WHERE snooze.claim_token = held.claim_token
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze
+)
 UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
     updated_at = CURRENT_TIMESTAMP
-FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
-WHERE snooze.id = held.id
-  AND snooze.claim_token = held.claim_token
+FROM ours
+WHERE snooze.id = ours.id
 RETURNING snooze.id
