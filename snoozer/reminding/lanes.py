@@ -72,8 +72,8 @@ class Lanes:
         return taken
 
     def claim_one(self, connection: Connection) -> list[Claim]:
-        """The row that is next, and no other: the probe of a breaker."""
-        return self._claim_first(connection, suspects=False)
+        """The row that is next, and no other: the probe of a breaker. A suspect when nothing else is due."""
+        return self._claim_first(connection, suspects=False) or self.claim_suspect(connection)
 
     def claim_suspect(self, connection: Connection) -> list[Claim]:
         """One row that lost a worker before, to be delivered alone."""
@@ -148,7 +148,8 @@ def _levels(connection: Connection) -> list[Level]:
 
 def _crowd(claims: Sequence[Claim], *, room: int) -> list[str]:
     """The persons whose rows took more than their share of a full claim."""
-    if len(claims) < room or room < SHARE:
+    if len(claims) < room:
         return []
+    share = max(room // SHARE, 1)
     counts = Counter(claim.user_email for claim in claims)
-    return [person for person, count in counts.items() if count > room // SHARE]
+    return [person for person, count in counts.items() if count > share]

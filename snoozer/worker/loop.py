@@ -28,7 +28,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_UP = 0.25
+# How often it is asked for suspects while there is work, how long others are kept waiting so that one can be alone,
+# and how long one that could not be had is let be.
 SUSPECT_SECONDS = 1.0
+ALONE_SECONDS = 5.0
+SUSPECT_PAUSE = 30.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 LONGEST_ABSENCE = 5.0
 
@@ -64,7 +68,7 @@ class Worker:
         self._poll = poll
         self._rng = rng
         self._batch_size = batch_size
-        self._asked_for_suspects = float("-inf")
+        self._next_suspect = float("-inf")
         self._permit = CLOSED
         self._few = batch_size // 2
         self._hands = Hands(
@@ -109,7 +113,8 @@ class Worker:
     def tick(self) -> int:
         """Take on what there is room for, and begin it; answers how many.
 
-        A row that lost a worker before is delivered alone: while one waits, nothing new is taken until all is settled.
+        A row that lost a worker before (a suspect) is delivered alone: nothing new is taken until all is settled, and
+        then until it is, but others wait only a few seconds for that. One that cannot be had keeps nobody waiting.
         """
         if not self._pulse.is_trusted:
             return 0
@@ -122,7 +127,7 @@ class Worker:
             return 0
         if permit.kind == "probe":
             return self._probe()
-        return self._take_suspect() if self._suspect_waits() else self._top_up()
+        return self._take_suspect() or self._top_up()
 
     def close(self) -> None:
         self._hands.close()
@@ -140,13 +145,17 @@ class Worker:
         return len(self._hands) <= self._few
 
     def _take_suspect(self) -> int:
-        self._settle_all()
-        taken = self._begin(self._lanes.claim_suspect)
-        self._settle_all()
+        if not self._suspect_waits():
+            return 0
+        taken = self._begin(self._lanes.claim_suspect) if self._settle_all(within=ALONE_SECONDS) else 0
+        if taken:
+            self._settle_all(within=ALONE_SECONDS)
+        else:
+            self._next_suspect = time.monotonic() + SUSPECT_PAUSE
         return taken
 
     def _probe(self) -> int:
-        self._settle_all()
+        self._settle_all(within=ALONE_SECONDS)
         taken = self._begin(self._lanes.claim_one)
         self._settle_all()
         self._protection.tell(self._permit)
@@ -155,9 +164,9 @@ class Worker:
 
     def _suspect_waits(self) -> bool:
         now = time.monotonic()
-        if now - self._asked_for_suspects < SUSPECT_SECONDS and self._hands:
+        if now < self._next_suspect and self._hands:
             return False
-        self._asked_for_suspects = now
+        self._next_suspect = now + SUSPECT_SECONDS
         with at_once(self._engine) as connection:
             return bool(run(connection, "waiting/suspect", known_schema=KNOWN_SCHEMA).scalar_one())
 
@@ -175,9 +184,12 @@ class Worker:
         self._hands.take(taken)
         return len(taken)
 
-    def _settle_all(self) -> None:
-        while self._hands and not self._is_over():
+    def _settle_all(self, *, within: float = float("inf")) -> bool:
+        """Wait for what is in hand, so many seconds; answers whether nothing is."""
+        ends = time.monotonic() + within
+        while self._hands and time.monotonic() < ends and not self._is_over():
             self._hands.settle(wait_for=LOOK_UP)
+        return not self._hands
 
     def _leave(self) -> None:
         """Nothing new; what was not begun goes back, what is begun is finished."""

@@ -19,9 +19,9 @@ def lanes(worker: str = "w") -> Lanes:
     return Lanes(worker=worker, lease=LEASE)
 
 
-def cycle(engine: Engine, way: Lanes) -> list[Claim]:
+def cycle(engine: Engine, way: Lanes, *, batch_size: int = 50) -> list[Claim]:
     with engine.begin() as connection:
-        return way.claim(connection, batch_size=50)
+        return way.claim(connection, batch_size=batch_size)
 
 
 def many(engine: Engine, *, count: int, person: str, priority: int = 0, since: str = "1 hour") -> None:
@@ -45,6 +45,13 @@ def test_one_person_with_fifty_thousand_due_rows_delays_nobody_beyond_two_cycles
     served = [held.user_email for _ in range(2) for held in cycle(engine, way)]
     assert sum(person.startswith("single-") for person in served) == 100
     assert "crowd@snoozer.example" in served
+
+
+def test_a_crowd_is_one_in_small_batches_too(engine: Engine) -> None:
+    many(engine, count=100, person="crowd@snoozer.example", since="2 hours")
+    many(engine, count=3, person="single-%s@snoozer.example")
+    served = [held.user_email for held in cycle(engine, lanes(), batch_size=4)]
+    assert sum(person.startswith("single-") for person in served) == 3
 
 
 def test_several_crowds_at_once_delay_nobody_either(engine: Engine) -> None:

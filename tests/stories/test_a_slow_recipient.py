@@ -60,24 +60,24 @@ def test_a_stalled_delivery_does_not_keep_later_ones_waiting(place: Field, stall
     slow = a_snooze(place.engine, user_email="slow@snoozer.example")
     worker = place.start("worker", SMTP_URL=f"smtp://127.0.0.1:{staller.port}")
     try:
-        _wait(lambda: the_row(place.engine, slow).claimed_at is not None)
+        wait(lambda: the_row(place.engine, slow).claimed_at is not None)
         for _ in range(3):
             quick = a_snooze(place.engine, remind_at=now())
-            _wait(partial(_is_sent, place, quick))
+            wait(partial(is_sent, place, quick))
         assert the_row(place.engine, slow).outcome is None
         staller.let_go()
-        _wait(partial(_is_sent, place, slow))
+        wait(partial(is_sent, place, slow))
     finally:
         worker.terminate()
         worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0
 
 
-def _is_sent(place: Field, id: int) -> bool:
+def is_sent(place: Field, id: int) -> bool:
     return bool(the_row(place.engine, id).outcome == "sent")
 
 
-def _wait(is_there: Callable[[], bool]) -> None:
+def wait(is_there: Callable[[], bool]) -> None:
     ends = time.monotonic() + PATIENCE
     while time.monotonic() < ends:
         if is_there():
