@@ -44,6 +44,11 @@ class Gate:
     def is_shut(self) -> bool:
         return self._failures >= self._limit
 
+    @property
+    def is_wide_open(self) -> bool:
+        """Neither shut nor open for a probe alone."""
+        return self._limit == self._threshold and not self.is_shut
+
     def reopen(self, *, most: int | None = None) -> None:
         """Forget the failures; let `most` attempts through (the threshold, unless told) before it shuts again."""
         with self._lock:

@@ -30,7 +30,7 @@ class Protection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
             self.gate.reopen(most=1)
-        elif permit.kind == "closed" and self.gate.is_shut:
+        elif permit.kind == "closed" and not self.gate.is_wide_open:
             self.gate.reopen()
         return permit
 
