@@ -98,18 +98,23 @@ class Together(Generic[Wish, Answer]):
         except Exception as error:
             if isinstance(error, SQLAlchemyError) and is_away(error):
                 for _, future in taken:
-                    future.set_exception(error)
+                    if not future.done():
+                        future.set_exception(error)
             return
         for (_, future), answer in zip(taken, answers, strict=True):
-            future.set_result(answer)
+            # Whoever was cancelled meanwhile waits for no answer.
+            if not future.done():
+                future.set_result(answer)
 
     async def _alone(self, wish: Wish, future: "asyncio.Future[Answer]") -> None:
         try:
             [answer] = await self._in_thread([wish])
         except Exception as error:
-            future.set_exception(error)
+            if not future.done():
+                future.set_exception(error)
         else:
-            future.set_result(answer)
+            if not future.done():
+                future.set_result(answer)
 
     async def _in_thread(self, wishes: Sequence[Wish]) -> Sequence[Answer]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._act, wishes)

@@ -127,3 +127,26 @@ def test_a_second_wish_after_the_first_was_granted_is_granted_too(wishes: int) -
         return [await together(number) for number in range(wishes)]
 
     assert loops.run(wish()) == list(range(wishes))
+
+
+def test_who_gave_up_waiting_takes_nothing_from_the_others() -> None:
+    """One that was cancelled while the act was under way made the others fail, though it was done for them."""
+    begun, go_on = Event(), Event()
+
+    def act(wishes: Sequence[int]) -> list[int]:
+        begun.set()
+        go_on.wait(10)
+        return list(wishes)
+
+    async def wish() -> list[int | BaseException]:
+        together = Together(act, name="test")
+        wishes = [asyncio.create_task(together(number)) for number in range(3)]
+        await asyncio.to_thread(begun.wait, 10)
+        wishes[1].cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        return await asyncio.gather(*wishes, return_exceptions=True)
+
+    first, cancelled, last = loops.run(wish())
+    assert (first, last) == (0, 2)
+    assert isinstance(cancelled, asyncio.CancelledError)
