@@ -3,16 +3,21 @@
 A worker keeps one file, locked while it lives. Whoever starts later reads the files of the dead.
 """
 
+import errno
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO
 from uuid import UUID
 
 from snoozer.postgres.ledger import Fact
+
+log = logging.getLogger(__name__)
 
 
 class Journal:
@@ -26,17 +31,20 @@ class Journal:
         self._waiting: dict[str, Fact] = {}
         # Locked before it has the name others look for, or they could inherit it while it is empty.
         unborn = self._path.with_suffix(".new")
-        self._file: IO[str] = unborn.open("a", encoding="utf-8")
+        self._file = unborn.open("ab", buffering=0)
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        _flush(self._file)
+        os.fsync(self._file.fileno())
         unborn.rename(self._path)
 
     def append(self, fact: Fact) -> None:
-        """Keep a fact; on disk when this returns."""
+        """Keep a fact; on disk when this returns. OSError when the disk takes it not or not whole."""
         with self._lock:
             self._waiting[fact.reminder_message_id] = fact
-            self._file.write(_line(fact))
-            _flush(self._file)
+            line = _line(fact)
+            if self._file.write(line) != len(line):
+                self._file.write(b"\n")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file.fileno())
 
     def settle(self, fact: Fact) -> None:
         """The database knows it now."""
@@ -57,7 +65,8 @@ class Journal:
         for path in sorted(self._folder.glob("*.jsonl")):
             if path == self._path:
                 continue
-            with path.open(encoding="utf-8") as file:
+            # Whoever starts in the same moment may have been quicker.
+            with suppress(FileNotFoundError), path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
@@ -65,20 +74,19 @@ class Journal:
                 yield path, _facts(file)
 
 
-def _line(fact: Fact) -> str:
-    return json.dumps(fact.__dict__ | {"claim_token": str(fact.claim_token)}) + "\n"
+def _line(fact: Fact) -> bytes:
+    return json.dumps(fact.__dict__ | {"claim_token": str(fact.claim_token)}).encode() + b"\n"
 
 
-def _facts(file: IO[str]) -> list[Fact]:
-    facts = []
+def _facts(file: IO[bytes]) -> list[Fact]:
+    facts, unread = [], 0
     for line in file:
-        if not line.endswith("\n"):
-            break  # The last words of a worker that died while it wrote: they were never acted on.
-        told = json.loads(line)
-        facts.append(Fact(**told | {"claim_token": UUID(told["claim_token"])}))
+        try:
+            told = json.loads(line)
+            facts.append(Fact(**told | {"claim_token": UUID(told["claim_token"])}))
+        except (ValueError, TypeError, KeyError):
+            # The last words of a worker that died, or whose disk was full, while it wrote: they were never acted on.
+            unread += 1
+    if unread:
+        log.warning("%s: %d of its lines cannot be read", Path(file.name).name, unread)
     return facts
-
-
-def _flush(file: IO[str]) -> None:
-    file.flush()
-    os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -79,7 +80,8 @@ def write_inherited_facts(engine: Engine, *, journal: Journal, actor: str) -> in
             path.unlink(missing_ok=True)
         else:
             log.warning("%s tells of reminders this database does not know; it is kept as .unknown", path.name)
-            path.rename(path.with_suffix(".unknown"))
+            with suppress(FileNotFoundError):  # Whoever starts in the same moment may have been quicker.
+                path.rename(path.with_suffix(".unknown"))
     return count
 
 

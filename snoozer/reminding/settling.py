@@ -5,9 +5,10 @@ claim that was settled or lost in the meantime answers with no row.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +29,8 @@ from snoozer.postgres.ledger import MOST_RESENDS, Fact
 from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
 from snoozer.reminding.taking import ROUTE, Terms
 from snoozer.reminding.together import Together
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -83,9 +86,8 @@ class Settlement:
                 await self._facts(fact)
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
-            self.journal.append(fact)
-            await self._patiently(self._write_facts, [fact])
-            self.journal.settle(fact)
+            with self._kept_on_disk(fact):
+                await self._patiently(self._write_facts, [fact])
         recorded()
         return verdict or await self.finalize(claim)
 
@@ -178,6 +180,18 @@ class Settlement:
         """Do it in one of the threads that may wait for the database, within the span of this delivery."""
         within = partial(copy_context().run, act, *values, **named)
         return await asyncio.get_running_loop().run_in_executor(self._threads, within)
+
+    @contextmanager
+    def _kept_on_disk(self, fact: Fact) -> Iterator[None]:
+        """In the journal until the database knows it. A disk that takes no more keeps it from nothing else."""
+        try:
+            self.journal.append(fact)
+        except OSError as error:
+            log.error(
+                "the mail server's word cannot be kept on disk (%s), so only this worker knows it", error.strerror
+            )
+        yield
+        self.journal.settle(fact)
 
     def _write_facts(self, facts: Sequence[Fact]) -> list[None]:
         with self.engine.begin() as connection:

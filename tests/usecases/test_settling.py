@@ -1,0 +1,65 @@
+"""What the mail server said is never forgotten, also when it can be written down in one place only."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+from sqlalchemy import Engine, text
+
+from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.mail.smtp import Reply
+from snoozer.postgres.journal import Journal
+from snoozer.postgres.ledger import Uncertainty
+from snoozer.reminding import Settlement, Terms
+from tests import loops
+from tests.factories import a_snooze, the_row, the_send
+from tests.postgres.test_ledger import mark, reserve
+from tests.postgres.test_queue import claim
+
+HOUR = timedelta(hours=1)
+TERMS = Terms(
+    worker="w", domain="x.example", lease=HOUR, uncertainty=Uncertainty(hold=HOUR), first_delay=HOUR, deadline=60
+)
+REPLY = Reply(code=250, enhanced="2.0.0", text="queued", queue_id="4X1")
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process may grow."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def sent(engine: Engine) -> tuple[Claim, Send]:
+    a_snooze(engine)
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    mark(engine, entry.send)
+    return held, entry.send
+
+
+def test_a_reply_that_no_disk_takes_is_told_to_the_database_all_the_same(engine: Engine, tmp_path: Path) -> None:
+    """An attempt was spent on a mail that the server had taken, and it went out again."""
+    held, send = sent(engine)
+    journal = Journal(tmp_path, worker="w")
+    operator = engine.connect()
+    operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": held.id})
+
+    def after_a_first_try() -> bool:
+        operator.rollback()
+        return False
+
+    settlement = Settlement(engine=engine, journal=journal, terms=TERMS, giving_up=after_a_first_try, rng=Random(1))
+    with full_disk():
+        verdict = loops.run(settlement.conclude(held, send, REPLY, recorded=lambda: None))
+    operator.close()
+    journal.close()
+    assert verdict is Verdict.SENT
+    assert (the_send(engine, held.id).state, the_row(engine, held.id).outcome) == ("sent", "sent")
