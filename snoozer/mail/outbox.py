@@ -55,6 +55,7 @@ class Outbox:
 
     def keep(self, session: Session) -> None:
         """The session's mail was accepted: it may carry another one."""
+        self.gate.heard()
         uses = self._uses.pop(session, 0) + 1
         if uses >= self.manners.messages or not session.usable:
             session.quit()
@@ -63,6 +64,16 @@ class Outbox:
             if self._sweeping is None:
                 self._sweeping = asyncio.get_running_loop().call_later(FRESH_SECONDS, self._part_with_stale)
         self._next_please()
+
+    def refused(self, session: Session) -> None:
+        """The session's mail was refused, so the server is there."""
+        self.gate.heard()
+        self.drop(session)
+
+    def lost(self, session: Session, *, reason: str) -> None:
+        """No answer to the session's mail will come. A server that is like that with mail after mail is down."""
+        self.gate.failed(reason)
+        self.drop(session)
 
     def drop(self, session: Session) -> None:
         """Hang up without another word: what was not finished with a dot does not exist for the server."""
@@ -192,15 +203,13 @@ class Outbox:
         try:
             await session.hand_over_body(mail_from=self._mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
         except Refused as refused:
-            self.gate.heard()
             if refused.asks_for_less:
                 self.manners.too_fast(now=time.monotonic())
-            self.drop(session)
+            self.refused(session)
             raise
         except BaseException:
             self.drop(session)
             raise
-        self.gate.heard()
         return session
 
 

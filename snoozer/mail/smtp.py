@@ -46,13 +46,11 @@ class Session:
         try:
             session = cls(await Wire.connect(relay.host, relay.port, until=until))
             session._extensions = await greet(session._wire, relay, helo=helo, until=until)
-        except Broken as broken:
+        except BaseException as error:
             if session is not None:
                 session.hang_up()
-            raise RelayDown(broken.what) from broken
-        except RelayDown:
-            if session is not None:
-                session.hang_up()
+            if isinstance(error, Broken):
+                raise RelayDown(error.what) from error
             raise
         return session
 

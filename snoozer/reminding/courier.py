@@ -19,6 +19,7 @@ from snoozer.mail.smtp import NoReply, Refused, RelayDown, Session
 from snoozer.postgres import ledger
 from snoozer.postgres.engine import at_once, may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
+from snoozer.reminding.recall import CalledBack, Recall
 from snoozer.reminding.settling import Settlement, may_have_been_sent
 from snoozer.reminding.taking import Delivery, Passage, Terms
 from snoozer.reminding.together import Together
@@ -55,6 +56,11 @@ class Courier:
     still_ours: Callable[[int], bool]
 
     @cached_property
+    def recall(self) -> Recall:
+        """Calls back what has no mark yet."""
+        return Recall()
+
+    @cached_property
     def _marks(self) -> Together[tuple[Send, str], bool]:
         return Together(self._mark, name="marks")
 
@@ -84,13 +90,15 @@ class Courier:
                 session, digest = await self._hand_over(send)
         except Unfit as unfit:
             return await self.settlement.release(claim, error=str(unfit), spent=unfit.spent, permanent=True)
-        except Shut:
+        except (Shut, CalledBack):
             return await self.settlement.hand_back(claim)
         except RelayDown as down:
             return await self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
             return await self.settlement.refuse(claim, send, refused)
         if not await self._authorise(session, send, digest=digest):
+            # The claim is not ours any more, or the entry changed, and who claims the row anew finds out.
+            await self.settlement.hand_back(claim)
             return Verdict.LOST
         left = max(1.0, ends - time.monotonic())
         return await self._finish(claim, send, session, deadline=left, answered=answered)
@@ -105,7 +113,8 @@ class Courier:
         if send.bytes_sha256 not in (None, digest):
             raise Unfit(OTHER_BYTES, spent=0)
         half = self.terms.deadline / 2
-        return await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half), digest
+        with self.recall.until_the_mark():
+            return await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half), digest
 
     async def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
@@ -135,15 +144,15 @@ class Courier:
             with self.settlement.coming():
                 reply = await session.finish(deadline=deadline, on_dot=lambda: self.passage("dot", send.message_id))
         except RelayDown as down:
-            self.outbox.drop(session)
+            self.outbox.lost(session, reason=str(down))
             verdict = await self.settlement.postpone(claim, error=str(down))
             await self.settlement.withdraw(send)
             return verdict
         except Refused as refused:
-            self.outbox.drop(session)
+            self.outbox.refused(session)
             return await self.settlement.refuse(claim, send, refused)
         except NoReply as silence:
-            self.outbox.drop(session)
+            self.outbox.lost(session, reason=str(silence))
             return await self.settlement.doubt(claim, send, reason=str(silence))
         except BaseException:
             self.outbox.drop(session)

@@ -76,6 +76,10 @@ class Hands:
         """End the wait in `settle`. From any thread."""
         self._news.set()
 
+    def call(self, act: Callable[[], None]) -> None:
+        """Do it on the loop of the deliveries."""
+        self._loop.call_soon_threadsafe(act)
+
     def are_stuck(self) -> bool:
         """Did the loop not turn for `STUCK_SECONDS`, because a delivery does not let go of it?
 

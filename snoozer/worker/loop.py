@@ -12,10 +12,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
 from snoozer.domain.reminder import Claim
-from snoozer.postgres import queue, workers
+from snoozer.postgres import queue, waiting, workers
 from snoozer.postgres.breaker import Permit
 from snoozer.postgres.engine import at_once, may_pass
-from snoozer.postgres.statements import run
 from snoozer.reminding import Courier, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
 from snoozer.worker.attending import attended
@@ -35,6 +34,8 @@ ALONE_SECONDS = 5.0
 SUSPECT_PAUSE = 30.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 LONGEST_ABSENCE = 5.0
+# A worker that leaves waits so long for mails that have no mark yet.
+GRACE_SECONDS = 5.0
 
 
 class Leaving(Exception):
@@ -168,7 +169,7 @@ class Worker:
             return False
         self._next_suspect = now + SUSPECT_SECONDS
         with at_once(self._engine) as connection:
-            return bool(run(connection, "waiting/suspect", known_schema=KNOWN_SCHEMA).scalar_one())
+            return waiting.suspect(connection, known_schema=KNOWN_SCHEMA)
 
     def _is_over(self) -> bool:
         if self._hands.are_stuck() and not self._pulse.declared_dead.is_set():
@@ -192,7 +193,7 @@ class Worker:
         return not self._hands
 
     def _leave(self) -> None:
-        """Nothing new; what was not begun goes back, what is begun is finished."""
+        """Nothing new; what was not begun goes back, and after a few seconds what has no mark. The rest is finished."""
         unbegun = self._hands.give_up_unbegun()
         try:
             with self._engine.begin() as connection:
@@ -202,8 +203,12 @@ class Worker:
             log.warning("what was not begun is recovered later: %s", type(error).__name__)
         for claim in unbegun:
             self._pulse.let_go(claim)
+        called_back, ends = False, time.monotonic() + GRACE_SECONDS
         while self._hands and not self._hands.are_stuck():
             self._hands.settle(wait_for=LOOK_UP)
+            if not called_back and time.monotonic() > ends:
+                called_back = True
+                self._hands.call(self._courier.recall.call_back)
 
     def wake(self) -> None:
         """Look at the queue now. From any thread."""
@@ -219,15 +224,13 @@ class Worker:
     def _seconds_to_the_next(self, *, not_due_yet: bool = False) -> float:
         def ask() -> float:
             with at_once(self._engine) as connection:
-                values = {"known_schema": KNOWN_SCHEMA, "not_due_yet": not_due_yet}
-                seconds = run(connection, "waiting/next", **values).scalar_one_or_none()
-            return float("inf") if seconds is None else max(float(seconds), 0.0)
+                return waiting.seconds_to_the_next(connection, known_schema=KNOWN_SCHEMA, not_due_yet=not_due_yet)
 
         return self._present(ask)
 
     def _something_is_left(self) -> bool:
         with at_once(self._engine) as connection:
-            return bool(run(connection, "waiting/unfinished", known_schema=KNOWN_SCHEMA).scalar_one())
+            return waiting.unfinished(connection, known_schema=KNOWN_SCHEMA)
 
     def _present(self, act: Callable[[], T]) -> T:
         """Do it with the database there; wait for it as long as it takes."""
