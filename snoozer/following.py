@@ -123,6 +123,6 @@ def _moved(row: snoozes.Found, *, to: str) -> datetime | None:
     try:
         recurrence = None if row.recurrence is None else Recurrence.from_json(row.recurrence)
         return moved(row.promise, wall=row.wall_time, zone=row.zone, to=to, recurrence=recurrence)
-    except (KeyError, TypeError, ValueError, OverflowError):
+    except (KeyError, ValueError, OverflowError):
         log.warning("the recurrence of snooze %d cannot be read: it stays where it is", row.id)
         return None

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from snoozer.domain.reminder import Claim, Verdict
-from snoozer.domain.times import Recurrence, next_occurrence
+from snoozer.domain.times import promise_after
 from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import Fact
@@ -102,9 +102,8 @@ def _next_promise(connection: Connection, claim: Claim) -> datetime | None:
     if claim.recurrence is None:
         return None
     try:
-        recurrence = Recurrence.from_json(claim.recurrence)
-        after = max(claim.scheduled_for, clock.now(connection))
-        return next_occurrence(recurrence, after=after, zone=claim.zone or "UTC")
-    except (KeyError, TypeError, ValueError):
+        now = clock.now(connection)
+        return promise_after(claim.recurrence, promised=claim.scheduled_for, now=now, zone=claim.zone)
+    except (KeyError, ValueError):
         log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
         return None

@@ -60,9 +60,12 @@ def rhythm_words(recurrence: dict[str, Any], clock: Clock) -> str:
 
 
 def following(row: Any) -> list[datetime]:
-    """The next occurrences after the promised one."""
+    """The next occurrences after the promised one; none where the repetition or its zone cannot be read."""
     known = recurrence_of(row.recurrence)
-    return [] if known is None else list(islice(_after(known, row), NEXT_ONES))
+    try:
+        return [] if known is None else list(islice(_after(known, row), NEXT_ONES))
+    except (KeyError, ValueError):
+        return []
 
 
 def asleep_until(appointment: Appointment, clock: Clock) -> str:
@@ -82,7 +85,7 @@ def recurrence_of(plain: dict[str, Any] | None) -> Recurrence | None:
     """The repetition that a row holds; None for none, and for one that cannot be read."""
     try:
         return None if plain is None else Recurrence.from_json(plain)
-    except (KeyError, TypeError, ValueError):
+    except ValueError:
         return None
 
 

@@ -53,7 +53,16 @@ def test_many_end_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engin
 
 @pytest.mark.parametrize(
     "recurrence",
-    [{}, [], WEEKLY | {"weekdays": []}, WEEKLY | {"interval": 0}, WEEKLY | {"interval": "x"}, WEEKLY | {"start": "?"}],
+    [
+        {},
+        [],
+        WEEKLY | {"weekdays": []},
+        WEEKLY | {"interval": 0},
+        WEEKLY | {"interval": "x"},
+        WEEKLY | {"start": "?"},
+        WEEKLY | {"unit": "hour"},
+        WEEKLY | {"unit": "month", "nth": 1, "weekdays": []},
+    ],
     ids=str,
 )
 def test_a_recurrence_that_makes_no_sense_ends_with_this_occurrence(engine: Engine, recurrence: object) -> None:
@@ -61,6 +70,14 @@ def test_a_recurrence_that_makes_no_sense_ends_with_this_occurrence(engine: Engi
     [held] = claim(engine)
     assert finalized(engine, held)
     assert the_row(engine, id).outcome == "sent"
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "Europe", "+99:00", ""])
+def test_a_recurrence_in_no_known_zone_ends_with_this_occurrence(engine: Engine, zone: str) -> None:
+    id = a_snooze(engine, recurrence=WEEKLY, zone=zone)
+    [held] = claim(engine)
+    assert finalized(engine, held)
+    assert the_row(engine, id).outcome == ("sent" if zone else None)
 
 
 def test_a_recurrence_that_makes_sense_promises_anew(engine: Engine) -> None:

@@ -1,5 +1,6 @@
 """Times on the clock follow their person and their zone's rules; nothing else moves, and every move is written down."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -111,6 +112,19 @@ def test_a_row_that_a_worker_takes_meanwhile_stays(engine: Engine) -> None:
         assert following.follow(connection, ahead, old=BERLIN, route="web") == 0
     assert the_row(engine, id).remind_at == changed
     assert the_events(engine, id) == []
+
+
+@pytest.mark.parametrize("nonsense", [{"unit": "hour"}, {"unit": "month", "nth": 1, "weekdays": []}], ids=str)
+def test_a_repetition_that_makes_no_sense_stays_and_keeps_nobody_else(engine: Engine, nonsense: dict[str, Any]) -> None:
+    id, strange = asked_for(engine, "every monday 9am"), asked_for(engine, "every monday 9am")
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET recurrence = recurrence || CAST(:nonsense AS jsonb) WHERE id = :id"),
+            {"nonsense": json.dumps(nonsense), "id": strange},
+        )
+    before = the_row(engine, strange)
+    assert move(engine) == 1
+    assert (the_row(engine, id).zone, the_row(engine, strange)) == (KOLKATA, before)
 
 
 def test_ten_thousand_follow_in_one_go(engine: Engine) -> None:

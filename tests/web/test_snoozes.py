@@ -166,6 +166,8 @@ def test_what_repeats_says_how_and_what_cannot_be_read_breaks_no_page(ann: Flask
     assert the_row(engine, id).recurrence is not None
     strange = a_snooze(engine, remind_at=now() + HOUR, recurrence={"unit": "fortnight"})
     assert "cannot read" in ann.get(f"/snoozes/{strange}").text
+    nowhere = a_snooze(engine, remind_at=now() + HOUR, recurrence=the_row(engine, id).recurrence, zone="Mars/Olympus")
+    assert "Every 2 weeks on Tuesday" in ann.get(f"/snoozes/{nowhere}").text
 
 
 def test_a_made_up_cursor_is_no_page(ann: FlaskClient) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from snoozer.domain.times.zones import local, settle, zone_of
 
@@ -14,6 +14,7 @@ Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
+_DAYS_THERE_ARE = date.max.toordinal()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +51,26 @@ class Recurrence:
         return plain
 
     @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> "Recurrence":
-        """What `as_json` wrote. KeyError, TypeError or ValueError for anything else: rows may come from anywhere."""
-        if plain["interval"] < 1 or (plain["unit"] == "week" and not plain["weekdays"]):
+    def from_json(cls, plain: Any) -> "Recurrence":
+        """What `as_json` wrote. ValueError for all else that cannot be reckoned with: rows may come from anywhere."""
+        try:
+            recurrence = cls(
+                **{
+                    **plain,
+                    "start": date.fromisoformat(plain["start"]),
+                    "at": time.fromisoformat(plain["at"]),
+                    "until": date.fromisoformat(plain["until"]) if plain["until"] else None,
+                    "weekdays": tuple(plain["weekdays"]),
+                    "rest": tuple(plain["rest"]),
+                }
+            )
+        except (KeyError, TypeError) as strange:
+            raise ValueError("This is not how a recurrence is written.") from strange
+        if not recurrence._is_written_well():
+            raise ValueError("This recurrence holds what cannot be counted with.")
+        if not recurrence._comes_round():
             raise ValueError("This recurrence never comes round.")
-        return cls(
-            **{
-                **plain,
-                "start": date.fromisoformat(plain["start"]),
-                "at": time.fromisoformat(plain["at"]),
-                "until": date.fromisoformat(plain["until"]) if plain["until"] else None,
-                "weekdays": tuple(plain["weekdays"]),
-                "rest": tuple(plain["rest"]),
-            }
-        )
+        return recurrence
 
     def dates(self, *, near: date | None = None) -> Iterator[date]:
         """The dates in order, from the start on, or from the last ones at or before `near` on."""
@@ -74,6 +81,30 @@ class Recurrence:
             if self.until is not None and day > self.until:
                 return
             yield self._moved(day)
+
+    def _is_written_well(self) -> bool:
+        """Is each value one that the dates can be counted with? JSON holds anything."""
+        nth = self.nth is None or _is_whole(self.nth, 1, 5) or _is_whole(self.nth, -1, -1)
+        day = self.day is None or _is_whole(self.day, 1, 31) or _is_whole(self.day, -1, -1)
+        return (
+            self.unit in get_args(Unit)
+            and self.weekend_rule in get_args(WeekendRule)
+            and _is_whole(self.interval, 1, _DAYS_THERE_ARE)
+            and self.at.tzinfo is None
+            and all(_is_whole(weekday, 0, 6) for weekday in (*self.weekdays, *self.rest, self.week_start))
+            and nth
+            and day
+            and (self.month is None or _is_whole(self.month, 1, 12))
+            and (self.times is None or _is_whole(self.times, 1, _DAYS_THERE_ARE))
+        )
+
+    def _comes_round(self) -> bool:
+        """Is there a day for it to fall on?"""
+        if not self.weekdays and (self.unit == "week" or self.nth is not None):
+            return False
+        if self.day is None and self.nth is None and self.unit in ("month", "year"):
+            return False
+        return self.weekend_rule == "none" or len(set(self.rest)) < 7
 
     def _steps(self, near: date) -> Iterator[date]:
         if self.unit == "day":
@@ -136,6 +167,18 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
     except OverflowError:
         return None
     return None
+
+
+def promise_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
+    """What a row with this recurrence promises after the occurrence that was `promised`, or None when none is left.
+
+    Occurrences missed until `now` are not made up for. KeyError or ValueError where recurrence or zone make no sense.
+    """
+    return next_occurrence(Recurrence.from_json(plain), after=max(promised, now), zone=zone or "UTC")
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
 
 
 def _week_of(day: date, week_start: int) -> date:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 # Lower case → as the tz database spells it. "localtime" is whatever the machine is set to: the same phrase would
 # differ from server to server.
@@ -85,11 +85,15 @@ def named_in_a_phrase(word: str) -> str | None:
 
 @lru_cache(maxsize=700)
 def zone_of(name: str) -> tzinfo:
-    """The rules of a named zone, or of a fixed offset such as +02:00."""
+    """The rules of a named zone, or of a fixed offset such as +02:00. KeyError or ValueError for any other name."""
     if is_offset(name):
         hours, minutes = name[1:].split(":")
         return timezone((-1 if name[0] == "-" else 1) * timedelta(hours=int(hours), minutes=int(minutes)))
-    return ZoneInfo(name)
+    try:
+        return ZoneInfo(name)
+    except OSError:
+        # "Europe" is a folder of the tz database.
+        raise ZoneInfoNotFoundError(f"No time zone found with key {name}") from None
 
 
 def is_offset(name: str) -> bool:
