@@ -2,12 +2,12 @@
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
 sending → uncertain (doubt, recovery)
-uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply)
+uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge: an answer to it)
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
@@ -222,6 +222,12 @@ def abandon(connection: Connection, *, hold: timedelta, batch_size: int, among: 
     """Uncertain entries whose promise is no longer wanted are settled after `hold`; answers their snoozes."""
     values = {"hold": hold, "batch_size": batch_size, **bounds(among)}
     return list(run(connection, "ledger/abandon", **values).scalars())
+
+
+def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime) -> bool:
+    """The person answered this reminder, so it came; False when there was no doubt."""
+    values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for}
+    return run(connection, "ledger/acknowledge", **values).first() is not None
 
 
 def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:

@@ -1,8 +1,8 @@
 """The queue: one function per file in `sql/queue`, of the same name. Together the files are the state machine.
 
 asleep → claimed → sent · claimed → asleep (release, hand_back, recover, rearm) · claimed → retired (release, recover)
-asleep → retired (retire) · any living row → cancelled (cancel) → asleep (restore) · retired → asleep (reactivate)
-retired → cancelled (dismiss)
+asleep → retired (retire) · any living row → asleep (go_on) · any living row → cancelled (cancel) → asleep (restore)
+retired → asleep (reactivate) · retired → cancelled (dismiss)
 
 Each function answers with facts: ids that changed, or None or False when the claim was no longer the caller's.
 """
@@ -213,6 +213,12 @@ def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: d
     """The person no longer wants it; with `scheduled_for` only that promise is meant. False when it is over."""
     values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
     return run(connection, "queue/cancel", **values).first() is not None
+
+
+def go_on(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime, remind_at: datetime) -> bool:
+    """This occurrence is the person's, the next one promised; False when the row is over or promises another."""
+    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for, "remind_at": remind_at}
+    return run(connection, "queue/go_on", **values).first() is not None
 
 
 def restore(connection: Connection, *, id: int, user_email: str) -> bool:

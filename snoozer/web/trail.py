@@ -22,6 +22,7 @@ _WORDS = {
     "undone": "You undid that {route}.",
     "done": "You were done with it {route}.",
     "again": "You snoozed it again {route}.",
+    "answered": "You answered it {route}, so it had come. It goes on with its next time.",
     "paused": "It was paused.",
 }
 

@@ -53,6 +53,13 @@ GUARDS = (
         "tests/postgres/test_lanes.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
     ),
     Guard(
+        "going on knows its promise",
+        SQL + "queue/go_on.sql",
+        "\n  AND COALESCE(scheduled_for, remind_at) = :scheduled_for",
+        "",
+        QUEUE + "test_what_repeats_goes_on_once_from_each_promise",
+    ),
+    Guard(
         "the claim is materialized",
         SQL + "queue/claim.sql",
         "AS MATERIALIZED",

@@ -418,3 +418,17 @@ def test_a_made_up_token_settles_nothing(engine: Engine) -> None:
     id = a_snooze(engine)
     with engine.begin() as connection:
         assert queue.finalize(connection, held=[(id, uuid4())]) == set()
+
+
+def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
+    id = a_snooze(engine, recurrence={"unit": "day"}, attempts=2)
+    [held] = claim(engine)
+    promised = held.scheduled_for
+    with engine.begin() as connection:
+        for owner, at, expected in (("bob@x", HOUR, False), (ANN, HOUR, True), (ANN, 2 * HOUR, False)):
+            told = queue.go_on(connection, id=id, user_email=owner, scheduled_for=promised, remind_at=promised + at)
+            assert told is expected
+    row = the_row(engine, id)
+    assert (row.claim_token, row.scheduled_for, row.remind_at) == (None, None, promised + HOUR)
+    assert (row.attempts, row.recurrence) == (0, {"unit": "day"})
+    assert finalize(engine, held) is False

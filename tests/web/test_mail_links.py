@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.settings import Settings
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
+from tests.usecases.test_answering_repeats import DAILY, uncertain
 from tests.web.reminders import a_link, a_sent_reminder
 
 
@@ -156,3 +157,28 @@ def test_the_page_shows_only_this_reminder_and_needs_no_scripts(
     assert "&lt;i&gt;mine" in page
     assert "Another secret" not in page
     assert "ann@snoozer.example" not in page
+
+
+def test_the_page_of_what_repeats_says_that_it_goes_on(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    _, send = uncertain(engine)
+    path = a_link(engine, settings, send.snooze_id, act="again", phrase="tomorrow")
+    page = client.get(path).text
+    assert "Done is for this time only" in page
+    assert f"{path}/again" not in page, "nothing is offered that would change the series"
+    done = client.post(f"{path}/done", follow_redirects=True).text
+    assert "done with it for this time" in done
+    assert "No more reminders" not in done
+    undone = client.post(f"{path}/undo", follow_redirects=True).text
+    assert "It repeats and comes back by itself" in undone
+    assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
+
+
+def test_putting_away_what_repeats_anyway_changes_nothing_about_it(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    _, send = uncertain(engine)
+    path = a_link(engine, settings, send.snooze_id)
+    data = {"at": (now() + timedelta(days=9)).isoformat()}
+    page = client.post(f"{path}/again", data=data, follow_redirects=True).text
+    assert "It repeats and comes back by itself" in page
+    assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)

@@ -1,0 +1,208 @@
+"""Links of what repeats, pressed before anybody knows for sure that this occurrence came: the series goes on."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from threading import Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.domain.links import Link
+from snoozer.domain.reminder import Claim, Send
+from snoozer.domain.times import Recurrence, next_occurrence
+from snoozer.postgres import ledger, queue
+from snoozer.reminding.concluding import finalize
+from tests.factories import HOUR, a_kept_message, now, the_events, the_row, the_send, wait_until_somebody_waits
+from tests.postgres.test_invariants import look
+from tests.postgres.test_ledger import a_reserved_send, mark, record, recovered, reserve
+from tests.postgres.test_queue import claim
+from tests.usecases.test_answering import MESSAGE, act, folder, found, living
+
+# Never near the hour at which a test runs.
+DAILY = {
+    "unit": "day",
+    "interval": 1,
+    "start": "2026-01-05",
+    "at": f"{now() + 12 * HOUR:%H}:00:00",
+    "until": None,
+    "weekdays": [],
+    "rest": [],
+}
+HOLD = timedelta(minutes=10)
+
+# A recurring snooze at some moment between its dot and its next promise.
+Window = Callable[[Engine], tuple[Claim, Send]]
+
+
+def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    """Past the dot; no reply was heard yet."""
+    a_kept_message(engine, message_id=MESSAGE)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
+    held, send = a_reserved_send(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
+    mark(engine, send)
+    return held, send
+
+
+def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    """The mail server dropped the line after the dot, and the row waits out the hold."""
+    held, send = in_flight(engine, **columns)
+    with engine.begin() as connection:
+        ledger.doubt(connection, send=send, reply="no answer")
+        queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", spent=0, delay=HOLD)
+    return held, send
+
+
+def sent_once_more(engine: Engine) -> tuple[Claim, Send]:
+    """The hold is over, and a worker is about to send the second copy."""
+    held, _ = in_flight(engine)
+    again = recovered(engine, held)
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    assert entry.resent
+    return again, entry.send
+
+
+def before_the_end(engine: Engine) -> tuple[Claim, Send]:
+    """The mail server said 250, and the worker has written nothing else down."""
+    held, send = in_flight(engine)
+    record(engine, send)
+    return held, send
+
+
+def link_in(send: Send) -> Link:
+    return Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act="done")
+
+
+def next_of(send: Send) -> datetime:
+    after = max(send.scheduled_for, now())
+    found = next_occurrence(Recurrence.from_json(DAILY), after=after, zone="UTC")
+    assert found is not None
+    return found
+
+
+def goes_on(engine: Engine, send: Send) -> bool:
+    """Is the series alive, unclaimed, and promised for its next occurrence?"""
+    row = the_row(engine, send.snooze_id)
+    promised = (row.outcome, row.inactive, row.claim_token, row.scheduled_for, row.remind_at)
+    return promised == (None, False, None, None, next_of(send)) and row.recurrence == DAILY
+
+
+def sends(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM reminder_sends")).scalar_one())
+
+
+ALL = pytest.mark.parametrize("window", [in_flight, uncertain, sent_once_more, before_the_end])
+
+
+@ALL
+def test_done_settles_this_occurrence_and_the_series_goes_on(engine: Engine, window: Window) -> None:
+    _, send = window(engine)
+    link = link_in(send)
+    assert found(engine, link).standing == "open"
+    assert [act(engine, link, "done"), act(engine, link, "done")] == [True, False]
+    assert goes_on(engine, send)
+    occurrence = found(engine, link)
+    assert (occurrence.standing, occurrence.asleep_until, folder(engine)) == ("done", next_of(send), "done")
+    assert the_events(engine, send.snooze_id)[-1] == "done"
+
+
+@ALL
+def test_done_is_undone_as_it_says_and_the_series_still_goes_on(engine: Engine, window: Window) -> None:
+    _, send = window(engine)
+    act(engine, link_in(send), "done")
+    assert [act(engine, link_in(send), "undo"), act(engine, link_in(send), "undo")] == [True, False]
+    assert goes_on(engine, send)
+    assert (found(engine, link_in(send)).standing, folder(engine)) == ("asleep", "inbox")
+
+
+@ALL
+def test_again_loses_no_series_and_ends_as_after_a_clean_reply(engine: Engine, window: Window) -> None:
+    _, send = window(engine)
+    assert act(engine, link_in(send), "again") is False
+    assert goes_on(engine, send)
+    occurrence = found(engine, link_in(send))
+    assert (occurrence.standing, occurrence.repeats, occurrence.by_link) == ("asleep", True, False)
+    assert [act(engine, link_in(send), what) for what in ("done", "again", "undo")] == [False, False, False]
+    assert (goes_on(engine, send), folder(engine), living(engine)) == (True, "inbox", 1)
+
+
+@ALL
+@pytest.mark.parametrize("what", ["done", "again"])
+def test_no_second_copy_of_an_answered_occurrence_leaves(engine: Engine, window: Window, what: str) -> None:
+    held, send = window(engine)
+    act(engine, link_in(send), what)
+    assert mark(engine, send) is False
+    with engine.begin() as connection:
+        assert finalize(connection, [held]) == set(), "the worker finds its claim gone"
+        assert (
+            queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", spent=0, delay=HOLD) is None
+        )
+    assert goes_on(engine, send)
+    assert claim(engine) == claim(engine, suspects=True) == []
+    if window is in_flight:
+        record(engine, send)
+    row = the_send(engine, send.snooze_id)
+    assert (row.state, row.resolved_by) == ("sent", "user" if window in (uncertain, sent_once_more) else None)
+    assert look(engine) == {}
+
+
+def test_the_next_occurrence_is_a_promise_of_its_own(engine: Engine) -> None:
+    _, send = uncertain(engine)
+    act(engine, link_in(send), "done")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    assert entry.send.reminder_message_id != send.reminder_message_id
+    assert (sends(engine), found(engine, link_in(send)).standing) == (2, "asleep"), "what came later is not undone"
+    assert act(engine, link_in(send), "undo") is False
+
+
+def test_a_late_reply_to_an_answered_reminder_breaks_nothing(engine: Engine) -> None:
+    _, send = uncertain(engine)
+    act(engine, link_in(send), "done")
+    assert record(engine, send).second_copy is False
+    with engine.begin() as connection:
+        assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == []
+    assert look(engine) == {}
+
+
+def test_done_that_comes_after_the_worker_is_told_that_it_is_asleep(engine: Engine) -> None:
+    """The link waits for the worker's end, instead of acting on the row as it was before."""
+    held, send = before_the_end(engine)
+    answers: list[bool] = []
+    with engine.begin() as connection:
+        assert finalize(connection, [held])
+        pressing = Thread(target=lambda: answers.append(act(engine, link_in(send), "done")))
+        pressing.start()
+        wait_until_somebody_waits(engine)
+    pressing.join()
+    assert answers == [False]
+    assert goes_on(engine, send)
+    occurrence = found(engine, link_in(send))
+    assert (occurrence.standing, occurrence.repeats, folder(engine)) == ("asleep", True, "inbox")
+
+
+@pytest.mark.parametrize("last", [{"times": 1, "start": "2026-01-05"}, {"unit": "hour"}], ids=str)
+def test_the_last_of_a_series_ends_as_one_that_came_once(engine: Engine, last: dict[str, object]) -> None:
+    _, send = uncertain(engine, recurrence=DAILY | last)
+    assert found(engine, link_in(send)).goes_on_at is None
+    assert act(engine, link_in(send), "done") is True
+    assert (found(engine, link_in(send)).standing, living(engine)) == ("done", 0)
+    assert act(engine, link_in(send), "again") is True
+    assert (found(engine, link_in(send)).standing, living(engine)) == ("asleep", 1)
+    assert look(engine) == {}
+
+
+def test_a_link_of_what_the_person_changed_since_leaves_it_alone(engine: Engine) -> None:
+    _, send = uncertain(engine)
+    changed = now() + 9 * HOUR
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET remind_at = :at, scheduled_for = NULL WHERE id = :id"),
+            {"at": changed, "id": send.snooze_id},
+        )
+    assert [act(engine, link_in(send), what) for what in ("done", "again", "undo")] == [False, False, False]
+    assert the_row(engine, send.snooze_id).remind_at == changed
