@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 LONGEST_NOTE = 2000
+# In octets: a line of a mail (RFC 5322). The database refuses more.
+LONGEST_MESSAGE_ID = 998
 
 # Refusals that another hour of the week may lift.
 _FOR_NOW = frozenset({"past", "too_soon", "no_later_today"})
@@ -44,7 +46,8 @@ class CannotSnooze(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """What a snooze is about. Only `message_id` is needed; it is any text that names the message for its owner."""
+    """What a snooze is about. Only `message_id` is needed; it is any text that names the message for its owner, of 998
+    octets at most."""
 
     message_id: str
     subject: str | None = None
@@ -207,6 +210,11 @@ def _note(note: str | None) -> str | None:
 
 
 def _named(message_id: str) -> str:
-    if not message_id.strip() or len(message_id) > 998 or "\x00" in message_id:
-        raise CannotSnooze("bad_message_id", "message_id must be a text of 1 to 998 characters that names the message.")
+    octets = len(message_id.encode("utf-8", "surrogatepass"))
+    if not message_id.strip() or octets > LONGEST_MESSAGE_ID or "\x00" in message_id:
+        raise CannotSnooze(
+            "bad_message_id",
+            f"message_id must be a text of 1 to {LONGEST_MESSAGE_ID} octets in UTF-8 that names the message; "
+            f"it has {octets}.",
+        )
     return message_id

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Handling:
     """How workers are to treat a snooze. What is None stays as it is, or as the table has it for a new row.
 
-    Larger priorities go first. Of those with one `serialization_key` only one is in flight at any time. Workers that do
-    not know its `schema_version` leave it to newer ones.
+    Larger priorities go first. Of those with one `serialization_key` (998 octets at most) only one is in flight at any
+    time. Workers that do not know its `schema_version` leave it to newer ones.
     """
 
     priority: int | None = None

@@ -100,6 +100,28 @@ def test_a_row_that_breaks_an_invariant_is_refused(engine: Engine, columns: dict
         a_snooze(engine, **columns)
 
 
+@pytest.mark.parametrize(("column", "most"), [("user_email", 254), ("message_id", 998), ("serialization_key", 998)])
+def test_a_text_too_long_for_the_ledgers_index_is_refused_by_name(engine: Engine, column: str, most: int) -> None:
+    longest = "€" * (most // 3) + "x" * (most % 3)
+    a_snooze(engine, **{column: longest})
+    with pytest.raises(IntegrityError, match="ck_email_snoozes_texts_fit") as refused:
+        a_snooze(engine, **{column: longest[:-1] + "é"})
+    told = refused.value.orig.diag  # type: ignore[union-attr]
+    assert (told.constraint_name, told.table_name) == ("ck_email_snoozes_texts_fit", "email_snoozes")
+    assert f"{column} {most + 1}" in told.message_detail
+    assert "€" not in str(refused.value)
+
+
+def test_a_row_from_before_the_limit_stops_no_upgrade_and_no_update(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="0012")
+    id = a_snooze(empty, message_id="€" * 400)
+    schema.upgrade(empty)
+    with empty.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET attempts = 1 WHERE id = :id"), {"id": id})
+    assert the_row(empty, id).message_id == "€" * 400
+
+
 def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
     a_snooze(engine, message_id="<same@mail.example>")
     a_snooze(engine, message_id="<same@mail.example>", inactive=True)

@@ -121,7 +121,8 @@ def test_secrets_are_not_in_the_database(engine: Engine, people: _People) -> Non
 
 
 @pytest.mark.parametrize(
-    "address", ["", "ann", "ann@", "@x", "a b@x.example", "ann@x.example\r\nBcc: eve@x", "ann@-x", "ä@x"]
+    "address",
+    ["", "ann", "ann@", "@x", "a b@x.example", "ann@x.example\r\nBcc: eve@x", "ann@-x", "ä@x", "🛌@x.example"],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(accounts.BadAddress):

@@ -77,6 +77,8 @@ def test_a_wrong_field_is_named(
         ({"message_id": "m", "when": "tomorrow", "note": "x" * 2001}, "note_too_long"),
         ({"message_id": "", "when": "tomorrow"}, "bad_message_id"),
         ({"message_id": "x" * 999, "when": "tomorrow"}, "bad_message_id"),
+        ({"message_id": "復" * 333, "when": "tomorrow"}, "bad_message_id"),
+        ({"message_id": "復" * 998, "when": "tomorrow"}, "bad_message_id"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_with_its_code(
@@ -84,6 +86,13 @@ def test_what_cannot_be_promised_is_refused_with_its_code(
 ) -> None:
     is_problem(client.post(SNOOZES, json=body, headers=people.ann().bearer), 422, code)
     assert nothing_is_saved(engine)
+
+
+def test_a_message_id_of_998_octets_is_taken(client: FlaskClient, people: People) -> None:
+    ann = people.ann()
+    for name in ("x" * 998, "復" * 332):
+        body = {"message_id": name, "when": "tomorrow"}
+        assert client.post(SNOOZES, json=body, headers=ann.bearer).status_code == 201
 
 
 def test_a_refused_phrase_comes_with_suggestions_that_work(client: FlaskClient, people: People) -> None:
