@@ -41,6 +41,18 @@ def a_snooze(engine: Engine, **columns: Any) -> int:
         return int(connection.execute(insert(Snooze).values(**values).returning(Snooze.id)).scalar_one())
 
 
+def a_long_snooze(engine: Engine, **columns: Any) -> int:
+    """A row that came in before there was a limit: 890 signs of three octets each, too long for the ledger's index."""
+    message_id = "".join(chr(0x4E00 + (number * number * 7919) % 20_000) for number in range(890))
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE email_snoozes DISABLE TRIGGER email_snoozes_texts_fit"))
+    try:
+        return a_snooze(engine, **{"message_id": message_id} | columns)
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("ALTER TABLE email_snoozes ENABLE TRIGGER email_snoozes_texts_fit"))
+
+
 def the_row(engine: Engine, id: int) -> Any:
     """The row as it stands now, by column name."""
     with engine.connect() as connection:

@@ -29,6 +29,11 @@ QUIET_SECONDS = 0.5
 _GONE = ("57P", "08", "25006", "53300")
 # Cancelled by a timeout, deadlock, serialization failure, lock not available.
 _BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
+# Somebody else did the same in this moment: unique violation, deadlock.
+_COLLISION = ("23505", "40P01")
+# What may be the fault of a row's own values: data exceptions, broken constraints, more than an index takes. Missing
+# tables, rights, memory and disks are the fault of no row.
+_OF_A_ROW = ("22", "23", "54000")
 
 
 def connect(
@@ -119,3 +124,19 @@ def may_pass(error: SQLAlchemyError) -> bool:
     if code is not None:
         return bool(error.connection_invalidated) or code.startswith(_GONE + _BUSY)
     return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)
+
+
+def sqlstate(error: DBAPIError) -> str | None:
+    """The server's code for what went wrong; None when the server did not say."""
+    code = getattr(error.orig, "sqlstate", None)
+    return code if isinstance(code, str) else None
+
+
+def is_a_collision(error: DBAPIError) -> bool:
+    """Did two do the same in this moment, so that it is to be asked again?"""
+    return sqlstate(error) in _COLLISION
+
+
+def may_be_a_rows_fault(error: DBAPIError) -> bool:
+    """Does the error speak of values in a row, rather than of the server or of our statements?"""
+    return not is_a_collision(error) and (sqlstate(error) or "").startswith(_OF_A_ROW)

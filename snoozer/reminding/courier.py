@@ -21,7 +21,7 @@ from snoozer.postgres.engine import at_once, may_pass
 from snoozer.postgres.ledger import MOST_RESENDS
 from snoozer.reminding.recall import CalledBack, Recall
 from snoozer.reminding.settling import Settlement, may_have_been_sent
-from snoozer.reminding.taking import Delivery, Passage, Terms
+from snoozer.reminding.taking import Delivery, Flaw, Passage, Terms
 from snoozer.reminding.together import Together
 
 OTHER_BYTES = (
@@ -75,6 +75,8 @@ class Courier:
         `answered` hears that the server has taken the mail, so that all that is left is to write it down.
         """
         try:
+            if delivery.flaw is not None:
+                return await self._set_aside(delivery.claim, delivery.flaw)
             if delivery.send is None:
                 return await self._already_known(delivery.claim)
             return await self._send(delivery.claim, delivery.send, answered=answered)
@@ -165,6 +167,10 @@ class Courier:
         )
         self.passage("finalized", send.message_id)
         return verdict
+
+    async def _set_aside(self, claim: Claim, flaw: Flaw) -> Verdict:
+        """The ledger cannot take the row: a case, or a failure like another."""
+        return await self.settlement.release(claim, error=flaw.error, spent=flaw.spent, permanent=flaw.surely)
 
     async def _already_known(self, claim: Claim) -> Verdict:
         """The ledger would not reserve it: it was sent, or may have been and is on hold."""

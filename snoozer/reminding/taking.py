@@ -1,21 +1,25 @@
-"""What a worker takes on: due snoozes, claimed, with their sends reserved in the ledger."""
+"""What a worker takes on: due snoozes, claimed, with their sends reserved in the ledger.
+
+A row that the ledger cannot take stops no other: it is taken on without a send, and ends as a failure of its own.
+"""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import events, ledger
+from snoozer.postgres.engine import is_a_collision, may_be_a_rows_fault, sqlstate
 
 log = logging.getLogger(__name__)
 
 ROUTE = "worker"
 MOST_COLLISIONS = 3
-DEADLOCK = "40P01"
+TOO_LONG = "54000"
 
 # Hears that the delivery of a message passes a step; tests let it kill the process there.
 Passage = Callable[[str, str], None]
@@ -38,11 +42,30 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Flaw:
+    """Why the ledger cannot take a row. It is for people where the row is `surely` at fault; else the ledger may be,
+    and the row comes again, with an attempt spent or not."""
+
+    error: str
+    spent: int
+    surely: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """A claim and its entry in the ledger; no entry when the ledger would not have it reserved."""
+    """A claim and its entry in the ledger; no entry when the ledger would not have it reserved, or cannot take it."""
 
     claim: Claim
     send: Send | None
+    flaw: Flaw | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entered:
+    """What the ledger made of claims, by their ids: the sends it has reserved, and what it cannot take."""
+
+    sends: dict[int, Send]
+    failed: dict[int, DBAPIError]
 
 
 def take(
@@ -55,17 +78,65 @@ def take(
                 claims = claim(connection)
                 for held in claims:
                     passage("claimed", held.message_id)
-                sends = _reserve(connection, claims=claims, terms=terms) if claims else {}
-        except (IntegrityError, OperationalError) as error:
+                entered = _enter(connection, claims=claims, terms=terms)
+        except DBAPIError as error:
             # Another worker took a row of the same serialization key in this moment, or waited for ours.
-            if not (isinstance(error, IntegrityError) or getattr(error.orig, "sqlstate", None) == DEADLOCK):
+            if not is_a_collision(error):
                 raise
             log.info("two workers claimed at the same place; asking again")
             continue
         for held in claims:
             passage("reserved", held.message_id)
-        return [Delivery(claim=held, send=sends.get(held.id)) for held in claims]
+        flaws = _flaws(entered.failed, others=len(claims) - len(entered.failed))
+        return [Delivery(claim=held, send=entered.sends.get(held.id), flaw=flaws.get(held.id)) for held in claims]
     return []
+
+
+def _enter(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> _Entered:
+    """Reserve all of these, or halve them until what fails is one row.
+
+    What the database could not do is undone up to here; a savepoint that is of no use ends with the transaction.
+    """
+    if not claims:
+        return _Entered(sends={}, failed={})
+    before = connection.begin_nested()
+    try:
+        return _Entered(sends=_reserve(connection, claims=claims, terms=terms), failed={})
+    except DBAPIError as error:
+        if not may_be_a_rows_fault(error):
+            raise
+        before.rollback()
+        if len(claims) == 1:
+            return _Entered(sends={}, failed={claims[0].id: error})
+    middle = len(claims) // 2
+    first, second = (_enter(connection, claims=half, terms=terms) for half in (claims[:middle], claims[middle:]))
+    return _Entered(sends=first.sends | second.sends, failed=first.failed | second.failed)
+
+
+def _flaws(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, Flaw]:
+    """What failed, judged beside so many `others` that the ledger took in the same transaction.
+
+    Where it took others, or a text is too long for its index, the row is surely at fault. Where it took none of
+    several rows, the ledger itself may be broken, and nothing is held against them.
+    """
+    for id, error in failed.items():
+        log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
+    if failed and not others:
+        log.error("the ledger took none of %d rows; see whether its table is as it should be", len(failed))
+    spent = 1 if others or len(failed) == 1 else 0
+    return {
+        id: Flaw(error=_said(error), spent=spent, surely=others > 0 or sqlstate(error) == TOO_LONG)
+        for id, error in failed.items()
+    }
+
+
+def _said(error: DBAPIError) -> str:
+    """What is wrong with a row and what to do, without its values."""
+    if sqlstate(error) == TOO_LONG:
+        what = "user_email and message_id are too long together for the ledger's index (254 and 998 octets always fit)"
+    else:
+        what = f"the ledger refuses its values (SQLSTATE {sqlstate(error)})"
+    return f"It cannot be sent: {what}. Correct the row and reactivate it, or dismiss it"
 
 
 def _reserve(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> dict[int, Send]:

@@ -60,6 +60,13 @@ GUARDS = (
         QUEUE + "test_what_repeats_goes_on_once_from_each_promise",
     ),
     Guard(
+        "a bad row is looked for",
+        "snoozer/reminding/taking.py",
+        "if not may_be_a_rows_fault(error):",
+        "if True:",
+        "tests/usecases/test_taking.py::test_a_row_too_long_for_the_ledger_keeps_no_other_back",
+    ),
+    Guard(
         "the claim is materialized",
         SQL + "queue/claim.sql",
         "AS MATERIALIZED",

@@ -5,7 +5,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from tests.factories import a_kept_message, a_snooze, the_row, the_send
+from tests.factories import a_kept_message, a_long_snooze, a_snooze, the_events, the_row, the_send
 from tests.stories.conftest import PATIENCE, Field
 
 ROWS = 1000
@@ -88,3 +88,17 @@ def test_an_address_that_is_none_becomes_a_case_and_stops_nobody(place: Field) -
     assert place.run("worker", "--drain").returncode == 0
     assert (the_row(place.engine, broken).outcome, the_row(place.engine, fine).outcome) == ("retired", "sent")
     assert len(place.sink.accepted()) == 1
+
+
+def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_nobody(place: Field) -> None:
+    long = a_long_snooze(place.engine)
+    fine = [a_snooze(place.engine) for _ in range(20)]
+    ended = place.run("worker", "--drain")
+    assert ended.returncode == 0, ended.stderr
+    row = the_row(place.engine, long)
+    assert row.outcome == "retired"
+    assert "Correct the row and reactivate it" in row.last_error
+    assert the_events(place.engine, long) == ["retired"]
+    assert row.message_id[:9] not in ended.stdout + ended.stderr
+    assert {the_row(place.engine, id).outcome for id in fine} == {"sent"}
+    assert len(place.sink.accepted()) == 20
