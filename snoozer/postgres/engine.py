@@ -1,7 +1,9 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
+import json
 import time
 from functools import partial
+from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -67,6 +69,7 @@ def connect(
         max_overflow=2,
         pool_timeout=10,
         hide_parameters=True,
+        json_deserializer=_json,
     )
     event.listen(engine, "checkout", partial(_look_whether_it_lives, quiet=quiet))
     if not pgbouncer:
@@ -77,6 +80,15 @@ def connect(
 def at_once(engine: Engine) -> Connection:
     """A connection for statements that are a transaction each: one way to the server and back instead of three."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def _json(text: str | bytes) -> Any:
+    """What a column of JSON says; an empty object where Python cannot read what Postgres could store, as a number of
+    five thousand digits, so that one such row does not break the statement that brings others."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _look_whether_it_lives(

@@ -102,3 +102,16 @@ def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_nobody(place
     assert row.message_id[:9] not in ended.stdout + ended.stderr
     assert {the_row(place.engine, id).outcome for id in fine} == {"sent"}
     assert len(place.sink.accepted()) == 20
+
+
+def test_a_recurrence_that_python_cannot_read_stops_nobody(place: Field) -> None:
+    deep, digits, fine = (a_snooze(place.engine) for _ in range(3))
+    with place.engine.begin() as connection:
+        for id, plain in ((deep, "[" * 3000 + "]" * 3000), (digits, '{"interval": 1e5000}')):
+            connection.execute(
+                text("UPDATE email_snoozes SET recurrence = CAST(:plain AS jsonb) WHERE id = :id"),
+                {"id": id, "plain": plain},
+            )
+    ended = place.run("worker", "--drain")
+    assert ended.returncode == 0, ended.stderr
+    assert {the_row(place.engine, id).outcome for id in (deep, digits, fine)} == {"sent"}
