@@ -71,15 +71,20 @@ class _Entered:
 def take(
     engine: Engine, *, terms: Terms, claim: Callable[[Connection], list[Claim]], passage: Passage
 ) -> list[Delivery]:
-    """Claim by `claim` and reserve the sends, in one transaction."""
+    """Claim by `claim` and reserve the sends, in one transaction; where a row may be at fault, once more with care."""
+    careful = False
     for _ in range(MOST_COLLISIONS):
         try:
             with engine.begin() as connection:
                 claims = claim(connection)
                 for held in claims:
                     passage("claimed", held.message_id)
-                entered = _enter(connection, claims=claims, terms=terms)
+                enter = _enter_each if careful else _enter_all
+                entered = enter(connection, claims=claims, terms=terms)
         except DBAPIError as error:
+            if may_be_a_rows_fault(error) and not careful:
+                careful = True
+                continue
             # Another worker took a row of the same serialization key in this moment, or waited for ours.
             if not is_a_collision(error):
                 raise
@@ -92,16 +97,19 @@ def take(
     return []
 
 
-def _enter(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> _Entered:
+def _enter_all(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> _Entered:
+    """Reserve all of these."""
+    return _Entered(sends=_reserve(connection, claims=claims, terms=terms) if claims else {}, failed={})
+
+
+def _enter_each(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> _Entered:
     """Reserve all of these, or halve them until what fails is one row.
 
     What the database could not do is undone up to here; a savepoint that is of no use ends with the transaction.
     """
-    if not claims:
-        return _Entered(sends={}, failed={})
     before = connection.begin_nested()
     try:
-        return _Entered(sends=_reserve(connection, claims=claims, terms=terms), failed={})
+        return _enter_all(connection, claims=claims, terms=terms)
     except DBAPIError as error:
         if not may_be_a_rows_fault(error):
             raise
@@ -109,7 +117,7 @@ def _enter(connection: Connection, *, claims: Sequence[Claim], terms: Terms) -> 
         if len(claims) == 1:
             return _Entered(sends={}, failed={claims[0].id: error})
     middle = len(claims) // 2
-    first, second = (_enter(connection, claims=half, terms=terms) for half in (claims[:middle], claims[middle:]))
+    first, second = (_enter_each(connection, claims=half, terms=terms) for half in (claims[:middle], claims[middle:]))
     return _Entered(sends=first.sends | second.sends, failed=first.failed | second.failed)
 
 
