@@ -98,9 +98,7 @@ class Courier:
             return await self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
             return await self.settlement.refuse(claim, send, refused)
-        if not await self._authorise(session, send, digest=digest):
-            # The claim is not ours any more, or the entry changed, and who claims the row anew finds out.
-            await self.settlement.hand_back(claim)
+        if not await self._authorise(claim, session, send, digest=digest):
             return Verdict.LOST
         left = max(1.0, ends - time.monotonic())
         return await self._finish(claim, send, session, deadline=left, answered=answered)
@@ -118,7 +116,7 @@ class Courier:
         with self.recall.until_the_mark():
             return await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half), digest
 
-    async def _authorise(self, session: Session, send: Send, *, digest: str) -> bool:
+    async def _authorise(self, claim: Claim, session: Session, send: Send, *, digest: str) -> bool:
         """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
         marked = fenced = False
         try:
@@ -135,7 +133,10 @@ class Courier:
         finally:
             if not fenced:
                 self.outbox.drop(session)
-        if marked and not fenced:
+        if not marked:
+            # The claim is not ours any more, or the entry changed, and who claims the row anew finds out.
+            await self.settlement.hand_back(claim)
+        elif not fenced:
             await self.settlement.withdraw(send)
         return fenced
 
