@@ -17,6 +17,7 @@ from snoozer.postgres.breaker import Permit
 from snoozer.postgres.engine import at_once, may_pass
 from snoozer.reminding import Courier, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
+from snoozer.worker.alone import ALONE_SECONDS, Alone
 from snoozer.worker.attending import attended
 from snoozer.worker.hands import Hands
 from snoozer.worker.protection import Protection
@@ -27,11 +28,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_UP = 0.25
-# How often it is asked for suspects while there is work, how long others are kept waiting so that one can be alone,
-# and how long one that could not be had is let be.
-SUSPECT_SECONDS = 1.0
-ALONE_SECONDS = 5.0
-SUSPECT_PAUSE = 30.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 LONGEST_ABSENCE = 5.0
 # A worker that leaves waits so long for mails that have no mark yet.
@@ -69,7 +65,7 @@ class Worker:
         self._poll = poll
         self._rng = rng
         self._batch_size = batch_size
-        self._next_suspect = float("-inf")
+        self._alone = Alone()
         self._permit = CLOSED
         self._few = batch_size // 2
         self._hands = Hands(
@@ -115,7 +111,7 @@ class Worker:
         """Take on what there is room for, and begin it; answers how many.
 
         A row that lost a worker before (a suspect) is delivered alone: nothing new is taken until all is settled, and
-        then until it is, but others wait only a few seconds for that. One that cannot be had keeps nobody waiting.
+        then until it is, but others wait only some seconds for that. One that cannot be had keeps nobody waiting.
         """
         if not self._pulse.is_trusted:
             return 0
@@ -135,7 +131,10 @@ class Worker:
 
     def _top_up(self) -> int:
         self._lanes.buckets = self._pulse.buckets
-        return self._begin(lambda connection: self._lanes.claim(connection, batch_size=self._room))
+        taken = self._begin(lambda connection: self._lanes.claim(connection, batch_size=self._room))
+        if not taken:
+            self._alone.nobody_else_waits()
+        return taken
 
     @property
     def _room(self) -> int:
@@ -146,13 +145,18 @@ class Worker:
         return len(self._hands) <= self._few
 
     def _take_suspect(self) -> int:
+        began = time.monotonic()
+        if not self._alone.may_be_next(began, busy=bool(self._hands)):
+            return 0
         if not self._suspect_waits():
+            self._alone.none_waits()
             return 0
         taken = self._begin(self._lanes.claim_suspect) if self._settle_all(within=ALONE_SECONDS) else 0
         if taken:
             self._settle_all(within=ALONE_SECONDS)
+            self._alone.was_delivered(time.monotonic(), seconds=time.monotonic() - began)
         else:
-            self._next_suspect = time.monotonic() + SUSPECT_PAUSE
+            self._alone.was_not_to_be_had(time.monotonic())
         return taken
 
     def _probe(self) -> int:
@@ -164,10 +168,6 @@ class Worker:
         return taken
 
     def _suspect_waits(self) -> bool:
-        now = time.monotonic()
-        if now < self._next_suspect and self._hands:
-            return False
-        self._next_suspect = now + SUSPECT_SECONDS
         with at_once(self._engine) as connection:
             return waiting.suspect(connection, known_schema=KNOWN_SCHEMA)
 
