@@ -5,9 +5,11 @@ Two sources, the first that names a setting wins: the environment, then `up.json
 """
 
 import os
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -17,16 +19,16 @@ from pydantic_settings import (
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from snoozer import housekeeping
+from snoozer.domain import keys
+from snoozer.mail.relay import Relay, is_loopback
+from snoozer.postgres import engine
 from snoozer.postgres.ledger import Uncertainty
 
 UP_FILE = "up.json"
-SAMPLE_SECRETS = frozenset({"change-me", "changeme", "secret", "dev", "development", "sample", "test"})
-SHORTEST_SECRET = 16
 
+Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -105,21 +107,15 @@ class Settings(BaseSettings):
     @field_validator("database_url", mode="before")
     @classmethod
     def _database_url(cls, value: Any) -> Any:
-        if not isinstance(value, str) or not value:
-            return value
-        try:
-            url = make_url(value)
-        except ArgumentError:
-            raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
-        if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
-            raise ValueError(f"DATABASE_URL must start with postgresql://, not {url.drivername}://")
-        return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+        return engine.url_of(value) if isinstance(value, str) and value else value
 
     @field_validator("base_url")
     @classmethod
     def _base_url(cls, value: str) -> str:
         if not value.startswith(("http://", "https://")):
             raise ValueError("BASE_URL must start with http:// or https://, as people type it in a browser")
+        if not urlsplit(value).hostname:
+            raise ValueError("BASE_URL names no host; it looks like https://snooze.example.org")
         return value.rstrip("/")
 
     @model_validator(mode="after")
@@ -172,14 +168,24 @@ class Settings(BaseSettings):
         """Where measurements go."""
         return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
 
-    def need(self, *names: Literal["database_url", "secret_key", "smtp_url", "mail_from"]) -> Self:
+    @property
+    def links_stay_here(self) -> str | None:
+        """The sentence for links that lead to this machine only, because nobody set BASE_URL; None where one is set."""
+        if "base_url" in self.model_fields_set:
+            return None
+        return f"BASE_URL is not set: links in mails lead to {self.base_url}, which opens on this machine only"
+
+    def need(self, *names: Need) -> Self:
         """These settings, once each of the named ones is there.
 
         Raises SettingsRefused with the sentence that tells what to set; a process calls it with what it cannot do
         without.
         """
-        for name in names:
-            _MISSING[name](self)
+        try:
+            for name in names:
+                _NEEDED[name](self)
+        except ValueError as lacking:
+            raise SettingsRefused(str(lacking)) from None
         return self
 
 
@@ -210,37 +216,34 @@ def _sentence(refused: ValidationError) -> str:
 
 def _need_database(settings: Settings) -> None:
     if not settings.database_url.get_secret_value():
-        raise SettingsRefused(
+        raise ValueError(
             f"No database: set DATABASE_URL, or start `snoozer up` with the same SNOOZER_HOME ({settings.home})"
         )
 
 
-def _need_secret(settings: Settings) -> None:
-    if not settings.keys:
-        raise SettingsRefused(
-            "SECRET_KEY is not set; make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
-        )
-    for key in settings.keys:
-        if key.lower() in SAMPLE_SECRETS or len(key) < SHORTEST_SECRET:
-            raise SettingsRefused(
-                f"SECRET_KEY holds a sample value or one shorter than {SHORTEST_SECRET} characters; make one with: "
-                "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
-            )
-
-
 def _need_smtp(settings: Settings) -> None:
     if not settings.smtp_url.get_secret_value():
-        raise SettingsRefused("SMTP_URL is not set; it looks like smtp+starttls://user:password@mail.example.org:587")
+        raise ValueError("SMTP_URL is not set; it looks like smtp+starttls://user:password@mail.example.org:587")
+    Relay.from_url(settings.smtp_url.get_secret_value())
 
 
 def _need_mail_from(settings: Settings) -> None:
     if "@" not in settings.mail_from.strip("<> "):
-        raise SettingsRefused("MAIL_FROM is not an address; it looks like Snoozer <snoozer@example.org>")
+        raise ValueError("MAIL_FROM is not an address; it looks like Snoozer <snoozer@example.org>")
 
 
-_MISSING = {
+def _need_base_url(settings: Settings) -> None:
+    """Mail that leaves this machine needs links that open elsewhere; where it stays, as in a trial, none is asked."""
+    if settings.links_stay_here and not is_loopback(Relay.from_url(settings.smtp_url.get_secret_value()).host):
+        raise ValueError(
+            "BASE_URL is not set, and links in mails must lead to the pages; it looks like https://snooze.example.org"
+        )
+
+
+_NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
-    "secret_key": _need_secret,
+    "secret_key": lambda settings: keys.check(settings.keys),
     "smtp_url": _need_smtp,
     "mail_from": _need_mail_from,
+    "base_url": _need_base_url,
 }

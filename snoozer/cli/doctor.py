@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from snoozer import settings
-from snoozer.cli import examination
-from snoozer.cli.examination import Finding
+from snoozer.cli import examination, settings_told
+from snoozer.cli.finding import Finding
 from snoozer.postgres.engine import connect
 
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
@@ -28,13 +28,13 @@ def command(as_json: bool) -> None:
             of_database = list(examination.of_database(connection, terms))
     finally:
         engine.dispose()
-    findings = [*examination.of_settings(terms), *of_database, *examination.of_mail(terms)]
+    findings = [*settings_told.of_settings(terms), *of_database, *examination.of_mail(terms)]
     healthy = all(finding.verdict != "wrong" for finding in findings)
     if as_json:
         told = {"healthy": healthy, "checks": [asdict(finding) for finding in findings]}
-        click.echo(json.dumps(told | {"settings": examination.told(terms)}, indent=2))
+        click.echo(json.dumps(told | {"settings": settings_told.told(terms)}, indent=2))
     else:
-        _print(findings, examination.told(terms))
+        _print(findings, settings_told.told(terms))
         click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
     sys.exit(0 if healthy else 1)
 

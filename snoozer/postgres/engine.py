@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import (
+    ArgumentError,
     DBAPIError,
     DisconnectionError,
     InterfaceError,
@@ -36,6 +37,17 @@ _COLLISION = ("23505", "40P01")
 # What may be the fault of a row's own values: data exceptions, broken constraints, more than an index takes. Missing
 # tables, rights, memory and disks are the fault of no row.
 _OF_A_ROW = ("22", "23", "54000")
+
+
+def url_of(text: str) -> str:
+    """DATABASE_URL as `connect` takes it. Raises ValueError, whose text is one sentence without the password."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
+    if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
+        raise ValueError(f"DATABASE_URL must start with postgresql://, not {url.drivername}://")
+    return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
 def connect(

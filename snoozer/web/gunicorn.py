@@ -4,6 +4,7 @@ What is not here keeps gunicorn's default, so that `--bind`, PORT and WEB_CONCUR
 are not logged: the paths of mail links carry tokens.
 """
 
+import sys
 from pathlib import Path
 
 from snoozer.web import needed
@@ -30,4 +31,6 @@ control_socket_disable = True
 
 def on_starting(arbiter: object) -> None:
     """Wrong settings end gunicorn with one sentence; left to its workers, they would be started anew for ever."""
-    needed()
+    settings = needed()
+    if settings.links_stay_here:
+        print(f"snoozer: {settings.links_stay_here}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet

@@ -36,6 +36,8 @@ from snoozer.worker.processes import run as side_by_side
 from snoozer.worker.protection import Protection
 from snoozer.worker.pulse import Pulse
 
+log = logging.getLogger(__name__)
+
 LONGEST_CONNECT = 60.0
 # Where a machine is shared, a herd of reminders steps back behind the pages that people look at.
 NICENESS = 7
@@ -51,7 +53,7 @@ CONNECTIONS = 4 + 3 + THREADS
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Workers side by side.")
 def command(drain: bool, batch: int, concurrency: int, processes: int) -> None:
-    given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from")
+    given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
         sys.exit(side_by_side(arguments, count=processes, lasting=not drain))
@@ -89,6 +91,8 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
         pulse = _pulse(settings, engine, worker=terms.worker)
         pulse.start()
         closing.callback(pulse.stop)
+        if settings.links_stay_here:
+            log.warning("%s", settings.links_stay_here)
         settlement = Settlement(engine=engine, journal=journal, terms=terms, giving_up=stopping.is_set, rng=rng)
         courier = Courier(
             engine=engine,

@@ -27,6 +27,7 @@ def examine(*arguments: str, url: str, home: Path, **settings: str) -> subproces
         "SECRET_KEY": SECRET,
         "SMTP_URL": "",
         "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+        "BASE_URL": "",
         **settings,
     }
     return subprocess.run(
@@ -136,10 +137,28 @@ def test_a_mail_server_that_is_away_is_wrong_and_gets_no_mail(
 
 
 def test_a_public_senders_records_are_named(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
-    code, checks = findings(url=postgres_url, home=tmp_path, MAIL_FROM="Snoozer <snoozer@snoozer.org>")
+    public = {"MAIL_FROM": "Snoozer <snoozer@snoozer.org>", "BASE_URL": "https://snoozer.org"}
+    code, checks = findings(url=postgres_url, home=tmp_path, **public)
     assert (code, checks["sender's domain"]["verdict"]) == (0, "advice")
     for record in ("snoozer.org TXT", "_domainkey.snoozer.org", "_dmarc.snoozer.org", "snoozer.org MX"):
         assert record in checks["sender's domain"]["do"]
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({"MAIL_FROM": "Snoozer <snoozer@snoozer.org>"}, "wrong"),
+        ({}, "advice"),
+        ({"BASE_URL": "http://127.0.0.1:8000"}, "advice"),
+        ({"MAIL_FROM": "Snoozer <snoozer@snoozer.org>", "BASE_URL": "https://snoozer.org"}, "right"),
+    ],
+)
+def test_links_that_open_on_this_machine_only_are_found(
+    at_work: Engine, postgres_url: str, tmp_path: Path, given: dict[str, str], verdict: str
+) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path, **given)
+    assert (code, checks["links in mails"]["verdict"]) == (int(verdict == "wrong"), verdict)
+    assert verdict == "right" or "BASE_URL" in checks["links in mails"]["do"]
 
 
 def test_an_old_schema_is_wrong_and_asked_nothing_more(engine: Engine, postgres_url: str, tmp_path: Path) -> None:

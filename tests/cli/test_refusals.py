@@ -13,6 +13,7 @@ WHOLE = {
     "SECRET_KEY": "a-key-of-enough-length-for-this",
     "SMTP_URL": "smtp://127.0.0.1:9",
     "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+    "BASE_URL": "",
 }
 
 
@@ -25,6 +26,8 @@ WHOLE = {
         ({"SECRET_KEY": "change-me"}, "sample value"),
         ({"SMTP_URL": "bogus://mail.example"}, "SMTP_URL"),
         ({"MAIL_FROM": "nobody"}, "MAIL_FROM is not an address"),
+        ({"SMTP_URL": "smtp://mail.example"}, "BASE_URL is not set"),
+        ({"BASE_URL": "https://"}, "BASE_URL names no host"),
         ({"SNOOZER_LEASE_SECONDS": "soon"}, "SNOOZER_LEASE_SECONDS"),
         ({"SNOOZER_HEARTBEAT_SECONDS": "9"}, "SNOOZER_WORKER_DEAD_SECONDS"),
         ({"SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": "nowhere:kill"}, "SNOOZER_FAILPOINT"),
