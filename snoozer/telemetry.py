@@ -1,9 +1,10 @@
 """Telemetry: every instrument's name, once. Counts and ages only: never a subject, an address or a token.
 
-Metrics can always be read by Prometheus (`/metrics` of the web, SNOOZER_METRICS_PORT of other processes). Metrics and
-traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
+Metrics can always be read by Prometheus (`/metrics` of the web, ports from SNOOZER_METRICS_PORT on for each process).
+Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from threading import Event
@@ -28,6 +29,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.domain.reminder import Verdict
 from snoozer.postgres.statements import run
 
+log = logging.getLogger(__name__)
+
+# As many processes as `snoozer worker --processes` takes.
+MOST_PORTS = 64
+LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
 FAILURES = frozenset({Verdict.RELEASED, Verdict.RETIRED, Verdict.UNCERTAIN, Verdict.POSTPONED})
 
@@ -95,7 +101,8 @@ def _without_words(span: ReadableSpan) -> ReadableSpan:
 def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
     """Set telemetry up for this process, once; answers what flushes it at the end.
 
-    `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback.
+    `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback,
+    at the first free port from there on, because a machine runs several processes with the same settings.
     """
     resource = Resource.create({"service.name": service})
     readers: list[MetricReader] = [PrometheusMetricReader()]
@@ -110,7 +117,7 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
     metrics.set_meter_provider(meters)
     _watch(engine)
     if metrics_port is not None:
-        start_http_server(metrics_port, addr="127.0.0.1")
+        _serve(metrics_port)
 
     def flush() -> None:
         meters.shutdown()
@@ -119,6 +126,20 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
             provider.shutdown()
 
     return flush
+
+
+def _serve(first: int) -> None:
+    """Serve Prometheus. Where no port can be had, a line says so: reminders do not wait for figures."""
+    ports = range(first, min(first + MOST_PORTS, LAST_PORT + 1))
+    for port in ports:
+        try:
+            start_http_server(port, addr="127.0.0.1")
+        except OSError as refused:
+            last = refused
+        else:
+            log.info("metrics are served on http://127.0.0.1:%d/metrics", port)
+            return
+    log.warning("no metrics: none of the ports %d to %d can be opened (%s)", first, ports[-1], last.strerror)
 
 
 def traceparent() -> str | None:
