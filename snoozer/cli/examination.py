@@ -52,15 +52,11 @@ def of_database(connection: Connection, settings: Settings) -> Iterator[Finding]
     """The server, the schema, the processes at work, and the invariants. Raises DBAPIError when it is away."""
     doctor.terms(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
     yield _server(connection)
-    current, head = schema.versions(connection)
-    if current != head:
-        yield wrong(
-            "schema",
-            f"The schema is at {current or 'nothing'}, not at {head}: nothing more is asked.",
-            "Run `snoozer migrate`, or run the version of Snoozer that belongs to this schema.",
-        )
+    stands = schema.standing(connection)
+    if stands.where != "at head":
+        yield wrong("schema", f"{stands.says}: nothing more is asked.", f"{stands.do[:1].upper()}{stands.do[1:]}.")
         return
-    yield right("schema", f"At {head}.")
+    yield right("schema", f"{stands.says}.")
     yield _guards(connection)
     yield from _at_work(connection, settings)
     for invariant in doctor.INVARIANTS:

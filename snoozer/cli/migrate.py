@@ -1,3 +1,5 @@
+import sys
+
 import click
 
 from snoozer import settings
@@ -11,7 +13,11 @@ def command() -> None:
     engine = connect(terms.database_url.get_secret_value(), name="migrate", pool_size=1, pgbouncer=terms.pgbouncer)
     with engine.connect() as connection:
         before, head = schema.versions(connection)
-    schema.upgrade(engine)
+    try:
+        schema.upgrade(engine)
+    except schema.SchemaAhead as ahead:
+        click.echo(f"snoozer: {ahead}.", err=True)
+        sys.exit(2)
     click.echo(
         f"The schema is at {head}." if before == head else f"The schema went from {before or 'nothing'} to {head}."
     )

@@ -1,5 +1,8 @@
 """The schema's versions, by Alembic, from the migrations this copy of Snoozer carries."""
 
+from dataclasses import dataclass
+from typing import Literal
+
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -8,9 +11,30 @@ from sqlalchemy import Connection, Engine
 
 from snoozer import shipped
 
+_MIGRATE = "run `snoozer migrate`"
+_GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
+
+
+class SchemaAhead(Exception):
+    """The schema belongs to a newer release, and only that one can take it back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where the schema of a database is, and in words for people: what that means (`says`) and what to `do`."""
+
+    where: Literal["nothing there", "behind", "at head", "ahead"]
+    current: str | None
+    says: str
+    do: str
+
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
-    """Bring the schema up to `revision`. Two that start at once run one after the other."""
+    """Bring the schema up to `revision`. Two that start at once run one after the other. Raises SchemaAhead."""
+    with engine.connect() as connection:
+        stands = standing(connection)
+        if stands.where == "ahead":
+            raise SchemaAhead(f"{stands.says}; {stands.do}")
     with engine.connect() as connection:
         command.upgrade(_config(connection), revision)
 
@@ -24,7 +48,26 @@ def downgrade(engine: Engine, *, revision: str) -> None:
 def versions(connection: Connection) -> tuple[str | None, str | None]:
     """The schema's revision and the one this copy of Snoozer was made for."""
     current = MigrationContext.configure(connection).get_current_revision()
-    return current, ScriptDirectory.from_config(_config(connection)).get_current_head()
+    return current, _scripts(connection).get_current_head()
+
+
+def standing(connection: Connection) -> Standing:
+    """Where the schema is. A revision that this copy of Snoozer does not know is one of a newer release."""
+    current, head = versions(connection)
+    if current is None:
+        return Standing(
+            where="nothing there", current=None, says="The database has no tables of Snoozer yet", do=_MIGRATE
+        )
+    if current == head:
+        return Standing(where="at head", current=current, says=f"The schema is at {head}", do="")
+    if current in {script.revision for script in _scripts(connection).walk_revisions()}:
+        return Standing(where="behind", current=current, says=f"The schema is at {current}, not at {head}", do=_MIGRATE)
+    says = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
+    return Standing(where="ahead", current=current, says=says, do=_GO_BACK)
+
+
+def _scripts(connection: Connection) -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config(connection))
 
 
 def _config(connection: Connection) -> Config:

@@ -25,13 +25,13 @@ def readyz() -> tuple[dict[str, Any], int]:
     """Pages can be served. A schema newer than this copy is ready too: so it is while a new version rolls out."""
     try:
         with current.transaction() as connection:
-            has, wants = schema.versions(connection)
-            if has is None or has < (wants or ""):
-                return _not_ready("schema_behind", f"The schema is at {has}, not at {wants}; run `snoozer migrate`.")
+            stands = schema.standing(connection)
+            if stands.where in {"nothing there", "behind"}:
+                return _not_ready("schema_behind", f"{stands.says}; {stands.do}.")
             late = figures.oldest_due(connection)
     except (DBAPIError, NoConnection):
         return _not_ready("database_away", "The database cannot be reached.")
-    return {"status": "ready", "schema": has, "oldest_due_seconds": round(late, 3)}, 200
+    return {"status": "ready", "schema": stands.current, "oldest_due_seconds": round(late, 3)}, 200
 
 
 @blueprint.get("/metrics")
