@@ -45,6 +45,15 @@ class Invitation:
     code: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Closed:
+    """An account that is closed now; `changed` is False when it was so already, `sessions` were ended."""
+
+    email: str
+    changed: bool
+    sessions: int
+
+
 def fold(email: str) -> str:
     """The one spelling of an address that accounts use. Raises BadAddress."""
     folded = email.strip().lower()
@@ -57,6 +66,29 @@ def create(connection: Connection, *, email: str, role: str | None = None, zone:
     """An account whose address counts as verified, because the operator vouches for it. Raises BadAddress, BadZone."""
     check_zone(zone)
     return people.create(connection, email=fold(email), role=role, zone=zone)
+
+
+def close(connection: Connection, *, email: str) -> Closed | None:
+    """Nobody signs in any more, who is signed in is out, and tokens are refused. None when there is no such account.
+
+    What the person put away still comes back to them by mail: what was accepted is not lost.
+    """
+    door = people.close(connection, email=fold(email))
+    if door is None:
+        return None
+    sessions = people.end_sessions(connection, account_id=door.id)
+    return Closed(email=door.email, changed=door.changed, sessions=sessions)
+
+
+def reopen(connection: Connection, *, email: str) -> people.Door | None:
+    """The person may sign in again, and tokens that were not revoked are taken again."""
+    return people.reopen(connection, email=fold(email))
+
+
+def is_closed(connection: Connection, *, email: str) -> bool:
+    """Is there such an account, and is it closed?"""
+    closed = select(Account.id).where(Account.email == fold(email), Account.disabled_at.is_not(None))
+    return connection.execute(closed).first() is not None
 
 
 def check_zone(zone: str) -> None:
@@ -138,6 +170,23 @@ def create_token(connection: Connection, *, email: str) -> str | None:
     """A token for the person's programs, told once; None when there is no such account."""
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
     return token if people.create_token(connection, email=fold(email), token_hash=digest(token)) else None
+
+
+def tokens(connection: Connection, *, email: str | None) -> list[people.Token]:
+    """The person's tokens without their secrets; without an address everybody's."""
+    return people.tokens(connection, email=None if email is None else fold(email))
+
+
+def revoke(connection: Connection, *, which: str) -> list[tuple[int, str]]:
+    """Refuse a token from now on, told by its number, by the token itself, or by its owner's address for all of theirs.
+
+    Answers number and owner of each that was revoked; none when there is none in force. Raises BadAddress.
+    """
+    if which.isascii() and which.isdigit() and len(which) < 19:
+        return people.revoke_tokens(connection, id=int(which))
+    if which.startswith(TOKEN_PREFIX) and "@" not in which:
+        return people.revoke_tokens(connection, token_hash=digest(which))
+    return people.revoke_tokens(connection, email=fold(which))
 
 
 def bearer(connection: Connection, *, token: str) -> Account | None:

@@ -1,9 +1,11 @@
-import sys
+"""`snoozer account`: who may sign in, and as what."""
 
 import click
 
 from snoozer import accounts, settings
-from snoozer.postgres.engine import connect
+from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
+
+CLOSED = "This account is closed; open it with: snoozer account open EMAIL"
 
 
 @click.group("account", help="Accounts: who may sign in, and as what.")
@@ -18,14 +20,8 @@ def command() -> None:
 )
 @click.option("--zone", default="UTC", show_default=True, help="The person's zone, such as Europe/Berlin.")
 def create(email: str, role: str | None, zone: str) -> None:
-    terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="account", pool_size=1, pgbouncer=terms.pgbouncer)
-    try:
-        with engine.begin() as connection:
-            account = accounts.create(connection, email=email, role=role, zone=zone)
-    except (accounts.BadAddress, accounts.BadZone) as bad:
-        click.echo(f"snoozer: {bad}", err=True)
-        sys.exit(2)
+    with transaction(settings.load(), name="account") as connection:
+        account = accounts.create(connection, email=email, role=role, zone=zone)
     what = "Created" if account.created else "There is already"
     click.echo(f"{what} the account {account.email} ({account.role}).")
 
@@ -33,15 +29,39 @@ def create(email: str, role: str | None, zone: str) -> None:
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")
 @click.argument("email")
 def sign_in(email: str) -> None:
-    terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="account", pool_size=1, pgbouncer=terms.pgbouncer)
-    try:
-        with engine.begin() as connection:
-            token = accounts.ask_from_the_console(connection, email=email)
-    except accounts.BadAddress as bad:
-        click.echo(f"snoozer: {bad}", err=True)
-        sys.exit(2)
-    if token is None:
-        click.echo("snoozer: There is no such account; make one with: snoozer account create EMAIL", err=True)
-        sys.exit(2)
+    terms = settings.load()
+    with transaction(terms, name="account") as connection:
+        token = accounts.ask_from_the_console(connection, email=email)
+        if token is None:
+            refuse(CLOSED if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
     click.echo(f"{terms.base_url}/sign-in/{token}")
+
+
+@command.command("close", short_help="Let nobody sign in as EMAIL, and refuse its tokens.")
+@click.argument("email")
+def close(email: str) -> None:
+    """Let nobody sign in as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
+
+    What the person has put away still comes back by mail, and the links in those mails still act.
+    """
+    with transaction(settings.load(), name="account") as connection:
+        closed = accounts.close(connection, email=email)
+    if closed is None:
+        refuse(NO_ACCOUNT)
+    if not closed.changed:
+        click.echo(f"The account {closed.email} was closed already.")
+        return
+    ended = f"{closed.sessions} {'session' if closed.sessions == 1 else 'sessions'} ended"
+    click.echo(f"Closed the account {closed.email}: {ended}, its tokens are refused.")
+
+
+@command.command("open", help="Let EMAIL sign in again after it was closed; tokens that were not revoked work again.")
+@click.argument("email")
+def reopen(email: str) -> None:
+    with transaction(settings.load(), name="account") as connection:
+        opened = accounts.reopen(connection, email=email)
+    if opened is None:
+        refuse(NO_ACCOUNT)
+    click.echo(
+        f"Opened the account {opened.email}." if opened.changed else f"The account {opened.email} was open already."
+    )

@@ -1,9 +1,16 @@
+"""`snoozer token`: what a person's programs carry. A secret is shown once, when it is made."""
+
 import sys
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from snoozer import accounts, settings
-from snoozer.postgres.engine import connect
+from snoozer.cli.account import CLOSED
+from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
+from snoozer.postgres.people import Token
 
 
 @click.group("token", help="Tokens for the API.")
@@ -14,15 +21,43 @@ def command() -> None:
 @command.command("create", help="Print a new API token for EMAIL. It is shown this once.")
 @click.argument("email")
 def create(email: str) -> None:
-    terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="token", pool_size=1, pgbouncer=terms.pgbouncer)
-    try:
-        with engine.begin() as connection:
-            token = accounts.create_token(connection, email=email)
-    except accounts.BadAddress as bad:
-        click.echo(f"snoozer: {bad}", err=True)
-        sys.exit(2)
-    if token is None:
-        click.echo("snoozer: There is no such account; make one with: snoozer account create EMAIL", err=True)
-        sys.exit(2)
+    with transaction(settings.load(), name="token") as connection:
+        token = accounts.create_token(connection, email=email)
+        if token is None:
+            refuse(CLOSED if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
     click.echo(token)
+
+
+@command.command("list", help="List the tokens of EMAIL, or everybody's, by number. Secrets are never shown.")
+@click.argument("email", required=False)
+def show(email: str | None) -> None:
+    with transaction(settings.load(), name="token") as connection:
+        tokens = accounts.tokens(connection, email=email)
+    table = Table("number", "account", "made", "now")
+    for token in tokens:
+        table.add_row(str(token.id), Text(token.email), f"{token.created_at:%Y-%m-%d %H:%M} UTC", _now(token))
+    if not tokens:
+        table.caption = "No tokens."
+    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console.print(table)
+
+
+@command.command("revoke", short_help="Refuse a token from now on.")
+@click.argument("which", metavar="WHICH")
+def revoke(which: str) -> None:
+    """Refuse a token from now on, for good.
+
+    WHICH is its number in `snoozer token list`, or the token itself, or an address for all tokens of that account.
+    """
+    with transaction(settings.load(), name="token") as connection:
+        revoked = accounts.revoke(connection, which=which)
+    if not revoked:
+        refuse("There is no such token in force; `snoozer token list` shows them by number.")
+    for number, email in revoked:
+        click.echo(f"Revoked token {number} of {email}.")
+
+
+def _now(token: Token) -> str:
+    if token.revoked_at is not None:
+        return f"revoked {token.revoked_at:%Y-%m-%d %H:%M} UTC"
+    return "refused: the account is closed" if token.closed else "in force"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -17,6 +17,26 @@ class Created:
     email: str
     role: str
     created: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """An account that was closed or opened; `changed` is False when it was so already."""
+
+    id: int
+    email: str
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """A token by its number; the secret itself is known to nobody but its owner."""
+
+    id: int
+    email: str
+    created_at: datetime
+    revoked_at: datetime | None
+    closed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +122,34 @@ def create_token(connection: Connection, *, email: str, token_hash: str) -> bool
 
 def bearer(connection: Connection, *, token_hash: str) -> int | None:
     return run(connection, "accounts/bearer", token_hash=token_hash).scalar_one_or_none()
+
+
+def tokens(connection: Connection, *, email: str | None) -> list[Token]:
+    """Those of one person; without an address everybody's."""
+    return [Token(**row._mapping) for row in run(connection, "accounts/tokens", email=email)]
+
+
+def revoke_tokens(
+    connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
+) -> list[tuple[int, str]]:
+    """The numbers and the owners of what was revoked by this call."""
+    rows = run(connection, "accounts/revoke_tokens", id=id, token_hash=token_hash, email=email)
+    return [(row.id, row.email) for row in rows]
+
+
+def close(connection: Connection, *, email: str) -> Door | None:
+    row = run(connection, "accounts/close", email=email).first()
+    return None if row is None else Door(**row._mapping)
+
+
+def reopen(connection: Connection, *, email: str) -> Door | None:
+    row = run(connection, "accounts/reopen", email=email).first()
+    return None if row is None else Door(**row._mapping)
+
+
+def end_sessions(connection: Connection, *, account_id: int) -> int:
+    """How many browsers were signed out."""
+    return len(run(connection, "accounts/end_sessions", account_id=account_id).all())
 
 
 def prefer(connection: Connection, *, id: int, zone: str, locale: str) -> None:

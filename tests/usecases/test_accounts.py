@@ -102,6 +102,53 @@ def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> N
         assert accounts.ask_from_the_console(connection, email=ANN) is None
 
 
+def test_a_closed_account_is_out_at_once_and_an_opened_one_starts_afresh(engine: Engine, people: _People) -> None:
+    person, invitation = people.ann(), invited(engine)
+    with engine.begin() as connection:
+        closed = accounts.close(connection, email="Ann@snoozer.example")
+        assert closed is not None
+        assert (closed.email, closed.changed) == (ANN, True)
+        assert closed.sessions >= 1
+        assert accounts.is_closed(connection, email=ANN)
+        assert accounts.who(connection, session=person.session) is None
+        assert accounts.bearer(connection, token=person.token) is None
+        assert accounts.create_token(connection, email=ANN) is None
+    assert enter(engine, invitation.token) is None
+    assert invite(engine) is None
+    with engine.begin() as connection:
+        again = accounts.close(connection, email=ANN)
+        assert again is not None
+        assert (again.changed, again.sessions) == (False, 0)
+        opened = accounts.reopen(connection, email=ANN)
+        assert opened is not None
+        assert opened.changed
+        assert accounts.who(connection, session=person.session) is None
+        assert accounts.bearer(connection, token=person.token) is not None
+    assert enter(engine, invitation.token) is None
+    with engine.begin() as connection:
+        assert accounts.close(connection, email="nobody@snoozer.example") is None
+        assert accounts.reopen(connection, email="nobody@snoozer.example") is None
+
+
+def test_a_revoked_token_is_refused_and_the_others_are_not(engine: Engine, people: _People) -> None:
+    bob = people.ann("bob@snoozer.example")
+    with engine.begin() as connection:
+        made = [accounts.create_token(connection, email=ANN) for _ in range(3)]
+        by_number, by_itself, other = (token or "" for token in made)
+        number = max(token.id for token in accounts.tokens(connection, email=ANN)) - 2
+        assert accounts.revoke(connection, which=str(number)) == [(number, ANN)]
+        assert accounts.revoke(connection, which=str(number)) == []
+        assert [who for _, who in accounts.revoke(connection, which=by_itself)] == [ANN]
+        for token, holds in ((by_number, False), (by_itself, False), (other, True), (bob.token, True)):
+            assert (accounts.bearer(connection, token=token) is not None) == holds
+        accounts.revoke(connection, which=ANN)
+        assert accounts.bearer(connection, token=other) is None
+        assert accounts.bearer(connection, token=bob.token) is not None
+        assert accounts.revoke(connection, which="9" * 18) == []
+        with pytest.raises(accounts.BadAddress):
+            accounts.revoke(connection, which="9" * 30)
+
+
 def test_signing_out_ends_the_session(engine: Engine, people: _People) -> None:
     person = people.ann()
     with engine.begin() as connection:

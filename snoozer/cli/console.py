@@ -1,0 +1,35 @@
+"""What the commands about people share: one transaction, and a refusal in one sentence."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import click
+from sqlalchemy import Connection
+
+from snoozer import accounts
+from snoozer.postgres.engine import connect
+from snoozer.settings import Settings
+
+NO_ACCOUNT = "There is no such account; make one with: snoozer account create EMAIL"
+
+
+@contextmanager
+def transaction(terms: Settings, *, name: str) -> Iterator[Connection]:
+    """Committed at the end. What the accounts refuse ends the command with a sentence and code 2."""
+    given = terms.need("database_url")
+    engine = connect(given.database_url.get_secret_value(), name=name, pool_size=1, pgbouncer=given.pgbouncer)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except (accounts.BadAddress, accounts.BadZone) as bad:
+        refuse(str(bad))
+    finally:
+        engine.dispose()
+
+
+def refuse(sentence: str) -> NoReturn:
+    """The end of the command: one sentence and code 2."""
+    click.echo(f"snoozer: {sentence}", err=True)
+    sys.exit(2)

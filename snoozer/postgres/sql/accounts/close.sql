@@ -1,0 +1,7 @@
+-- The account is closed: nobody signs in to it and its tokens are refused. Nothing comes back when there is none.
+UPDATE accounts AS account
+SET disabled_at = COALESCE(account.disabled_at, clock_timestamp())
+FROM accounts AS before
+WHERE account.email = :email
+  AND before.id = account.id
+RETURNING account.id, account.email, before.disabled_at IS NULL AS changed
