@@ -22,8 +22,14 @@ def command() -> None:
 def create(email: str, role: str | None, zone: str) -> None:
     with transaction(settings.load(), name="account") as connection:
         account = accounts.create(connection, email=email, role=role, zone=zone)
-    what = "Created" if account.created else "There is already"
-    click.echo(f"{what} the account {account.email} ({account.role}).")
+    if account.created:
+        click.echo(f"Created the account {account.email} ({account.role}).")
+    elif account.role != account.role_before:
+        click.echo(f"Changed the account {account.email} from {account.role_before} to {account.role}.")
+    else:
+        click.echo(f"There is already the account {account.email} ({account.role}); nothing was changed.")
+    if account.closed:
+        click.echo(f"It is closed; open it with: snoozer account open {account.email}")
 
 
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")

@@ -11,12 +11,14 @@ from snoozer.postgres.statements import run
 
 @dataclass(frozen=True, kw_only=True)
 class Created:
-    """An account; `created` is False when it was there already."""
+    """An account; `created` is False when it was there already, with the role `role_before`."""
 
     id: int
     email: str
     role: str
     created: bool
+    role_before: str | None
+    closed: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,3 +67,13 @@ def test_an_account_is_closed_and_opened_again(say: Say, people: People) -> None
         nobody = say("account", act, "nobody@snoozer.example")
         assert nobody.exit_code == 2
         assert "no such account" in nobody.stderr
+
+
+def test_what_creating_an_account_again_changed_is_said(say: Say) -> None:
+    assert say("account", "create", ANN).stdout == f"Created the account {ANN} (user).\n"
+    assert say("account", "create", ANN, "--role", "admin").stdout == f"Changed the account {ANN} from user to admin.\n"
+    for role in ((), ("--role", "admin")):
+        again = say("account", "create", ANN, *role).stdout
+        assert again == f"There is already the account {ANN} (admin); nothing was changed.\n"
+    say("account", "close", ANN)
+    assert "It is closed" in say("account", "create", ANN).stdout
