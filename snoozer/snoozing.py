@@ -205,7 +205,7 @@ def _hours(span: timedelta) -> int:
 def _note(note: str | None) -> str | None:
     note = (note or "").replace("\x00", "").strip()
     if len(note) > LONGEST_NOTE:
-        raise CannotSnooze("note_too_long", f"The note has {len(note)} characters. Keep it under {LONGEST_NOTE}.")
+        raise CannotSnooze("note_too_long", f"The note has {len(note)} characters; {LONGEST_NOTE} is the most.")
     return note or None
 
 

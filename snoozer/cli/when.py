@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from snoozer.domain.times import Refused, read
+from snoozer.domain.times import Refused, locales, read
 from snoozer.domain.times.zones import canonical, zone_of
 
 _REFUSED = 2
@@ -24,7 +24,7 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
     Exits with 2 and the error code when the phrase is refused.
     """
     try:
-        reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=locale)
+        reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
     except Refused as refused:
         _refuse(refused, as_json=as_json)
         sys.exit(_REFUSED)
@@ -33,6 +33,13 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         return
     click.echo(" ".join([reading.at.isoformat() if reading.at else "none", *reading.flags]))
     click.echo(reading.sentence)
+
+
+def _known(locale: str) -> str:
+    name = locales.canonical(locale)
+    if name is None:
+        raise Refused("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
+    return name
 
 
 def _moment(now: str | None, zone: str) -> datetime:

@@ -50,6 +50,7 @@ def nothing_is_saved(engine: Engine) -> bool:
         ({"message_id": "m", "when": "tomorrow", "zone": "Mars/Olympus"}, "invalid_fields", "zone"),
         ({"message_id": "m", "when": "tomorrow", "zone": "../../etc/passwd"}, "invalid_fields", "zone"),
         ({"message_id": "m", "when": "tomorrow", "locale": "klingon!"}, "invalid_fields", "locale"),
+        ({"message_id": "m", "when": "tomorrow", "locale": "xx_YY"}, "invalid_fields", "locale"),
         ({"message_id": "m", "when": "tomorrow", "subject": "x" * 999}, "invalid_fields", "subject"),
         ({"message_id": "m", "when": "tomorrow", "sender_email": "no address"}, "invalid_fields", "sender_email"),
         ({"message_id": "m\x00", "when": "tomorrow"}, "invalid_fields", "message_id"),
@@ -93,6 +94,26 @@ def test_a_message_id_of_998_octets_is_taken(client: FlaskClient, people: People
     for name in ("x" * 998, "復" * 332):
         body = {"message_id": name, "when": "tomorrow"}
         assert client.post(SNOOZES, json=body, headers=ann.bearer).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "limit"),
+    [
+        ("subject", "a\x00", "998"),
+        ("subject", "x" * 9000, "998"),
+        ("note", "a\x00", "2000"),
+        ("note", "x" * 2001, "2000"),
+    ],
+)
+def test_a_text_that_is_too_long_is_told_the_limit_of_its_field(
+    client: FlaskClient, people: People, field: str, value: str, limit: str
+) -> None:
+    ann = people.ann()
+    body = {"message_id": "m", "when": "tomorrow"}
+    detail = client.post(SNOOZES, json=body | {field: value}, headers=ann.bearer).get_json()["detail"]
+    assert limit in detail
+    assert "under" not in detail
+    assert client.post(SNOOZES, json=body | {field: "x" * int(limit)}, headers=ann.bearer).status_code == 201
 
 
 def test_a_refused_phrase_comes_with_suggestions_that_work(client: FlaskClient, people: People) -> None:

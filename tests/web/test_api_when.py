@@ -56,6 +56,7 @@ def test_a_refused_phrase_is_a_problem_that_speaks_both_languages(client: FlaskC
         ({}, "phrase"),
         ({"phrase": "tomorrow", "zone": "CEST"}, "zone"),
         ({"phrase": "tomorrow", "locale": "x"}, "locale"),
+        ({"phrase": "tomorrow", "locale": "xx_YY"}, "locale"),
         ({"phrase": "tomorrow", "now": "noon"}, "now"),
         ({"phrase": "tomorrow", "lang": "de"}, "lang"),
     ],

@@ -49,7 +49,7 @@ class Refused(ValueError):
     """The phrase cannot be taken. `message` is one sentence; each suggestion (three at most) can be read.
 
     Codes: empty, unrecognised, past, too_soon, too_far, negative, invalid_date, invalid_time, no_later_today,
-    tz_abbreviation, unknown_zone.
+    tz_abbreviation, unknown_zone; where somebody names a locale by hand, unknown_locale.
     """
 
     def __init__(self, code: str, message: str, suggestions: tuple[str, ...] = ()) -> None:

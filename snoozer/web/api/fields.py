@@ -9,17 +9,19 @@ from typing import Any
 from flask import request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from snoozer.domain.times import zones
+from snoozer.domain.times import locales, zones
 from snoozer.mail import headers
+from snoozer.snoozing import LONGEST_NOTE
 from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused
 
 LONGEST_SUBJECT = 998
 LONGEST_TEXT = 8192
+# Fields with a limit of their own say that one, whatever is wrong with them.
+_LIMITS = {"message_id": LONGEST_SUBJECT, "subject": LONGEST_SUBJECT, "note": LONGEST_NOTE}
 
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 )
-_LOCALE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{2}))?", re.ASCII)
 
 
 def of_body(allowed: Collection[str]) -> dict[str, str | None]:
@@ -60,11 +62,10 @@ def locale_of(name: str | None, *, default: str) -> str:
     """The locale, as en_GB."""
     if name is None:
         return default
-    match = _LOCALE.fullmatch(name)
-    if match is None:
+    locale = locales.canonical(name)
+    if locale is None:
         raise fields_refused({"locale": "locale must be a language and a country such as en_GB or de_DE."})
-    language, country = match.groups()
-    return f"{language.lower()}_{country.upper()}" if country else language.lower()
+    return locale
 
 
 def instant_of(text: str, *, field: str) -> datetime:
@@ -103,10 +104,15 @@ def _checked(given: dict[str, Any], *, allowed: Collection[str]) -> dict[str, st
         elif value is not None and not isinstance(value, str):
             wrong[name] = f"{name} must be a text."
         elif value is not None and (len(value) > LONGEST_TEXT or not _is_text(value)):
-            wrong[name] = f"{name} must be a text of at most {LONGEST_TEXT} whole characters, without NUL."
+            wrong[name] = _no_text(name)
     if wrong:
         raise fields_refused(wrong)
     return given
+
+
+def _no_text(name: str) -> str:
+    limit = _LIMITS.get(name, LONGEST_TEXT)
+    return f"{name} must be a text of at most {limit} whole characters, without NUL."
 
 
 def _is_text(value: str) -> bool:

@@ -55,7 +55,13 @@ def test_a_refusal_in_json_is_on_standard_output() -> None:
 
 @pytest.mark.parametrize(
     ("phrase", "code"),
-    [("", "empty"), ("-2 hours", "negative"), ("-2h", "negative"), ("in -2 hours", "negative"), ("-h", "unrecognised")],
+    [
+        ("", "empty"),
+        ("-2 hours", "negative"),
+        ("-2h", "negative"),
+        ("in -2 hours", "negative"),
+        ("-half an hour", "negative"),
+    ],
 )
 def test_a_phrase_may_begin_with_a_hyphen_or_be_empty(phrase: str, code: str) -> None:
     result = _when(phrase, *DESK)
@@ -81,6 +87,20 @@ def test_a_bad_moment_or_zone_is_one_sentence(arguments: list[str]) -> None:
     result = _when("tomorrow", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines()[0].endswith(".")
+
+
+@pytest.mark.parametrize("locale", ["xx_YY", "xx", "en_XX", "english", "", "de_DE\n"])
+def test_an_unknown_locale_is_refused_as_an_unknown_zone_is(locale: str) -> None:
+    refused = _when("tomorrow", *DESK, "--locale", locale)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("unknown_locale: ")
+    told = json.loads(_when("tomorrow", *DESK, "--json", "--locale", locale).stdout)
+    assert (told["error"], told["suggestions"]) == ("unknown_locale", [])
+
+
+@pytest.mark.parametrize("locale", ["en", "en-gb", "de_DE.UTF-8", "fr_FR", "fil_PH", "zh-Hans-CN", "C.UTF-8", "POSIX"])
+def test_a_locale_as_machines_are_set_to_it_is_taken(locale: str) -> None:
+    assert _when("tomorrow", *DESK, "--locale", locale).exit_code == 0
 
 
 def test_the_moment_may_carry_its_own_offset() -> None:
