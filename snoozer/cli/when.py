@@ -23,6 +23,10 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
 
     Exits with 2 and the error code when the phrase is refused.
     """
+    if "-h" in words:  # Not an option of its own: click would find it in a phrase such as "-half an hour".
+        context = click.get_current_context()
+        click.echo(context.get_help())
+        context.exit()
     try:
         reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
     except Refused as refused:

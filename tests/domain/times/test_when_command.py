@@ -69,6 +69,12 @@ def test_a_phrase_may_begin_with_a_hyphen_or_be_empty(phrase: str, code: str) ->
     assert result.stderr.startswith(f"{code}: ")
 
 
+def test_help_is_asked_for_as_of_every_other_command() -> None:
+    for asked in (_when("-h"), _when("tomorrow", "-h"), _when("--help")):
+        assert (asked.exit_code, asked.stderr) == (0, "")
+        assert asked.stdout.startswith("Usage:")
+
+
 def test_no_phrase_at_all_is_an_empty_one() -> None:
     assert _when(*DESK).stderr.startswith("empty: ")
 
