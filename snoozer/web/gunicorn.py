@@ -18,6 +18,9 @@ timeout = 30
 graceful_timeout = 10
 keepalive = 5
 
+# The most it can be told to read; beyond its usual 4094 it would answer a long phrase in its own HTML.
+limit_request_line = 8190
+
 loglevel = "warning"
 proc_name = "snoozer-web"
 
