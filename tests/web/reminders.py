@@ -44,6 +44,7 @@ def a_sent_reminder(engine: Engine, *, promised: datetime | None = None, **colum
         "reserved_at": promised,
         "dot_authorised_at": promised,
         "sent_at": promised + timedelta(seconds=1),
+        "smtp_code": 250,
     }
     with engine.begin() as connection:
         connection.execute(insert(Send).values(**send))
