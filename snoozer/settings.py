@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     JsonConfigSettingsSource,
@@ -22,6 +22,7 @@ from pydantic_settings import (
 
 from snoozer import housekeeping
 from snoozer.domain import keys
+from snoozer.mail import author
 from snoozer.mail.relay import Relay, is_loopback
 from snoozer.postgres import engine
 from snoozer.postgres.ledger import Uncertainty
@@ -109,13 +110,16 @@ class Settings(BaseSettings):
     def _database_url(cls, value: Any) -> Any:
         return engine.url_of(value) if isinstance(value, str) and value else value
 
-    @field_validator("base_url")
+    @field_validator("base_url", "otlp_endpoint")
     @classmethod
-    def _base_url(cls, value: str) -> str:
+    def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        name = cls.model_fields[str(info.field_name)].alias
         if not value.startswith(("http://", "https://")):
-            raise ValueError("BASE_URL must start with http:// or https://, as people type it in a browser")
+            raise ValueError(f"{name} must start with http:// or https://, as in https://snooze.example.org")
         if not urlsplit(value).hostname:
-            raise ValueError("BASE_URL names no host; it looks like https://snooze.example.org")
+            raise ValueError(f"{name} names no host, as in https://snooze.example.org")
         return value.rstrip("/")
 
     @model_validator(mode="after")
@@ -227,11 +231,6 @@ def _need_smtp(settings: Settings) -> None:
     Relay.from_url(settings.smtp_url.get_secret_value())
 
 
-def _need_mail_from(settings: Settings) -> None:
-    if "@" not in settings.mail_from.strip("<> "):
-        raise ValueError("MAIL_FROM is not an address; it looks like Snoozer <snoozer@example.org>")
-
-
 def _need_base_url(settings: Settings) -> None:
     """Mail that leaves this machine needs links that open elsewhere; where it stays, as in a trial, none is asked."""
     if settings.links_stay_here and not is_loopback(Relay.from_url(settings.smtp_url.get_secret_value()).host):
@@ -244,6 +243,6 @@ _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
     "secret_key": lambda settings: keys.check(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": _need_mail_from,
+    "mail_from": lambda settings: author.check(settings.mail_from),
     "base_url": _need_base_url,
 }

@@ -26,8 +26,9 @@ def told(settings: Settings) -> dict[str, str]:
 
 
 def of_settings(settings: Settings) -> Iterator[Finding]:
-    """What each process would refuse to start without, and where the links in mails lead."""
+    """What processes would refuse to start with or without, and where the links in mails lead."""
     yield _secret_key(settings)
+    yield from _sender(settings)
     yield _links(settings)
 
 
@@ -50,6 +51,14 @@ def _secret_key(settings: Settings) -> Finding:
     except SettingsRefused as refused:
         return wrong(check, f"{refused}.", "Links in mails could be forged: set a key of its own.")
     return right(check, f"A key ring of {len(settings.keys)}.")
+
+
+def _sender(settings: Settings) -> Iterator[Finding]:
+    try:
+        settings.need("mail_from")
+    except SettingsRefused as refused:
+        if settings.mail_from:
+            yield wrong("sender", f"{refused}.", "Correct MAIL_FROM; web and workers do not start with this one.")
 
 
 def _links(settings: Settings) -> Finding:

@@ -144,6 +144,11 @@ def test_a_public_senders_records_are_named(at_work: Engine, postgres_url: str, 
         assert record in checks["sender's domain"]["do"]
 
 
+def test_a_sender_that_nobody_starts_with_is_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path, MAIL_FROM="a@snoozer.example, b@snoozer.example")
+    assert (code, checks["sender"]["verdict"]) == (1, "wrong")
+
+
 @pytest.mark.parametrize(
     ("given", "verdict"),
     [
