@@ -1,5 +1,6 @@
 """ENTRANCE for mail that comes in: keep it in its owner's mailbox, then say 250."""
 
+import errno
 import logging
 import socket
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def command() -> None:
 
 
 def open_door(engine: Engine, given: Settings) -> Door:
-    """The open door. Raises SettingsRefused when its port is taken."""
+    """The open door. Raises SettingsRefused when its host is none of this machine's or its port is taken."""
     door = Door(
         host=given.inbound_host,
         port=given.inbound_port,
@@ -48,6 +49,11 @@ def open_door(engine: Engine, given: Settings) -> Door:
     try:
         door.start()
     except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise SettingsRefused(
+                f"SNOOZER_INBOUND_HOST is {given.inbound_host}, which is no address of this machine; "
+                "set it to one, such as 127.0.0.1, or 0.0.0.0 for all of them"
+            ) from None
         raise SettingsRefused(
             f"Port {given.inbound_port} for incoming mail cannot be opened ({error.strerror}); "
             "set SNOOZER_INBOUND_PORT to a free one"
