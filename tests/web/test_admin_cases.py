@@ -179,10 +179,26 @@ def test_the_figures_say_how_old_they_are(operator: FlaskClient, engine: Engine,
     assert re.search(r"In hand 1 snooze the oldest for 4\d seconds", shown)
     assert "Asleep 1 snooze" in shown
     assert "Cases 1 to decide" in shown
-    assert "Workers 1 alive 0 draining, 0 dead; last heard" in shown
+    assert "Workers 1 alive 0 draining; last heard" in shown
     assert re.search(r"Housekeeping ran [4-9] seconds ago", shown)
     assert "Mail server mx.example:25 left alone 5 failures in a row; since 2 minutes connection refused" in shown
     assert re.search(r"All figures read from the database at \d\d:\d\d:\d\d", shown)
+
+
+def test_a_worker_that_left_by_itself_is_no_dead_one(operator: FlaskClient, engine: Engine) -> None:
+    with engine.begin() as connection:
+        for id in ("left-1", "left-2", "silent", "buried", "long-ago", "at-work"):
+            workers.register(connection, id=id)
+    silent_for = text("UPDATE workers SET heartbeat_at = heartbeat_at - CAST(:ago AS interval) WHERE id = :id")
+    buried = text("UPDATE workers SET state = 'dead', stopped_at = now() - CAST(:ago AS interval) WHERE id = :id")
+    with engine.begin() as connection:
+        workers.leave(connection, id="left-1")
+        workers.leave(connection, id="left-2")
+        for id, silent in (("silent", "1 minute"), ("buried", "1 minute"), ("long-ago", "3 days")):
+            connection.execute(silent_for, {"id": id, "ago": silent})
+        for id, ago in (("buried", "0 s"), ("long-ago", "2 days")):
+            connection.execute(buried, {"id": id, "ago": ago})
+    assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in words(page(operator))
 
 
 def test_a_preview_counts_and_changes_nothing(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, literal, not_, select
@@ -11,11 +11,15 @@ from snoozer.postgres.models import CircuitBreaker, HousekeepingRun, Send, Snooz
 
 MOST_COUNTED = 10_000
 MOST_LISTED = 20
+A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """How things stood at `at`, by the database's clock. Counts of `MOST_COUNTED` + 1 mean more than that."""
+    """How things stood at `at`, by the database's clock. Counts of `MOST_COUNTED` + 1 mean more than that.
+
+    `lost` workers fell silent within the last day; those that stopped when they were told to are not counted.
+    """
 
     at: datetime
     due: int
@@ -27,13 +31,15 @@ class Figures:
     uncertain: int
     alive: int
     draining: int
-    dead: int
+    lost: int
     heard: datetime | None
     housekeeping: datetime | None
 
 
-def read(connection: Connection) -> Figures:
-    """All figures in one statement, and so of one instant."""
+def read(connection: Connection, *, dead_after: timedelta) -> Figures:
+    """All figures in one statement, and so of one instant. A worker not heard of for `dead_after` is lost."""
+    heard_until = func.coalesce(Worker.stopped_at, func.current_timestamp())
+    heard = heard_until - Worker.heartbeat_at <= dead_after
     claimed = Snooze.claimed_at.is_not(None)
     waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
     due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
@@ -47,9 +53,9 @@ def read(connection: Connection) -> Figures:
             _capped(*waiting, Snooze.remind_at > func.current_timestamp()).label("asleep"),
             _capped(Snooze.outcome == literal("retired", literal_execute=True)).label("cases"),
             _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
-            _capped(Worker.state == "alive").label("alive"),
-            _capped(Worker.state == "draining").label("draining"),
-            _capped(Worker.state == "dead").label("dead"),
+            _capped(Worker.state == "alive", heard).label("alive"),
+            _capped(Worker.state == "draining", heard).label("draining"),
+            _capped(not_(heard), heard_until > func.current_timestamp() - A_DAY).label("lost"),
             select(func.max(Worker.heartbeat_at)).scalar_subquery().label("heard"),
             select(func.max(HousekeepingRun.finished_at)).scalar_subquery().label("housekeeping"),
         )

@@ -1,7 +1,10 @@
 """How the queue stands, the cases page by page and by reason, and one row with both of an operator's questions."""
 
+from datetime import timedelta
+
 from flask import abort, render_template, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
 
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import cases as pages
@@ -21,7 +24,7 @@ def overview(account: Account) -> ResponseReturnValue:
     before = cursor(request.args.get("before"))
     with current.transaction() as connection:
         page = pages.page(connection, reason=reason, before=before)
-        standing = figures.read(connection)
+        standing = _figures(connection)
         matching, _ = pages.tally(connection, until=standing.at, most=figures.MOST_COUNTED, reason=reason)
         words = {
             "page": page,
@@ -54,7 +57,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends = pages.sends(connection, id=id)
         events = pages.events(connection, id=id)
         breakers = pages.open_breakers(connection)
-        workers = figures.read(connection).alive
+        workers = _figures(connection).alive
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
         "admin/case.html",
@@ -66,3 +69,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         masked=masked,
         without_addresses=without_addresses,
     )
+
+
+def _figures(connection: Connection) -> figures.Figures:
+    return figures.read(connection, dead_after=timedelta(seconds=current.settings().worker_dead))
