@@ -167,9 +167,16 @@ GUARDS = (
     Guard(
         "a lost lease is noticed",
         "snoozer/worker/pulse.py",
-        "before + self._lease if id in kept else 0.0",
-        "before + self._lease",
+        "hold.lease_ends = 0.0",
+        "pass",
         "tests/postgres/test_pulse.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
+    ),
+    Guard(
+        "a heartbeat waits for nobody's lock",
+        SQL + "queue/extend.sql",
+        " SKIP LOCKED",
+        "",
+        "tests/postgres/test_pulse.py::test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating",
     ),
     Guard(
         "a fact needs no claim",
