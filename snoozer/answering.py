@@ -2,6 +2,7 @@
 
 A link speaks for one occurrence of one snooze. Acting twice changes nothing, and a link whose message was put away
 anew since explains that and does nothing. What repeats goes on, whatever a link does: it ends and changes on the pages.
+Having gone on to its next time is no wish of the person, so until that time the link still speaks for the message.
 """
 
 import logging
@@ -15,7 +16,7 @@ from snoozer.domain.links import Link
 from snoozer.domain.times import promise_after
 from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.models import Event, Send, Snooze
+from snoozer.postgres.models import Event, KeptMessage, Send, Snooze
 
 Standing = Literal["open", "done", "asleep"]
 
@@ -29,8 +30,9 @@ class Occurrence:
     """One promise that was kept, as its link may see it; nothing else of the person's mail.
 
     `asleep_until` is when the message comes back if it has been put away anew, or repeats and has gone on; `by_link`
-    whether this very reminder's link put it away, and so may undo it. `goes_on_at` is the next occurrence of what
-    repeats and has not gone on yet, because nobody knows for sure that this one came.
+    whether this very reminder's link put it away, and so may undo it. `repeats` says that the series which this
+    occurrence belongs to has gone on, and `overtaken` that a later one of it has begun as well. `goes_on_at` is the
+    next occurrence of what repeats and has not gone on yet, because nobody knows for sure that this one came.
     """
 
     snooze_id: int
@@ -46,7 +48,13 @@ class Occurrence:
     asleep_id: int | None
     by_link: bool
     repeats: bool
+    overtaken: bool
     goes_on_at: datetime | None
+
+    @property
+    def comes_by_itself_at(self) -> datetime | None:
+        """The next time of the series that this occurrence belongs to; None when it has none, or is over."""
+        return self.asleep_until if self.repeats else self.goes_on_at
 
 
 def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurrence | None:
@@ -71,13 +79,17 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     if row is None or send is None:
         return None
     last = _last_act(connection, link=link)
-    newer = _put_away_anew(connection, send=send)
+    newer = _still_to_come(connection, send=send)
+    repeats = newer is not None and newer.id == row.id and newer.recurrence is not None
+    overtaken = repeats and _overtaken(connection, send=send)
+    here = newer is None or (repeats and not overtaken and not _put_away_since(connection, send=send))
     return Occurrence(
-        standing=_standing(newer, last),
+        standing=_standing(last) if here else "asleep",
         asleep_until=newer.remind_at if newer else None,
         asleep_id=newer.id if newer else None,
         by_link=bool(newer and last and last.kind == "again" and last.detail.get("snooze") == newer.id),
-        repeats=bool(newer and newer.id == row.id and newer.recurrence is not None),
+        repeats=repeats,
+        overtaken=overtaken,
         goes_on_at=_goes_on_at(connection, row) if row.promise == link.scheduled_for else None,
         **send._mapping,
     )
@@ -89,7 +101,7 @@ def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     if occurrence.standing != "open" or not _settle(connection, occurrence):
         return False
     kept.settle(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
-    following = {} if occurrence.goes_on_at is None else {"next": occurrence.goes_on_at.isoformat()}
+    following = {} if occurrence.comes_by_itself_at is None else {"next": occurrence.comes_by_itself_at.isoformat()}
     _write_down(connection, occurrence, kind="done", route=route, **following)
     return True
 
@@ -132,7 +144,9 @@ def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
 
 def _settle(connection: Connection, occurrence: Occurrence) -> bool:
     """Who answers a reminder has it: no second copy of it leaves, and what repeats goes on, as it does when the mail
-    server has said so. False when what repeats has gone on already."""
+    server has said so. False when somebody else has moved what repeats meanwhile."""
+    if occurrence.repeats:
+        return True
     id, email, promised = occurrence.snooze_id, occurrence.user_email, occurrence.scheduled_for
     at = occurrence.goes_on_at
     if at is None:
@@ -143,12 +157,9 @@ def _settle(connection: Connection, occurrence: Occurrence) -> bool:
     return True
 
 
-def _standing(newer: Row[*tuple[Any, ...]] | None, last: Row[*tuple[Any, ...]] | None) -> Standing:
-    """Done with it is only what this link did last and what nothing has happened to since."""
-    if newer is None:
-        return "done" if last and last.kind == "done" else "open"
-    went_on = last.detail.get("next") if last and last.kind == "done" else None
-    return "done" if went_on and datetime.fromisoformat(went_on) == newer.promise else "asleep"
+def _standing(last: Row[*tuple[Any, ...]] | None) -> Standing:
+    """Of a message that is where its reminder brought it: done with it is only what this link did last."""
+    return "done" if last and last.kind == "done" else "open"
 
 
 def _goes_on_at(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime | None:
@@ -168,16 +179,30 @@ def _snooze(connection: Connection, *, id: int, acting: bool) -> Row[*tuple[Any,
     return connection.execute(sought.with_for_update(key_share=True) if acting else sought).first()
 
 
-def _put_away_anew(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
+def _still_to_come(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
     """The living snooze of the same message that is not this promise itself, waiting to be sent once more."""
     return connection.execute(
-        select(Snooze.id, Snooze.remind_at, Snooze.recurrence, _promise).where(
+        select(Snooze.id, Snooze.remind_at, Snooze.recurrence).where(
             Snooze.user_email == send.user_email,
             Snooze.message_id == send.message_id,
             ~Snooze.inactive,
             or_(Snooze.id != send.snooze_id, _promise != send.scheduled_for),
         )
     ).first()
+
+
+def _overtaken(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
+    """Has a later occurrence of the same snooze begun? Then that one's links speak for the message."""
+    later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
+    return connection.execute(later.limit(1)).first() is not None
+
+
+def _put_away_since(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
+    """Did the person put the message away after it had come? Going on to the next time leaves it where it is."""
+    folder = select(KeptMessage.folder).where(
+        KeptMessage.user_email == send.user_email, KeptMessage.message_id == send.message_id
+    )
+    return connection.execute(folder).scalar_one_or_none() == "snoozed"
 
 
 def _last_act(connection: Connection, *, link: Link) -> Row[*tuple[Any, ...]] | None:

@@ -1,4 +1,4 @@
-"""Links of what repeats, pressed before anybody knows for sure that this occurrence came: the series goes on."""
+"""Links of what repeats, before anybody knows for sure that this occurrence came and after: the series goes on."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from snoozer.domain.links import Link
 from snoozer.domain.reminder import Claim, Send
 from snoozer.domain.times import Recurrence, next_occurrence
-from snoozer.postgres import ledger, queue
+from snoozer.postgres import kept, ledger, queue
 from snoozer.reminding.concluding import finalize
 from tests.factories import HOUR, a_kept_message, now, the_events, the_row, the_send, wait_until_somebody_waits
 from tests.postgres.test_invariants import look
@@ -114,7 +114,7 @@ def test_done_is_undone_as_it_says_and_the_series_still_goes_on(engine: Engine, 
     act(engine, link_in(send), "done")
     assert [act(engine, link_in(send), "undo"), act(engine, link_in(send), "undo")] == [True, False]
     assert goes_on(engine, send)
-    assert (found(engine, link_in(send)).standing, folder(engine)) == ("asleep", "inbox")
+    assert (found(engine, link_in(send)).standing, folder(engine)) == ("open", "inbox")
 
 
 @ALL
@@ -123,8 +123,8 @@ def test_again_loses_no_series_and_ends_as_after_a_clean_reply(engine: Engine, w
     assert act(engine, link_in(send), "again") is False
     assert goes_on(engine, send)
     occurrence = found(engine, link_in(send))
-    assert (occurrence.standing, occurrence.repeats, occurrence.by_link) == ("asleep", True, False)
-    assert [act(engine, link_in(send), what) for what in ("done", "again", "undo")] == [False, False, False]
+    assert (occurrence.standing, occurrence.repeats, occurrence.by_link) == ("open", True, False)
+    assert [act(engine, link_in(send), what) for what in ("again", "undo")] == [False, False]
     assert (goes_on(engine, send), folder(engine), living(engine)) == (True, "inbox", 1)
 
 
@@ -169,7 +169,7 @@ def test_a_late_reply_to_an_answered_reminder_breaks_nothing(engine: Engine) -> 
     assert look(engine) == {}
 
 
-def test_done_that_comes_after_the_worker_is_told_that_it_is_asleep(engine: Engine) -> None:
+def test_done_that_comes_during_the_workers_end_is_for_this_time_only(engine: Engine) -> None:
     """The link waits for the worker's end, instead of acting on the row as it was before."""
     held, send = before_the_end(engine)
     answers: list[bool] = []
@@ -179,10 +179,10 @@ def test_done_that_comes_after_the_worker_is_told_that_it_is_asleep(engine: Engi
         pressing.start()
         wait_until_somebody_waits(engine)
     pressing.join()
-    assert answers == [False]
+    assert answers == [True]
     assert goes_on(engine, send)
     occurrence = found(engine, link_in(send))
-    assert (occurrence.standing, occurrence.repeats, folder(engine)) == ("asleep", True, "inbox")
+    assert (occurrence.standing, occurrence.repeats, folder(engine)) == ("done", True, "done")
 
 
 @pytest.mark.parametrize("last", [{"times": 1, "start": "2026-01-05"}, {"unit": "hour"}], ids=str)
@@ -206,3 +206,49 @@ def test_a_link_of_what_the_person_changed_since_leaves_it_alone(engine: Engine)
         )
     assert [act(engine, link_in(send), what) for what in ("done", "again", "undo")] == [False, False, False]
     assert the_row(engine, send.snooze_id).remind_at == changed
+
+
+def sent_and_gone_on(engine: Engine) -> Send:
+    """The mail server said 250, and the row waits for its next occurrence."""
+    held, send = before_the_end(engine)
+    with engine.begin() as connection:
+        assert finalize(connection, [held])
+    return send
+
+
+def test_done_after_the_row_has_gone_on_files_the_message_and_leaves_the_series(engine: Engine) -> None:
+    link = link_in(send := sent_and_gone_on(engine))
+    assert (found(engine, link).standing, found(engine, link).comes_by_itself_at) == ("open", next_of(send))
+    for _ in range(2):
+        assert [act(engine, link, "done"), act(engine, link, "done")] == [True, False]
+        assert (found(engine, link).standing, folder(engine), goes_on(engine, send)) == ("done", "done", True)
+        assert [act(engine, link, "undo"), act(engine, link, "undo")] == [True, False]
+        assert (found(engine, link).standing, folder(engine), goes_on(engine, send)) == ("open", "inbox", True)
+    assert the_events(engine, send.snooze_id) == ["done", "undone"] * 2
+    assert look(engine) == {}
+
+
+def test_again_after_the_row_has_gone_on_changes_nothing(engine: Engine) -> None:
+    link = link_in(send := sent_and_gone_on(engine))
+    assert [act(engine, link, "again"), act(engine, link, "undo")] == [False, False]
+    assert (found(engine, link).standing, folder(engine), living(engine)) == ("open", "inbox", 1)
+    assert goes_on(engine, send)
+
+
+def test_a_link_does_not_file_what_the_person_put_away_since(engine: Engine) -> None:
+    link = link_in(send := sent_and_gone_on(engine))
+    with engine.begin() as connection:
+        kept.put_away(connection, user_email=send.user_email, message_id=send.message_id)
+    assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
+    assert (found(engine, link).standing, folder(engine)) == ("asleep", "snoozed")
+
+
+def test_a_link_does_not_file_what_came_with_a_later_occurrence(engine: Engine) -> None:
+    link = link_in(sent_and_gone_on(engine))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
+    [held] = claim(engine)
+    reserve(engine, held)
+    assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
+    occurrence = found(engine, link)
+    assert (occurrence.standing, occurrence.overtaken, folder(engine)) == ("asleep", True, "inbox")

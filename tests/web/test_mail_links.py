@@ -8,9 +8,10 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.domain import links
 from snoozer.settings import Settings
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
-from tests.usecases.test_answering_repeats import DAILY, uncertain
+from tests.usecases.test_answering_repeats import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.web.reminders import a_link, a_sent_reminder
 
 
@@ -163,13 +164,13 @@ def test_the_page_of_what_repeats_says_that_it_goes_on(client: FlaskClient, engi
     _, send = uncertain(engine)
     path = a_link(engine, settings, send.snooze_id, act="again", phrase="tomorrow")
     page = client.get(path).text
-    assert "Done is for this time only" in page
+    assert "Done with it is for this time only" in page
     assert f"{path}/again" not in page, "nothing is offered that would change the series"
     done = client.post(f"{path}/done", follow_redirects=True).text
     assert "done with it for this time" in done
     assert "No more reminders" not in done
     undone = client.post(f"{path}/undo", follow_redirects=True).text
-    assert "It repeats and comes back by itself" in undone
+    assert "It repeats, and comes back" in undone
     assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
 
 
@@ -180,5 +181,25 @@ def test_putting_away_what_repeats_anyway_changes_nothing_about_it(
     path = a_link(engine, settings, send.snooze_id)
     data = {"at": (now() + timedelta(days=9)).isoformat()}
     page = client.post(f"{path}/again", data=data, follow_redirects=True).text
-    assert "It repeats and comes back by itself" in page
+    assert "It repeats, and comes back" in page
     assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
+
+
+def test_the_buttons_of_what_has_gone_on_act_or_say_why_not(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    send = sent_and_gone_on(engine)
+    path = f"/r/{links.sign(link_in(send), keys=settings.keys)}"
+    before = the_row(engine, send.snooze_id)
+    page = client.get(path).text
+    assert "Done with it" in page
+    assert "put away anew" not in page
+    assert re.search("It repeats, and comes back .* by itself", page)
+    assert f'href="/snoozes/{send.snooze_id}"' in page
+    assert f"{path}/again" not in page
+    data = {"at": (now() + timedelta(days=9)).isoformat()}
+    assert "It repeats, and comes back" in client.post(f"{path}/again", data=data, follow_redirects=True).text
+    for _ in range(3):
+        assert "You are done with it for this time" in client.post(f"{path}/done", follow_redirects=True).text
+    assert the_row(engine, send.snooze_id) == before
+    assert the_events(engine, send.snooze_id) == ["done"]
