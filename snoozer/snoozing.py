@@ -2,22 +2,26 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, select
 
 from snoozer.domain import times
 from snoozer.domain.times.zones import zone_of
 from snoozer.postgres import events, kept, queue
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.clock import now
+from snoozer.postgres.models import Snooze
 
 __all__ = [
     "CannotSnooze",
     "Message",
+    "Snoozed",
     "appoint",
     "appoint_instant",
     "cancel",
     "change",
+    "ended",
     "now",
     "read",
     "read_preset",
@@ -52,6 +56,14 @@ class Message:
     message_id: str
     subject: str | None = None
     sender_email: str | None = None
+
+
+class Snoozed(NamedTuple):
+    """The snooze of a message that was put away: whether it is new, and the repetition that this put an end to."""
+
+    id: int
+    new: bool
+    ended: dict[str, Any] | None
 
 
 def read(phrase: str, *, now: datetime, zone: str, locale: str) -> times.Reading:
@@ -125,26 +137,30 @@ def snooze(
     route: str,
     reading: times.Reading | None = None,
     traceparent: str | None = None,
-) -> tuple[int, bool]:
-    """Put a message away; answers the snooze's id and whether it is new.
+) -> Snoozed:
+    """Put a message away.
 
     Snoozing a message that is already away changes its time. A kept message leaves the inbox. What was said, with its
     flags and its alternative, stands in the paper trail, so that it can be checked later.
     """
+    name = _named(message.message_id)
+    repeated = _repetition(connection, Snooze.user_email == user_email, Snooze.message_id == name, ~Snooze.inactive)
     id, created = queue.enqueue(
         connection,
         user_email=user_email,
-        message_id=_named(message.message_id),
+        message_id=name,
         subject=message.subject,
         sender_email=message.sender_email,
         appointment=appointment,
         traceparent=traceparent,
     )
-    kept.put_away(connection, user_email=user_email, message_id=message.message_id)
+    kept.put_away(connection, user_email=user_email, message_id=name)
+    over = ended(repeated, appointment)
     if reading is not None or not created:
         kind = "asked" if created else "edited"
-        events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **_said(reading, appointment))
-    return id, created
+        said = _said(reading, appointment, over)
+        events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **said)
+    return Snoozed(id=id, new=created, ended=over)
 
 
 def change(
@@ -157,9 +173,10 @@ def change(
     reading: times.Reading | None = None,
 ) -> bool:
     """A new time or note for a living snooze; False when it is over or not this person's."""
+    repeated = _repetition(connection, Snooze.id == id, Snooze.user_email == user_email)
     if not queue.reschedule(connection, id=id, user_email=user_email, appointment=appointment):
         return False
-    said = _said(reading, appointment)
+    said = _said(reading, appointment, ended(repeated, appointment))
     events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **said)
     return True
 
@@ -182,11 +199,26 @@ def undo(connection: Connection, *, id: int, user_email: str, message_id: str, r
     return True
 
 
-def _said(reading: times.Reading | None, appointment: Appointment) -> dict[str, object]:
-    """The words behind an appointment, and what there is to say about them unless the other meaning was taken."""
+def ended(repeated: dict[str, Any] | None, appointment: Appointment) -> dict[str, Any] | None:
+    """The repetition that an appointment puts an end to; None when there was none, or it goes on in the same rhythm."""
+    if repeated is None or repeated | {"start": None} == (appointment.recurrence or {}) | {"start": None}:
+        return None
+    return repeated
+
+
+def _repetition(connection: Connection, *where: ColumnElement[bool]) -> dict[str, Any] | None:
+    """The repetition of a row that is about to be edited; nobody edits it before this transaction ends."""
+    sought = select(Snooze.recurrence).where(*where).with_for_update(key_share=True)
+    return connection.execute(sought).scalar_one_or_none()
+
+
+def _said(reading: times.Reading | None, appointment: Appointment, over: dict[str, Any] | None) -> dict[str, object]:
+    """The words behind an appointment, what there is to say about them unless the other meaning was taken, and the
+    repetition that is over."""
+    said: dict[str, object] = {} if over is None else {"ended": over}
     if reading is None:
-        return {}
-    said: dict[str, object] = {"phrase": tidy(reading.phrase), "at": appointment.remind_at.isoformat()}
+        return said
+    said |= {"phrase": tidy(reading.phrase), "at": appointment.remind_at.isoformat()}
     if appointment.remind_at == reading.at and reading.flags:
         said["flags"] = list(reading.flags)
         said["alternative"] = reading.alternative.isoformat() if reading.alternative else None

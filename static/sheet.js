@@ -121,6 +121,8 @@
     form.action = row.dataset.sheetUrl;
     form.querySelector("[data-title]").textContent = (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
     form.querySelector("[name=note]").value = row.dataset.note || "";
+    form.querySelector("[data-rhythm]").textContent = row.dataset.rhythm || "";
+    form.querySelector("[data-ending]").hidden = !row.dataset.rhythm;
     field.value = "";
     field.dispatchEvent(new Event("input"));
     dialog.showModal();

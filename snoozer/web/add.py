@@ -73,7 +73,7 @@ def snooze(account: Account) -> ResponseReturnValue:
         )
     message = snoozing.Message(message_id=f"<{uuid4()}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with current.transaction() as connection:
-        id, _ = put_away(connection, account, message, answered)
+        id = put_away(connection, account, message, answered).id
     toast.say(asleep_until(answered.appointment, clock()), undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
     return redirect(url_for("snoozes.home"), code=303)
 

@@ -15,7 +15,7 @@ from snoozer.postgres.pages import snoozes
 from snoozer.web import current, toast
 from snoozer.web.sheet import Sheet, answer, sheet
 from snoozer.web.snoozes import ROUTE, cursor, put_away
-from snoozer.web.spoken import asleep_until
+from snoozer.web.spoken import asleep_until, end_of
 from snoozer.web.visitor import clock, signed_in, usual
 
 blueprint = Blueprint("mailbox", __name__, url_prefix="/mailbox")
@@ -87,9 +87,9 @@ def snooze(account: Account, id: int) -> ResponseReturnValue:
         if isinstance(answered, Sheet):
             return _sheet(connection, account, id=id, asked=answered)
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-        snooze_id, created = put_away(connection, account, message, answered)
-    undo = url_for("snoozes.cancel", id=snooze_id) if created else None
-    toast.say(asleep_until(answered.appointment, clock()), undo=undo, **{"from": "mailbox"})
+        snoozed = put_away(connection, account, message, answered)
+    undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
+    toast.say(asleep_until(answered.appointment, clock(), ended=snoozed.ended), undo=undo, **{"from": "mailbox"})
     return redirect(url_for(".browse"), code=303)
 
 
@@ -107,14 +107,20 @@ def done(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/inbox")
 @signed_in
 def to_inbox(account: Account, id: int) -> ResponseReturnValue:
-    """Back into the inbox; a snooze of it that still lives is cancelled, for a message is in one place."""
+    """Back into the inbox. A snooze that put it away is cancelled, for a message is in one place; what repeats and has
+    come for this time goes on."""
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+        if row.folder != "snoozed":
+            asleep = None
         if asleep is not None:
             snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         kept.take_back(connection, user_email=account.email, message_id=row.message_id)
-    toast.say("It is in your inbox.", undo=url_for("snoozes.undo", id=asleep.id) if asleep is not None else None)
+    ending = f" {end_of(asleep.recurrence, clock())}" if asleep is not None and asleep.recurrence else ""
+    toast.say(
+        f"It is in your inbox.{ending}", undo=url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
+    )
     return redirect(url_for(".browse"), code=303)
 
 
@@ -149,4 +155,5 @@ def _page(connection: Connection, account: Account, *, id: int) -> ResponseRetur
 
 def _sheet(connection: Connection, account: Account, *, id: int, asked: Sheet) -> ResponseReturnValue:
     row = _mine(connection, account, id=id)
-    return render_template("mailbox/snooze.html", row=row, sheet=asked), asked.status
+    asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+    return render_template("mailbox/snooze.html", row=row, asleep=asleep, sheet=asked), asked.status

@@ -67,6 +67,7 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
         if isinstance(answered, Sheet):
             return _page(connection, account, id=id, asked=answered)
         appointment, reading = answered.appointment, answered.reading
+        ended = snoozing.ended(row.recurrence, appointment) if row.outcome is None else None
         if row.outcome is None and snoozing.change(
             connection, id=id, user_email=account.email, appointment=appointment, route=ROUTE, reading=reading
         ):
@@ -75,9 +76,9 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
             said = {"undo": url_for(".restore_time", id=id), **_time_of(row)} if once else {}
         else:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id, _ = put_away(connection, account, message, answered)
+            id, _, ended = put_away(connection, account, message, answered)
             said = {"undo": url_for(".cancel", id=id)}
-    toast.say(asleep_until(appointment, clock()), **said)
+    toast.say(asleep_until(appointment, clock(), ended=ended), **said)
     return back(id)
 
 
@@ -156,8 +157,8 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
     return back(id)
 
 
-def put_away(connection: Connection, account: Account, message: snoozing.Message, chosen: Chosen) -> tuple[int, bool]:
-    """What a posted sheet comes to, done; answers the snooze's id and whether it is new."""
+def put_away(connection: Connection, account: Account, message: snoozing.Message, chosen: Chosen) -> snoozing.Snoozed:
+    """What a posted sheet comes to, done."""
     remember(connection, account, chosen.typed)
     return snoozing.snooze(
         connection,

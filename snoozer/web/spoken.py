@@ -68,12 +68,17 @@ def following(row: Any) -> list[datetime]:
         return []
 
 
-def asleep_until(appointment: Appointment, clock: Clock) -> str:
-    """The sentence that says what was saved."""
+def asleep_until(appointment: Appointment, clock: Clock, *, ended: dict[str, Any] | None = None) -> str:
+    """The sentences that say what was saved, and which repetition that put an end to."""
     until = f"Asleep until {clock.inline(appointment.remind_at)}"
-    if appointment.recurrence is None:
-        return f"{until}."
-    return f"{until}, then {lowered(rhythm_words(appointment.recurrence, clock))}."
+    if appointment.recurrence is not None:
+        until = f"{until}, then {lowered(rhythm_words(appointment.recurrence, clock))}"
+    return f"{until}.{'' if ended is None else f' {end_of(ended, clock)}'}"
+
+
+def end_of(recurrence: dict[str, Any], clock: Clock) -> str:
+    """The sentence that says which repetition is over."""
+    return f"That ended its repetition: {lowered(rhythm_words(recurrence, clock))}."
 
 
 def lowered(words: str) -> str:

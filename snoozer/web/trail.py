@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from snoozer.web.moments import Clock
+from snoozer.web.spoken import end_of
 
 _ROUTES = {"web": "on these pages", "link": "by the link in the mail", "api": "by a program of yours"}
 
@@ -46,8 +47,13 @@ class Day:
     rows: Sequence[Any]
 
 
-def event_words(event: Any) -> str:
+def event_words(event: Any, clock: Clock) -> str:
     """One line of the trail."""
+    ended = event.detail.get("ended")
+    return f"{_event(event)} {end_of(ended, clock)}" if ended else _event(event)
+
+
+def _event(event: Any) -> str:
     why = event.detail.get("why")
     if event.kind == "edited" and why in _MOVES:
         return _MOVES[why].format(zone=_place(event.detail.get("zone")), old=_place(event.detail.get("from")))

@@ -97,6 +97,21 @@ def test_snoozing_a_snoozed_message_is_an_edit(client: FlaskClient, people: Peop
     assert the_events(engine, first.get_json()["id"]) == ["asked", "edited"]
 
 
+def test_a_time_that_takes_the_place_of_a_repetition_says_so(
+    client: FlaskClient, people: People, engine: Engine
+) -> None:
+    bearer = people.ann().bearer
+    for at in ({"remind_at": "2031-05-01T08:00:00+00:00"}, {"when": "tomorrow 9am"}, {"when": "every monday 9am"}):
+        daily = client.post("/api/v1/snoozes", json={"message_id": "<1@x>", "when": "every day 9am"}, headers=bearer)
+        posted = client.post("/api/v1/snoozes", json={"message_id": "<1@x>"} | at, headers=bearer)
+        assert posted.get_json()["flags"] == ["repetition_ended"]
+        path = f"/api/v1/snoozes/{daily.get_json()['id']}"
+        client.patch(path, json={"when": "every day 9am"}, headers=bearer)
+        patched = client.patch(path, json=at, headers=bearer)
+        assert patched.get_json()["flags"] == ["repetition_ended"]
+        assert not client.patch(path, json={"note": "mine"}, headers=bearer).get_json().get("flags")
+
+
 def test_a_kept_message_leaves_the_inbox_and_lends_its_subject(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:

@@ -7,7 +7,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.conftest import SHARED
-from tests.factories import a_kept_message, an_original
+from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
+from tests.usecases.test_answering_repeats import DAILY
 from tests.web.test_snoozes import undo
 
 CORPUS = SHARED / "mail-corpus" / "messages"
@@ -74,6 +75,19 @@ def test_taking_a_sleeping_message_back_ends_its_snooze(ann: FlaskClient, engine
         assert connection.execute(text("SELECT outcome FROM email_snoozes")).scalar_one() == "cancelled"
     undo(ann, taken.text)
     assert folder_of(engine, id)[0] == "snoozed"
+
+
+def test_undoing_done_does_not_end_what_repeats(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine, message_id="<m@x>")
+    snooze = a_snooze(engine, message_id="<m@x>", recurrence=DAILY, remind_at=now() + HOUR)
+    done = ann.post(f"/mailbox/{id}/done", follow_redirects=True)
+    undo(ann, done.text)
+    assert (folder_of(engine, id)[0], the_row(engine, snooze).outcome) == ("inbox", None)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
+    taken = ann.post(f"/mailbox/{id}/inbox", follow_redirects=True)
+    assert "That ended its repetition: every day at" in taken.text
+    assert the_row(engine, snooze).outcome == "cancelled"
 
 
 def test_what_came_back_is_on_top_and_says_since_when(ann: FlaskClient, engine: Engine) -> None:

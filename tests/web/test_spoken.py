@@ -15,6 +15,10 @@ def put_away(ann: FlaskClient, engine: Engine, phrase: str) -> int:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": phrase})
     assert ann.post(path, data={"phrase": phrase, "act": "snooze", **seen(read)}).status_code == 303
+    return the_newest(engine)
+
+
+def the_newest(engine: Engine) -> int:
     with engine.connect() as connection:
         return int(connection.execute(text("SELECT max(id) FROM email_snoozes")).scalar_one())
 
@@ -74,6 +78,38 @@ def test_what_repeats_says_its_rhythm_and_the_next_ones(ann: FlaskClient, engine
     assert len(following) == 3
     assert all((at.weekday(), at.hour) == (0, 9) for at in following)
     assert following[0] > the_row(engine, id).remind_at
+
+
+def test_another_time_for_what_repeats_is_told_before_and_after(ann: FlaskClient, engine: Engine) -> None:
+    kept = a_kept_message(engine)
+    first = {"phrase": "every day 9am", "act": "snooze"}
+    again = {"phrase": "tomorrow 9am", "act": "snooze"}
+    for door in ("mailbox", "snoozes"):
+        path = f"/mailbox/{kept}/snooze"
+        ann.post(path, data=first | seen(ann.post(path, data={"phrase": "every day 9am"})))
+        id = the_newest(engine)
+        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get("/").text)
+        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
+        form, path = (path, path) if door == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
+        read = ann.post(path, data={"phrase": "tomorrow 9am"})
+        for page in (ann.get(form).text, read.text):
+            warned = re.search('<p class="ending" data-ending>(.*?)</p>', page, re.DOTALL)
+            assert warned is not None
+            assert "every day at 09:00" in warned.group(1)
+            assert "the repetition ends" in warned.group(1)
+        saved = ann.post(path, data=again | seen(read), follow_redirects=True).text
+        assert "That ended its repetition: every day at 09:00." in saved
+        assert the_row(engine, id).recurrence is None
+        trail = ann.get(f"/snoozes/{id}").text
+        assert "“tomorrow 9am”. That ended its repetition: every day at 09:00." in trail
+        assert '<p class="ending" data-ending>' not in trail
+
+
+def test_the_same_rhythm_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "every day 9am")
+    read = ann.post(f"/snoozes/{id}/time", data={"phrase": "daily at 9am"})
+    chosen = {"phrase": "daily at 9am", "act": "snooze"} | seen(read)
+    assert "ended its repetition" not in ann.post(f"/snoozes/{id}/time", data=chosen, follow_redirects=True).text
 
 
 def test_a_repetition_is_said_when_it_is_saved(ann: FlaskClient, engine: Engine) -> None:

@@ -43,6 +43,7 @@ def in_folder(
             Snooze.remind_at,
             Snooze.scheduled_for,
             Snooze.claimed_at,
+            Snooze.recurrence,
         )
         .outerjoin(
             Snooze,

@@ -85,6 +85,7 @@ def change(id: int) -> Response:
         given = fields.of_body({"note", *_WHEN})
         row = _mine(connection, account, id, changing=True)
         wish = _changed(connection, account, given, row)
+        ended = snoozing.ended(row.recurrence, wish.appointment) is not None
         if not snoozing.change(
             connection,
             id=id,
@@ -94,7 +95,7 @@ def change(id: int) -> Response:
             reading=wish.reading,
         ):
             raise _over(row, now=snoozing.now(connection))
-        return answer(200, _told(connection, account, id, wish))
+        return answer(200, _told(connection, account, id, wish, ended=ended))
 
 
 def cancel(id: int) -> Response:
@@ -109,7 +110,7 @@ def cancel(id: int) -> Response:
 
 def _create(connection: Connection, account: Account, given: _Given) -> tuple[int, dict[str, Any]]:
     wish = _wish(connection, account, given, note=given.get("note"))
-    id, new = snoozing.snooze(
+    id, new, ended = snoozing.snooze(
         connection,
         user_email=account.email,
         message=_message(connection, account, given),
@@ -118,7 +119,7 @@ def _create(connection: Connection, account: Account, given: _Given) -> tuple[in
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
-    return 201 if new else 200, _told(connection, account, id, wish)
+    return 201 if new else 200, _told(connection, account, id, wish, ended=ended is not None)
 
 
 def _message(connection: Connection, account: Account, given: _Given) -> snoozing.Message:
@@ -168,11 +169,17 @@ def _changed(connection: Connection, account: Account, given: _Given, row: progr
     return Wish(appointment=replace(same, **unmoved))
 
 
-def _told(connection: Connection, account: Account, id: int, wish: Wish | None) -> dict[str, Any]:
+def _told(
+    connection: Connection, account: Account, id: int, wish: Wish | None, *, ended: bool = False
+) -> dict[str, Any]:
+    """The snooze as it stands now, with what there is to know about the reading; `ended` says that the new time took
+    the place of a repetition."""
     row = _mine(connection, account, id)
     body = shape.of(row, account=account, now=snoozing.now(connection))
     if wish is not None and wish.reading is not None:
         body |= {"reading": wish.reading.sentence, "flags": list(wish.reading.flags)}
+    if ended:
+        body["flags"] = [*body.get("flags", ()), "repetition_ended"]
     return body
 
 
