@@ -28,7 +28,7 @@ def show(token: str) -> ResponseReturnValue:
         occurrence = _found(connection, link)
         if occurrence is None:
             return _gone()
-        return _page(token, link, occurrence, asked=sheet(g.clock, phrase=request.args.get("phrase", "")[:200]))
+        return _page(token, link, occurrence, asked=sheet(g.clock, note=occurrence.note))
 
 
 @blueprint.post("/<token>/done")
@@ -48,7 +48,7 @@ def done(token: str) -> ResponseReturnValue:
 
 @blueprint.post("/<token>/again")
 def again(token: str) -> ResponseReturnValue:
-    """Put the message away once more."""
+    """Put the message away once more; or read what was typed, which changes nothing."""
     link = _link(token)
     if link is None:
         return _unknown()

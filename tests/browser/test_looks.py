@@ -53,7 +53,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
             f"/mailbox/{kept}",
             f"/mailbox/{kept}/snooze",
         ),
-        *(f"/sink/{mail}", link, "/r/forged", "/sign-in/forged", f"{link}?phrase=whenever"),
+        *(f"/sink/{mail}", link, "/r/forged", "/sign-in/forged"),
     ]
 
 

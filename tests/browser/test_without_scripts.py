@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import expect
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from tests.browser.conftest import Opened, Site
 from tests.factories import a_kept_message
@@ -38,6 +38,26 @@ def test_a_message_is_opened_marked_and_done(opened: Opened, engine: Engine) -> 
     expect(page.get_by_role("button", name="Mark as read")).to_have_count(0)
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_role("status")).to_contain_text("Done.")
+
+
+def test_the_reminders_link_reads_words_and_keeps_the_note(opened: Opened, site: Site, engine: Engine) -> None:
+    path = a_link(engine, site.settings, a_sent_reminder(engine))
+    page = opened(path, java_script_enabled=False, signed_in=False, width=360)
+    page.get_by_text("Note", exact=True).click()
+    page.get_by_label("Note to yourself").fill("call first")
+    page.get_by_label("When should it come back?").fill("in 3 days")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Note to yourself")).to_have_value("call first")
+    assert "call" not in page.url
+    save = page.get_by_role("button", name="Snooze until")
+    below, above = save.bounding_box(), page.locator(".offers").bounding_box()
+    assert below is not None
+    assert above is not None
+    assert above["y"] - below["y"] - below["height"] >= 12, "the button stands apart from the usual times"
+    save.click()
+    expect(page.get_by_role("heading", name="It comes back")).to_be_visible()
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT max(note) FROM email_snoozes")).scalar_one() == "call first"
 
 
 def test_the_reminders_link_asks_and_its_button_acts(opened: Opened, site: Site, engine: Engine) -> None:

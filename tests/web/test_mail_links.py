@@ -13,6 +13,7 @@ from snoozer.settings import Settings
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
 from tests.usecases.test_answering_repeats import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.web.reminders import a_link, a_sent_reminder
+from tests.web.test_sheet import seen
 
 
 def forms(page: str) -> list[tuple[str, str]]:
@@ -89,17 +90,29 @@ def test_what_the_mail_proposed_is_one_button_and_repeats_make_one_snooze(
 
 def test_typed_words_are_read_first(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine))
-    read = client.get(path, query_string={"phrase": "in 3 days"}).text
-    fields = dict(re.findall(r'<input type="hidden" name="(phrase|seen_\w+|act)" value="([^"]*)"', read))
-    assert client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "snooze"}).status_code == 200
+    read = client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "read"})
+    chosen = {"phrase": "in 3 days", "act": "snooze"}
+    assert client.post(f"{path}/again", data=chosen).status_code == 200
     assert awake(engine) == 0
-    assert client.post(f"{path}/again", data={k: unescape(v) for k, v in fields.items()}).status_code == 303
+    assert client.post(f"{path}/again", data=chosen | seen(read)).status_code == 303
     assert awake(engine) == 1
+
+
+def test_a_note_stays_in_its_field_while_the_words_are_read(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine, note="ask Bob"))
+    assert ">ask Bob</textarea>" in client.get(path).text
+    for note, phrase in (("call first", "in 3 days"), ("call first", "whenever"), ("", "in 3 days")):
+        read = client.post(f"{path}/again", data={"phrase": phrase, "note": note, "act": "read"})
+        assert f">{note}</textarea>" in read.text
+    assert awake(engine) == 0
+    assert "seen_at" not in client.get(path, query_string={"phrase": "in 3 days"}).text
 
 
 def test_an_unreadable_phrase_is_said_so(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine))
-    answer = client.get(path, query_string={"phrase": "whenever"})
+    answer = client.post(f"{path}/again", data={"phrase": "whenever", "act": "read"})
     assert answer.status_code == 422
     assert 'class="error"' in answer.text
 
