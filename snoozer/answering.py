@@ -29,10 +29,11 @@ log = logging.getLogger(__name__)
 class Occurrence:
     """One promise that was kept, as its link may see it; nothing else of the person's mail.
 
-    `asleep_until` is when the message comes back if it has been put away anew, or repeats and has gone on; `by_link`
-    whether this very reminder's link put it away, and so may undo it. `repeats` says that the series which this
-    occurrence belongs to has gone on, and `overtaken` that a later one of it has begun as well. `goes_on_at` is the
-    next occurrence of what repeats and has not gone on yet, because nobody knows for sure that this one came.
+    `asleep_until` is when the message comes back if it has been put away anew, or repeats and has gone on, and
+    `recurrence` how it goes on from there; `by_link` whether this very reminder's link put it away, and so may undo
+    it. `repeats` says that the series which this occurrence belongs to has gone on, and `overtaken` that a later one
+    of it has begun as well. `goes_on_at` is the next occurrence of what repeats and has not gone on yet, because
+    nobody knows for sure that this one came.
     """
 
     snooze_id: int
@@ -46,6 +47,7 @@ class Occurrence:
     standing: Standing
     asleep_until: datetime | None
     asleep_id: int | None
+    recurrence: dict[str, Any] | None
     by_link: bool
     repeats: bool
     overtaken: bool
@@ -87,6 +89,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         standing=_standing(last) if here else "asleep",
         asleep_until=newer.remind_at if newer else None,
         asleep_id=newer.id if newer else None,
+        recurrence=newer.recurrence if newer else None,
         by_link=bool(newer and last and last.kind == "again" and last.detail.get("snooze") == newer.id),
         repeats=repeats,
         overtaken=overtaken,

@@ -98,6 +98,16 @@ def test_typed_words_are_read_first(client: FlaskClient, engine: Engine, setting
     assert awake(engine) == 1
 
 
+def test_a_repetition_is_confirmed_as_one(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    read = client.post(f"{path}/again", data={"phrase": "every monday 9am", "act": "read"})
+    assert re.search(r"Snooze until [^<]*, then every Monday at 09:00</button>", read.text)
+    chosen = {"phrase": "every monday 9am", "act": "snooze"} | seen(read)
+    saved = client.post(f"{path}/again", data=chosen, follow_redirects=True).text
+    assert "It repeats: every Monday at 09:00." in saved
+    assert "Undo: end that, and put it back into the inbox" in saved
+
+
 def test_a_note_stays_in_its_field_while_the_words_are_read(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
