@@ -50,7 +50,8 @@ def test_a_robot_that_presses_the_first_form_changes_nothing(
         assert the_events(engine, id) == []
         client.post(f"{path}/done")
         method, action = forms(client.get(path).text)[0]
-        assert (method, action) == ("get", "/")
+        assert (method, action) == ("get", path)
+        assert "It stays so." in client.get(action, query_string={"keep": "1"}).text
         client.post(f"{path}/undo")
         with engine.begin() as connection:
             connection.execute(text("TRUNCATE snooze_events"))
