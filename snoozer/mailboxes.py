@@ -31,16 +31,15 @@ def owner(connection: Connection, *, address: str) -> str | None:
     ).scalar_one_or_none()
 
 
-def keep(connection: Connection, *, user_email: str, original: bytes, once: bool = False) -> Kept:
-    """Keep one message, byte for byte; with `once`, not when these very bytes are kept already.
+def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
+    """Keep one message, byte for byte, and once: a mail server whose reply was lost delivers it again.
 
     A message without a Message-ID, or with one that another message has, is known by a stand-in.
     """
     digest = hashlib.sha256(original).hexdigest()
-    if once:
-        known = kept.find(connection, user_email=user_email, sha256=digest)
-        if known is not None:
-            return Kept(id=known, new=False)
+    known = kept.find(connection, user_email=user_email, sha256=digest)
+    if known is not None:
+        return Kept(id=known, new=False)
     seen = reading.read(original)
     stand_in = f"<{uuid4().hex}@{STAND_IN_DOMAIN}>"
     envelope = Envelope(
@@ -52,4 +51,7 @@ def keep(connection: Connection, *, user_email: str, original: bytes, once: bool
         sender_email=seen.sender_email,
         sent_at=seen.date,
     )
-    return Kept(id=kept.keep(connection, user_email=user_email, envelope=envelope, original=original), new=True)
+    id = kept.keep(connection, user_email=user_email, envelope=envelope, original=original)
+    if id is None:
+        return keep(connection, user_email=user_email, original=original)
+    return Kept(id=id, new=True)

@@ -22,13 +22,15 @@ class Envelope:
     sent_at: datetime | None
 
 
-def keep(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int:
-    """Keep a message; answers its id."""
+def keep(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int | None:
+    """Keep a message; answers its id, None when these very bytes are kept already."""
     values = {**asdict(envelope), "user_email": user_email, "original": original}
     while True:
         id = run(connection, "kept/keep", **values).scalar_one_or_none()
         if id is not None:
             return int(id)
+        if find(connection, user_email=user_email, sha256=envelope.sha256) is not None:
+            return None
 
 
 def find(connection: Connection, *, user_email: str, sha256: str) -> int | None:

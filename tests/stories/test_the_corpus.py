@@ -29,10 +29,10 @@ def test_every_message_of_the_corpus_goes_all_the_way_round(
     ann = people.ann()
     sent = _bring_in(place, settings)
     kept = _rows(place)
-    assert len(kept) == len(sent) == 103
-    assert [row.sha256 for row in kept] == [hashlib.sha256(original).hexdigest() for original in sent]
+    assert len(sent) == 103
+    assert [row.sha256 for row in kept] == [hashlib.sha256(original).hexdigest() for original in dict.fromkeys(sent)]
 
-    _is_listed_with_a_name(client, ann.session, settings)
+    _is_listed_with_a_name(client, ann.session, settings, rows=len(kept))
     for row in kept:
         answer = client.post(
             "/api/v1/snoozes",
@@ -51,7 +51,7 @@ def test_every_message_of_the_corpus_goes_all_the_way_round(
         connection.execute(text("UPDATE email_snoozes SET remind_at = now()"))
     drained = place.run("worker", "--drain")
     assert drained.returncode == 0, drained.stderr
-    assert len(place.sink.accepted()) == 103
+    assert len(place.sink.accepted()) == len(kept)
     back = _rows(place)
     assert {(row.folder, row.unread, row.returned) for row in back} == {("inbox", True, True)}
     assert {bytes(row.original) for row in back} == set(sent)
@@ -75,7 +75,7 @@ def _rows(place: Field) -> list[Row[*tuple[Any, ...]]]:
         return list(connection.execute(text("SELECT * FROM kept_messages ORDER BY id")).all())
 
 
-def _is_listed_with_a_name(client: FlaskClient, session: str, settings: Settings) -> None:
+def _is_listed_with_a_name(client: FlaskClient, session: str, settings: Settings, *, rows: int) -> None:
     client.set_cookie(visitor.cookie_name(settings, "session"), session)
     seen, address = 0, "/mailbox"
     while address:
@@ -83,7 +83,7 @@ def _is_listed_with_a_name(client: FlaskClient, session: str, settings: Settings
         assert page.status_code == 200
         seen += page.text.count('class="row-title"')
         address = _next(page.text)
-    assert seen == 103
+    assert seen == rows
 
 
 def _next(page: str) -> str:

@@ -1,32 +1,54 @@
 """The kept mailbox: originals stay as they came, each is kept once, and a broken message is readable all the same."""
 
 import hashlib
+from threading import Thread
 
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import mailboxes
+from snoozer import inbound, mailboxes
+from snoozer.mail.receive import Incoming
 from tests.conftest import SHARED
-from tests.factories import ANN, People, a_kept_message, an_original
+from tests.factories import ANN, People, a_kept_message, an_original, wait_until_somebody_waits
 
 CORPUS = SHARED / "mail-corpus" / "messages"
 
 
-def keep(engine: Engine, original: bytes, *, once: bool = False) -> mailboxes.Kept:
+def keep(engine: Engine, original: bytes) -> mailboxes.Kept:
     with engine.begin() as connection:
-        return mailboxes.keep(connection, user_email=ANN, original=original, once=once)
+        return mailboxes.keep(connection, user_email=ANN, original=original)
 
 
-def test_every_mail_that_was_accepted_is_kept_even_a_twin(engine: Engine) -> None:
+@pytest.mark.parametrize("original", [an_original(), b"From: bob@mail.example\r\n\r\nNo Message-ID\r\n"])
+def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
+    engine: Engine, people: People, original: bytes
+) -> None:
+    people.ann()
+    incoming = Incoming(mail_from="bob@mail.example", rcpt_to=(ANN, ANN.upper()), original=original)
+    for _ in range(3):
+        assert inbound.keep(engine, incoming) == [inbound.KEPT] * 2
+    with engine.connect() as connection:
+        [row] = connection.execute(text("SELECT message_id, original FROM kept_messages")).all()
+    assert bytes(row.original) == original
+
+
+def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:
     original = an_original()
-    assert keep(engine, original).id != keep(engine, original).id
-
-
-def test_a_file_dropped_twice_is_kept_once(engine: Engine) -> None:
-    original = an_original()
-    first, second = keep(engine, original, once=True), keep(engine, original, once=True)
+    first, second = keep(engine, original), keep(engine, original)
     assert (first.new, second.new) == (True, False)
     assert first.id == second.id
+
+
+def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Engine) -> None:
+    original = an_original()
+    answers: list[mailboxes.Kept] = []
+    with engine.begin() as connection:
+        first = mailboxes.keep(connection, user_email=ANN, original=original)
+        second = Thread(target=lambda: answers.append(keep(engine, original)))
+        second.start()
+        wait_until_somebody_waits(engine)
+    second.join()
+    assert answers == [mailboxes.Kept(id=first.id, new=False)]
 
 
 def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engine: Engine) -> None:
