@@ -12,7 +12,7 @@ from snoozer.web.moments import bytes_in_words, span_in_words
 from snoozer.web.spoken import following, lowered, rhythm_words
 from snoozer.web.standing import standing
 from snoozer.web.toast import said
-from snoozer.web.trail import by_day, event_words
+from snoozer.web.trail import by_day
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"
@@ -30,7 +30,6 @@ def init_app(app: Flask) -> None:
         sender=_sender,
         clipped=_clipped,
         groupby_day=by_day,
-        event_words=event_words,
         following=following,
         lowered=lowered,
         rhythm=rhythm_words,

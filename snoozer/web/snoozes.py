@@ -17,6 +17,7 @@ from snoozer.web.moments import zone_named
 from snoozer.web.sheet import Chosen, Sheet, answer, instant, sheet
 from snoozer.web.spoken import asleep_until, spoken
 from snoozer.web.standing import PATIENCE, was_it_sent
+from snoozer.web.trail import happened
 from snoozer.web.visitor import clock, remember, signed_in, usual
 
 blueprint = Blueprint("snoozes", __name__)
@@ -202,10 +203,9 @@ def _page(
     page = render_template(
         "snoozes/show.html",
         row=row,
-        sends=sends,
-        events=events,
+        happened=happened(events, sends, clock()),
         spoken=spoken(row, events, clock=clock()),
-        sent=was_it_sent(sends, clock=clock()),
+        sent=was_it_sent(row, sends, clock=clock()),
         sheet=asked or sheet(clock(), usual=usual(), note=row.note),
         long_note=note,
         longest_note=snoozing.LONGEST_NOTE,

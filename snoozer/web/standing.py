@@ -49,21 +49,33 @@ def standing(row: Any, *, clock: Clock) -> Standing:
     return _said(state, promised, _PLAIN[state])
 
 
-def was_it_sent(sends: Any, *, clock: Clock) -> str:
-    """The ledger's answer for the newest promise."""
+def was_it_sent(row: Any, sends: Any, *, clock: Clock) -> str:
+    """The ledger's answer for the promise of one row of `pages.snoozes`, and where there is none yet, for the one
+    before it as well."""
     if not sends:
         return "No. Nothing has been handed to the mail server for it."
-    newest = sends[0]
-    if newest.state == "sent":
-        return f"Yes. The mail server took it {clock.inline(newest.sent_at)}."
-    if newest.state == "uncertain":
+    promise = row.scheduled_for or row.remind_at
+    asked = next((send for send in sends if send.scheduled_for == promise), None)
+    if asked is not None:
+        return _sent_of(asked, clock)
+    before = _sent_of(sends[0], clock)
+    return (
+        f"{'Not yet' if row.outcome is None else 'No'}, for {clock.inline(promise)}. "
+        f"For the time before, {clock.inline(sends[0].scheduled_for)}: {before[:1].lower()}{before[1:]}"
+    )
+
+
+def _sent_of(send: Any, clock: Clock) -> str:
+    if send.state == "sent":
+        return f"Yes. The mail server took it {clock.inline(send.sent_at)}."
+    if send.state == "uncertain":
         return (
             "Perhaps. The mail server was given all of it and its answer was lost. "
             "If it is sent once more, it is the same mail with the same Message-ID."
         )
-    if newest.state == "failed":
+    if send.state == "failed":
         return "No. The mail server refused it for good."
-    if newest.state == "sending":
+    if send.state == "sending":
         return "It is being handed over at this moment."
     return "Not yet. It is prepared and waits for the mail server."
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from snoozer.web.moments import Clock
 from snoozer.web.spoken import end_of
 
+MOST_LINES = 100
 _ROUTES = {"web": "on these pages", "link": "by the link in the mail", "api": "by a program of yours"}
 
 _WORDS = {
@@ -45,6 +47,17 @@ class Day:
     name: str
     date: str
     rows: Sequence[Any]
+
+
+def happened(events: Iterable[Any], sends: Iterable[Any], clock: Clock) -> list[tuple[datetime, str]]:
+    """The trail of one snooze with each of its reminders that went out, the newest first."""
+    lines = [(event.at, event_words(event, clock)) for event in events]
+    lines += [
+        (send.sent_at, f"The mail server took the reminder for {clock.inline(send.scheduled_for)}.")
+        for send in sends
+        if send.state == "sent" and send.sent_at is not None and send.resolved_by != "user"
+    ]
+    return sorted(lines, key=lambda line: line[0], reverse=True)[:MOST_LINES]
 
 
 def event_words(event: Any, clock: Clock) -> str:

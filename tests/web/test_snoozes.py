@@ -11,8 +11,10 @@ from sqlalchemy import Engine, insert, text
 from werkzeug.test import TestResponse
 
 from snoozer.postgres.models import Snooze
+from snoozer.web.moments import Clock
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
 from tests.postgres.test_ledger import a_reserved_send, mark
+from tests.usecases.test_answering_repeats import sent_and_gone_on
 from tests.web.reminders import a_sent_reminder
 
 CANARY = "<script>alert('x')</script>"
@@ -117,6 +119,16 @@ def test_a_note_changes_without_touching_the_promise(ann: FlaskClient, engine: E
     refused = ann.post(f"/snoozes/{id}/note", data={"note": "n" * 2001})
     assert refused.status_code == 422
     assert "n" * 2001 in refused.text
+
+
+def test_what_repeats_says_which_of_its_times_was_sent(ann: FlaskClient, engine: Engine) -> None:
+    send = sent_and_gone_on(engine)
+    clock = Clock(now=now(), zone="Europe/Berlin", locale="en_GB")
+    page = ann.get(f"/snoozes/{send.snooze_id}").text
+    answer, trail = page.split("<dt>Was it sent?</dt><dd>")[1].split("</dd>")[0], page.split('<ol class="trail">')[1]
+    assert answer.startswith(f"Not yet, for {clock.inline(the_row(engine, send.snooze_id).remind_at)}.")
+    assert f"For the time before, {clock.inline(send.scheduled_for)}: yes. The mail server took it" in answer
+    assert f"The mail server took the reminder for {clock.inline(send.scheduled_for)}." in trail
 
 
 def test_what_came_back_can_be_put_away_again_from_its_page(ann: FlaskClient, engine: Engine) -> None:
