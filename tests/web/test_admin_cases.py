@@ -243,6 +243,18 @@ def test_reactivated_cases_are_claimed_again_and_their_ledger_entries_are_open(
     assert the_events(engine, plain) == ["reactivated"]
 
 
+def test_one_case_is_spoken_of_as_one(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
+    ids = [a_case(sender_email=None), an_uncertain_case(engine)]
+    assert "about a message without a sender." in page(operator, f"/admin/cases/{ids[0]}")
+    for verb in ("dismiss", "reactivate"):
+        for id in ids:
+            one = operator.post("/admin/cases/preview", data={"act": verb, "id": id}).text
+            assert " 1 case?" in one
+            assert not re.search(r"\b([Tt]hey|[Tt]hem|[Tt]heir|some people)\b", one)
+        both = operator.post("/admin/cases/preview", data={"act": verb, "id": ids}).text
+        assert "They " in both
+
+
 def test_dismissed_cases_are_never_sent(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
     ids = [a_case(remind_at=now() - HOUR), an_uncertain_case(engine)]
     assert "Dismissed 2 cases." in act(operator, "dismiss", id=ids)
