@@ -129,6 +129,25 @@ def test_nobody_learns_who_has_an_account(site: Flask, people: People, inbox: In
     assert inbox.mails.empty()
 
 
+def test_mail_that_goes_to_the_own_sink_is_not_looked_for_in_an_inbox(
+    engine: Engine, settings: Settings, people: People
+) -> None:
+    people.ann()
+    pages = []
+    for sink in (True, False):
+        app = create_app(engine=engine, settings=settings.model_copy(update={"sink": sink}))
+        app.config["WTF_CSRF_ENABLED"] = False
+        browser = app.test_client()
+        pages += [ask(browser), browser.post("/sign-in/code", data={"code": "00000000"}).text]
+    for page in pages[:2]:
+        assert "snoozer account sign-in ADDRESS" in page
+        assert "spam folder" not in page
+        assert "/sign-in/" not in page.replace('"/sign-in/code"', "")
+    for page in pages[2:]:
+        assert "Look into your inbox" in page
+        assert "sink" not in page
+
+
 def test_a_word_that_is_no_address_is_said_so_beside_the_field(client: FlaskClient) -> None:
     answer = client.post("/sign-in", data={"email": "ann at home"})
     assert answer.status_code == 422
