@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
+from urllib.parse import urlsplit
 
 from flask import Response, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -20,10 +21,18 @@ from snoozer.web.moments import Clock
 
 P = ParamSpec("P")
 
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+USUAL_PORT = 8000
+
 
 def cookie_name(settings: Settings, word: str) -> str:
-    """`__Host-` where the site is served over https, so that no other host can plant the cookie."""
-    return f"__Host-snoozer_{word}" if is_secure(settings) else f"snoozer_{word}"
+    """`__Host-` where the site is served over https, so that no other host can plant the cookie. Cookies know no
+    ports, so a second copy on this machine has names of its own."""
+    if is_secure(settings):
+        return f"__Host-snoozer_{word}"
+    site = urlsplit(settings.base_url)
+    apart = site.hostname in LOOPBACK and site.port not in {None, USUAL_PORT}
+    return f"snoozer_{word}_{site.port}" if apart else f"snoozer_{word}"
 
 
 def is_secure(settings: Settings) -> bool:

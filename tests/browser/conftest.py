@@ -12,7 +12,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from snoozer.embedded import ports
 from snoozer.settings import Settings
-from snoozer.web import create_app
+from snoozer.web import create_app, visitor
 from tests.factories import People, Person
 
 
@@ -62,7 +62,8 @@ def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
         contexts.append(context)
         context.set_default_timeout(10_000)
         if signed_in:
-            context.add_cookies([{"name": "snoozer_session", "value": site.ann.session, "url": site.url}])
+            session = visitor.cookie_name(site.settings, "session")
+            context.add_cookies([{"name": session, "value": site.ann.session, "url": site.url}])
         page = context.new_page()
         page.goto(path)
         return page

@@ -178,6 +178,22 @@ def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people:
     assert visitor.local_path(target) == "/"
 
 
+def test_two_copies_on_one_machine_do_not_sign_each_other_out(
+    engine: Engine, settings: Settings, people: People
+) -> None:
+    person = people.ann()
+    names = set()
+    for url in ("http://127.0.0.1:8000", "http://127.0.0.1:8001", "http://localhost:8001", "http://[::1]:8002"):
+        told = settings.model_copy(update={"base_url": url})
+        browser = create_app(engine=engine, settings=told).test_client()
+        browser.set_cookie(visitor.cookie_name(told, "session"), person.session)
+        assert browser.get("/").status_code == 200
+        names |= {visitor.cookie_name(told, word) for word in ("session", "form")}
+    assert len(names) == 6
+    for url in ("http://127.0.0.1:8000", "http://snoozer.example", "http://snoozer.example:8080"):
+        assert visitor.cookie_name(settings.model_copy(update={"base_url": url}), "session") == "snoozer_session"
+
+
 def test_signing_out_ends_the_session_everywhere_it_was_copied(ann: FlaskClient, app: Flask) -> None:
     copy = app.test_client()
     cookie = ann.get_cookie("snoozer_session")
