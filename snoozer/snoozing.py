@@ -10,25 +10,8 @@ from snoozer.domain import times
 from snoozer.domain.times.zones import zone_of
 from snoozer.postgres import events, kept, queue
 from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.clock import now
+from snoozer.postgres.clock import now as now
 from snoozer.postgres.models import Snooze
-
-__all__ = [
-    "CannotSnooze",
-    "Message",
-    "Snoozed",
-    "appoint",
-    "appoint_instant",
-    "cancel",
-    "change",
-    "ended",
-    "now",
-    "read",
-    "read_preset",
-    "snooze",
-    "tidy",
-    "undo",
-]
 
 LONGEST_NOTE = 2000
 # In octets: a line of a mail (RFC 5322). The database refuses more.
