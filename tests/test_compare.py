@@ -18,6 +18,7 @@ from bench.figures import Run
 from bench.mailserver import MailServer
 from snoozer.bench.ground import ground, mail_server
 from snoozer.bench.run import Load
+from tests import loops
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -121,7 +122,7 @@ def test_the_lent_client_hands_over_on_kept_connections() -> None:
         return opened
 
     with mail_server((0, 0)) as port:
-        assert asyncio.run(deliver(port)) == 8
+        assert loops.run(deliver(port)) == 8
 
 
 @pytest.mark.parametrize(

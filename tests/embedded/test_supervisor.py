@@ -20,6 +20,7 @@ from snoozer.embedded.locks import AlreadyRunning, outlive, take
 from snoozer.embedded.processes import is_running, wait_until_gone
 from snoozer.embedded.supervisor import CommandFailed, Program, Supervisor
 from snoozer.embedded.voice import Voice
+from tests import loops
 
 PATIENCE = 20.0
 
@@ -28,6 +29,7 @@ import asyncio, sys
 from snoozer.embedded.locks import outlive
 from snoozer.embedded.supervisor import Program, Supervisor
 from snoozer.embedded.voice import Voice
+from tests import loops
 from pathlib import Path
 
 async def main():
@@ -76,7 +78,7 @@ def supervised(heard: Heard, story: Callable[[Supervisor], Awaitable[None]]) -> 
             supervisor.hurry()
             await supervisor.stop("web", "worker", "clock")
 
-    asyncio.run(tell())
+    loops.run(tell())
 
 
 def test_a_program_that_is_killed_is_started_again_and_a_line_says_so(heard: Heard) -> None:
