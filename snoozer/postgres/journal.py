@@ -40,11 +40,15 @@ class Journal:
         """Keep a fact; on disk when this returns. OSError when the disk takes it not or not whole."""
         with self._lock:
             self._waiting[fact.reminder_message_id] = fact
-            line = _line(fact)
-            if self._file.write(line) != len(line):
-                self._file.write(b"\n")
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._file.fileno())
+            line, before = _line(fact), os.fstat(self._file.fileno()).st_size
+            try:
+                if self._file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._file.fileno())
+            except OSError:
+                # Half a line would take the next one with it.
+                self._file.truncate(before)
+                raise
 
     def settle(self, fact: Fact) -> None:
         """The database knows it now."""
@@ -84,7 +88,7 @@ def _facts(file: IO[bytes]) -> list[Fact]:
         try:
             told = json.loads(line)
             facts.append(Fact(**told | {"claim_token": UUID(told["claim_token"])}))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             # The last words of a worker that died, or whose disk was full, while it wrote: they were never acted on.
             unread += 1
     if unread:

@@ -1,5 +1,6 @@
 """Facts heard while the database is away survive the worker that heard them."""
 
+import resource
 from pathlib import Path
 from uuid import uuid4
 
@@ -55,6 +56,23 @@ def test_a_line_that_was_never_finished_is_not_taken_for_a_fact(tmp_path: Path) 
     dead.close()
     with (tmp_path / "dead.jsonl").open("a") as file:
         file.write('{"reminder_message_id": "<7@')
+    living = Journal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert facts == [fact]
+
+
+def test_a_disk_that_takes_half_a_line_takes_no_other_line_with_it(tmp_path: Path) -> None:
+    fact, journal = a_loose_fact(), Journal(tmp_path, worker="dead")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(OSError, match="space"):
+            journal.append(a_loose_fact())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    journal.append(fact)
+    journal.close()
     living = Journal(tmp_path, worker="living")
     [(_, facts)] = list(living.inherited())
     living.close()
