@@ -98,8 +98,9 @@ class Courier:
             return await self.settlement.postpone(claim, error=str(down))
         except Refused as refused:
             return await self.settlement.refuse(claim, send, refused)
-        if not await self._authorise(claim, session, send, digest=digest):
-            return Verdict.LOST
+        denied = await self._authorise(claim, session, send, digest=digest)
+        if denied is not None:
+            return denied
         left = max(1.0, ends - time.monotonic())
         return await self._finish(claim, send, session, deadline=left, answered=answered)
 
@@ -116,8 +117,8 @@ class Courier:
         with self.recall.until_the_mark():
             return await self.outbox.hand_over_body(rcpt_to=send.user_email, message=message, deadline=half), digest
 
-    async def _authorise(self, claim: Claim, session: Session, send: Send, *, digest: str) -> bool:
-        """The mark, then the local fence. On any doubt the connection is dropped without a dot."""
+    async def _authorise(self, claim: Claim, session: Session, send: Send, *, digest: str) -> Verdict | None:
+        """The mark, then the local fence; None when the dot may leave. On any doubt the connection is dropped."""
         marked = fenced = False
         try:
             self.passage("body", send.message_id)
@@ -135,10 +136,11 @@ class Courier:
                 self.outbox.drop(session)
         if not marked:
             # The claim is not ours any more, or the entry changed, and who claims the row anew finds out.
-            await self.settlement.hand_back(claim)
-        elif not fenced:
+            return await self.settlement.hand_back(claim)
+        if not fenced:
             await self.settlement.withdraw(send)
-        return fenced
+            return Verdict.LOST
+        return None
 
     async def _finish(
         self, claim: Claim, send: Send, session: Session, *, deadline: float, answered: Callable[[], None]

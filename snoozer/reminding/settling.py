@@ -100,8 +100,8 @@ class Settlement:
         """No dot left, so there is nothing uncertain, and if the claim is still ours it goes back untouched."""
 
         def withdraw(connection: Connection) -> None:
-            ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT)
             queue.hand_back(connection, held=[(send.snooze_id, send.claim_token)])
+            ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT)
 
         await self._until_done(withdraw)
 

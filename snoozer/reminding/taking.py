@@ -129,7 +129,7 @@ def _flaws(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, Flaw]:
     """
     for id, error in failed.items():
         log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
-    if failed and not others:
+    if len(failed) > 1 and not others:
         log.error("the ledger took none of %d rows; see whether its table is as it should be", len(failed))
     spent = 1 if others or len(failed) == 1 else 0
     return {

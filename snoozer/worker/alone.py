@@ -7,6 +7,8 @@ from dataclasses import dataclass
 SUSPECT_SECONDS = 1.0
 ALONE_SECONDS = 5.0
 SUSPECT_PAUSE = 30.0
+# Where some mail is always in hand, others wait longer each time, and have so many times as long in between.
+MOST_PATIENCE, SPACED = 60.0, 6
 
 
 @dataclass
@@ -17,6 +19,7 @@ class Alone:
     _next: float = float("-inf")
     _kept_waiting: float = 0.0
     _others_first: bool = False
+    patience: float = ALONE_SECONDS
 
     def may_be_next(self, now: float, *, busy: bool) -> bool:
         """Is it to be asked now whether a suspect waits? With nothing in hand that costs nobody anything."""
@@ -27,15 +30,20 @@ class Alone:
 
     def none_waits(self) -> None:
         """There was no suspect."""
-        self._kept_waiting = 0.0
+        self._kept_waiting, self.patience = 0.0, ALONE_SECONDS
 
     def was_not_to_be_had(self, now: float) -> None:
-        """A suspect waits and cannot be delivered alone, or not be claimed."""
+        """A suspect waits and cannot be claimed."""
         self._next, self._kept_waiting = now + SUSPECT_PAUSE, 0.0
+
+    def was_never_alone(self, now: float) -> None:
+        """A suspect waits, and for `patience` seconds something else was in hand all the time."""
+        self._next, self._kept_waiting = now + SPACED * self.patience, 0.0
+        self.patience = min(2 * self.patience, MOST_PATIENCE)
 
     def was_delivered(self, now: float, *, seconds: float) -> None:
         """Others were kept waiting so long for this one."""
-        self._kept_waiting += seconds
+        self._kept_waiting, self.patience = self._kept_waiting + seconds, ALONE_SECONDS
         if self._kept_waiting >= ALONE_SECONDS:
             self._next, self._others_first = now + self._kept_waiting, True
             self._kept_waiting = 0.0

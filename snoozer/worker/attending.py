@@ -2,6 +2,7 @@
 
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 
 from opentelemetry import trace
@@ -23,7 +24,9 @@ def attended(courier: Courier) -> Callable[[Delivery, Callable[[], None]], Await
             try:
                 verdict = await courier.deliver(delivery, answered=answered)
             except Exception as broken:
-                log.exception("delivery of snooze %d broke down", delivery.claim.id)
+                # Without the error's words: those of a database hold the values of a row.
+                where = "".join(traceback.format_tb(broken.__traceback__))
+                log.error("delivery of snooze %d broke down (%s)\n%s", delivery.claim.id, type(broken).__name__, where)
                 trace.get_current_span().record_exception(broken)
                 verdict = await _after_breakdown(courier, delivery, broken)
         telemetry.delivered(verdict, milliseconds=(time.monotonic() - began) * 1000)

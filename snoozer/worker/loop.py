@@ -111,7 +111,7 @@ class Worker:
         """Take on what there is room for, and begin it; answers how many.
 
         A row that lost a worker before (a suspect) is delivered alone: nothing new is taken until all is settled, and
-        then until it is, but others wait only some seconds for that. One that cannot be had keeps nobody waiting.
+        then until it is, but others wait only some seconds for that, and one that cannot be had halts nobody.
         """
         if not self._pulse.is_trusted:
             return 0
@@ -134,7 +134,7 @@ class Worker:
         taken = self._begin(lambda connection: self._lanes.claim(connection, batch_size=self._room))
         if not taken:
             self._alone.nobody_else_waits()
-        return taken
+        return len(taken)
 
     @property
     def _room(self) -> int:
@@ -148,28 +148,30 @@ class Worker:
         began = time.monotonic()
         if not self._alone.may_be_next(began, busy=bool(self._hands)):
             return 0
-        if not self._suspect_waits():
+        with at_once(self._engine) as connection:
+            waits = waiting.suspect(connection, known_schema=KNOWN_SCHEMA)
+        if not waits:
             self._alone.none_waits()
             return 0
-        taken = self._begin(self._lanes.claim_suspect) if self._settle_all(within=ALONE_SECONDS) else 0
+        if not self._settle_all(within=self._alone.patience):
+            self._alone.was_never_alone(time.monotonic())
+            return 0
+        taken = self._begin(self._lanes.claim_suspect)
         if taken:
             self._settle_all(within=ALONE_SECONDS)
             self._alone.was_delivered(time.monotonic(), seconds=time.monotonic() - began)
         else:
             self._alone.was_not_to_be_had(time.monotonic())
-        return taken
+        return len(taken)
 
     def _probe(self) -> int:
         self._settle_all(within=ALONE_SECONDS)
         taken = self._begin(self._lanes.claim_one)
-        self._settle_all()
+        while any(map(self._pulse.holds, taken)) and not self._is_over():
+            self._hands.settle(wait_for=LOOK_UP)
         self._protection.tell(self._permit)
         self._permit = CLOSED
-        return taken
-
-    def _suspect_waits(self) -> bool:
-        with at_once(self._engine) as connection:
-            return waiting.suspect(connection, known_schema=KNOWN_SCHEMA)
+        return len(taken)
 
     def _is_over(self) -> bool:
         if self._hands.are_stuck() and not self._pulse.declared_dead.is_set():
@@ -177,13 +179,13 @@ class Worker:
             self._pulse.declared_dead.set()
         return self._stopping.is_set() or self._pulse.declared_dead.is_set()
 
-    def _begin(self, claim: Callable[[Connection], list[Claim]]) -> int:
+    def _begin(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
         since = boot_time()
         taken = take(self._engine, terms=self._terms, claim=claim, passage=self._courier.passage)
         self._pulse.hold((delivery.claim for delivery in taken), since=since)
         telemetry.claimed(len(taken))
         self._hands.take(taken)
-        return len(taken)
+        return [delivery.claim for delivery in taken]
 
     def _settle_all(self, *, within: float = float("inf")) -> bool:
         """Wait for what is in hand, so many seconds; answers whether nothing is."""

@@ -94,6 +94,12 @@ class Pulse:
             if held is not None and held.claim_token == claim.claim_token:
                 del self._held[claim.id]
 
+    def holds(self, claim: Claim) -> bool:
+        """Is this claim in hand, and not let go of yet?"""
+        with self._lock:
+            held = self._held.get(claim.id)
+        return held is not None and held.claim_token == claim.claim_token
+
     @property
     def is_trusted(self) -> bool:
         """Was this worker heard lately enough to take anything on?"""

@@ -1,4 +1,4 @@
-"""A mail server that stalls before the dot or falls silent after it, and a worker that has to live with it."""
+"""A mail server that stalls before the dot or hangs up after it, and a worker that has to live with it."""
 
 import os
 import signal
@@ -35,8 +35,8 @@ def test_a_worker_that_leaves_calls_back_a_mail_that_is_stalled_before_its_dot(p
     assert the_send(place.engine, id).state == "reserved"
 
 
-def test_a_server_that_falls_silent_after_mail_upon_mail_is_left_alone(place: Field) -> None:
-    """Each mail was sent three times into the silence; the breaker heard nothing of it."""
+def test_a_server_that_hangs_up_after_mail_upon_mail_is_left_alone(place: Field) -> None:
+    """Each mail was sent three times without an answer; the breaker heard nothing of it."""
     for _ in range(40):
         a_snooze(place.engine)
     with ScriptedServer({"dot": EOF}) as server:

@@ -1,6 +1,6 @@
 """Suspects go first and alone, but they never keep all others waiting for long."""
 
-from snoozer.worker.alone import ALONE_SECONDS, SUSPECT_PAUSE, SUSPECT_SECONDS, Alone
+from snoozer.worker.alone import ALONE_SECONDS, MOST_PATIENCE, SPACED, SUSPECT_PAUSE, SUSPECT_SECONDS, Alone
 
 
 def test_it_is_asked_once_a_second_while_there_is_work_and_at_any_time_without() -> None:
@@ -37,3 +37,18 @@ def test_one_that_was_not_to_be_had_is_let_be_while_there_is_work() -> None:
     alone.was_not_to_be_had(101.0)
     assert not alone.may_be_next(101.0 + SUSPECT_PAUSE - 1, busy=True)
     assert alone.may_be_next(101.0 + SUSPECT_PAUSE, busy=True)
+
+
+def test_where_something_is_always_in_hand_patience_grows_and_others_have_their_time_in_between() -> None:
+    alone, now, waited = Alone(), 100.0, []
+    for _ in range(6):
+        assert alone.may_be_next(now, busy=True)
+        waited.append(alone.patience)
+        now += alone.patience
+        alone.was_never_alone(now)
+        assert not alone.may_be_next(now + SPACED * waited[-1] - 1, busy=True)
+        now += SPACED * waited[-1]
+    assert waited == [ALONE_SECONDS, 10.0, 20.0, 40.0, MOST_PATIENCE, MOST_PATIENCE]
+    assert alone.may_be_next(now, busy=True)
+    alone.was_delivered(now + 1, seconds=1.0)
+    assert alone.patience == ALONE_SECONDS
