@@ -118,7 +118,11 @@ class Settings(BaseSettings):
         name = cls.model_fields[str(info.field_name)].alias
         if not value.startswith(("http://", "https://")):
             raise ValueError(f"{name} must start with http:// or https://, as in https://snooze.example.org")
-        if not urlsplit(value).hostname:
+        try:
+            host = urlsplit(value).hostname
+        except ValueError:
+            host = None
+        if not host:
             raise ValueError(f"{name} names no host, as in https://snooze.example.org")
         return value.rstrip("/")
 

@@ -106,7 +106,7 @@ def test_a_repetition_is_confirmed_as_one(client: FlaskClient, engine: Engine, s
     chosen = {"phrase": "every monday 9am", "act": "snooze"} | seen(read)
     saved = client.post(f"{path}/again", data=chosen, follow_redirects=True).text
     assert "It repeats: every Monday at 09:00." in saved
-    assert "Undo: end it, back to the inbox" in saved
+    assert "Undo: end the repetition" in saved
 
 
 def test_a_note_stays_in_its_field_while_the_words_are_read(

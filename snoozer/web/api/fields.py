@@ -11,13 +11,17 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from snoozer.domain.times import locales, zones
 from snoozer.mail import headers
-from snoozer.snoozing import LONGEST_NOTE
+from snoozer.snoozing import LONGEST_MESSAGE_ID, LONGEST_NOTE
 from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused
 
 LONGEST_SUBJECT = 998
 LONGEST_TEXT = 8192
 # Fields with a limit of their own say that one, whatever is wrong with them.
-_LIMITS = {"message_id": LONGEST_SUBJECT, "subject": LONGEST_SUBJECT, "note": LONGEST_NOTE}
+_LIMITS = {
+    "message_id": f"{LONGEST_MESSAGE_ID} octets",
+    "subject": f"{LONGEST_SUBJECT} characters",
+    "note": f"{LONGEST_NOTE} characters",
+}
 
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
@@ -111,8 +115,8 @@ def _checked(given: dict[str, Any], *, allowed: Collection[str]) -> dict[str, st
 
 
 def _no_text(name: str) -> str:
-    limit = _LIMITS.get(name, LONGEST_TEXT)
-    return f"{name} must be a text of at most {limit} whole characters, without NUL."
+    limit = _LIMITS.get(name, f"{LONGEST_TEXT} characters")
+    return f"{name} must be a text of at most {limit}, without NUL or halves of characters."
 
 
 def _is_text(value: str) -> bool:
