@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
@@ -21,7 +20,7 @@ from pydantic_settings import (
 )
 
 from snoozer import housekeeping
-from snoozer.domain import keys
+from snoozer.domain import keys, web_address
 from snoozer.mail import author
 from snoozer.mail.relay import Relay, is_loopback
 from snoozer.postgres import engine
@@ -113,18 +112,8 @@ class Settings(BaseSettings):
     @field_validator("base_url", "otlp_endpoint")
     @classmethod
     def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is None:
-            return None
-        name = cls.model_fields[str(info.field_name)].alias
-        if not value.startswith(("http://", "https://")):
-            raise ValueError(f"{name} must start with http:// or https://, as in https://snooze.example.org")
-        try:
-            host = urlsplit(value).hostname
-        except ValueError:
-            host = None
-        if not host:
-            raise ValueError(f"{name} names no host, as in https://snooze.example.org")
-        return value.rstrip("/")
+        setting = str(cls.model_fields[str(info.field_name)].alias)
+        return None if value is None else web_address.checked(value, setting=setting)
 
     @model_validator(mode="after")
     def _times_fit_together(self) -> Self:

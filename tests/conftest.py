@@ -70,6 +70,19 @@ def migrated(postgres_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
+def empty_database(migrated: Engine) -> Iterator[Engine]:
+    """Another database with nothing in it, as `createdb --template=template0` leaves it."""
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS another"))
+        connection.execute(text("CREATE DATABASE another TEMPLATE template0"))
+    engine = connect(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
+    yield engine
+    engine.dispose()
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE another WITH (FORCE)"))
+
+
+@pytest.fixture
 def engine(migrated: Engine) -> Engine:
     """The migrated database, empty."""
     tables = ", ".join(table.name for table in metadata.sorted_tables)

@@ -4,10 +4,12 @@ import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import Engine, insert, text
 
 from snoozer import accounts, mailboxes
+from snoozer.domain.reminder import Claim
 from snoozer.postgres.models import Snooze
 
 _numbers = itertools.count(1)
@@ -19,6 +21,26 @@ HOUR = timedelta(hours=1)
 def now() -> datetime:
     """A clock for data, not for judging what the product does with time."""
     return datetime.now(UTC)
+
+
+def a_claim(id: int, *, remind_at: datetime | None = None) -> Claim:
+    """A claim as a worker holds it, of a row that no database has."""
+    due = remind_at or now()
+    return Claim(
+        id=id,
+        claim_token=uuid4(),
+        user_email=ANN,
+        message_id=f"<{id}@mail.example>",
+        remind_at=due,
+        scheduled_for=due,
+        attempts=0,
+        max_attempts=5,
+        crash_count=0,
+        lease_expires_at=due,
+        recurrence=None,
+        zone=None,
+        traceparent=None,
+    )
 
 
 def a_snooze(engine: Engine, **columns: Any) -> int:

@@ -3,14 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.postgres import schema
-from snoozer.postgres.engine import connect
 
 SURROUNDINGS = {
     "SECRET_KEY": "a-key-of-enough-length-for-this",
@@ -18,19 +15,6 @@ SURROUNDINGS = {
     "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
     "BASE_URL": "http://snoozer.example",
 }
-
-
-@pytest.fixture
-def another(migrated: Engine) -> Iterator[Engine]:
-    """A database with nothing in it."""
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE IF EXISTS another"))
-        connection.execute(text("CREATE DATABASE another"))
-    engine = connect(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
-    yield engine
-    engine.dispose()
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE another WITH (FORCE)"))
 
 
 def said(*command: str, engine: Engine, home: Path) -> subprocess.CompletedProcess[str]:
@@ -55,25 +39,27 @@ def refusal(*command: str, engine: Engine, home: Path) -> str:
     return ended.stderr
 
 
-def test_a_release_that_is_rolled_back_says_that_it_is_too_old(another: Engine, tmp_path: Path) -> None:
-    schema.upgrade(another)
-    with another.begin() as connection:
+def test_a_release_that_is_rolled_back_says_that_it_is_too_old(empty_database: Engine, tmp_path: Path) -> None:
+    schema.upgrade(empty_database)
+    with empty_database.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    sentence = refusal("migrate", engine=another, home=tmp_path)
+    sentence = refusal("migrate", engine=empty_database, home=tmp_path)
     assert "at 9999, and this Snoozer is older" in sentence
     assert "snoozer migrate" not in sentence
-    doctor = said("doctor", engine=another, home=tmp_path)
+    doctor = said("doctor", engine=empty_database, home=tmp_path)
     assert doctor.returncode == 1
     assert "this Snoozer is older" in doctor.stdout
     assert "Run the release of Snoozer that belongs to it" in doctor.stdout
     assert "`snoozer migrate`" not in doctor.stdout
 
 
-def test_an_upgrade_without_migrate_is_told_from_a_database_with_nothing_in_it(another: Engine, tmp_path: Path) -> None:
-    sentence = refusal("worker", "--drain", engine=another, home=tmp_path)
+def test_an_upgrade_without_migrate_is_told_from_a_database_with_nothing_in_it(
+    empty_database: Engine, tmp_path: Path
+) -> None:
+    sentence = refusal("worker", "--drain", engine=empty_database, home=tmp_path)
     assert "no tables of Snoozer yet; run `snoozer migrate`" in sentence
-    schema.upgrade(another, revision="0002")
+    schema.upgrade(empty_database, revision="0002")
     for command in (("worker", "--drain"), ("clock", "--once"), ("account", "create", "ann@snoozer.example")):
-        sentence = refusal(*command, engine=another, home=tmp_path)
+        sentence = refusal(*command, engine=empty_database, home=tmp_path)
         assert "The schema is at 0002, not at " in sentence
         assert "run `snoozer migrate`" in sentence

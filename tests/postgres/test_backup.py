@@ -3,15 +3,12 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from snoozer.embedded import binaries
 from snoozer.postgres import doctor, schema
-from snoozer.postgres.engine import connect
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.conftest import missing
@@ -19,19 +16,6 @@ from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
 from tests.web.reminders import a_link, a_sent_reminder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "keeping.md"
-
-
-@pytest.fixture
-def elsewhere(migrated: Engine) -> Iterator[Engine]:
-    """A database as `createdb --template=template0` leaves it."""
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE IF EXISTS elsewhere"))
-        connection.execute(text("CREATE DATABASE elsewhere TEMPLATE template0"))
-    engine = connect(migrated.url.set(database="elsewhere").render_as_string(hide_password=False), name="tests")
-    yield engine
-    engine.dispose()
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE elsewhere WITH (FORCE)"))
 
 
 def on_the_page(program: str, engine: Engine, folder: Path) -> None:
@@ -48,22 +32,23 @@ def on_the_page(program: str, engine: Engine, folder: Path) -> None:
 
 
 def test_a_restored_dump_is_the_same_place(
-    engine: Engine, elsewhere: Engine, settings: Settings, tmp_path: Path
+    engine: Engine, empty_database: Engine, settings: Settings, tmp_path: Path
 ) -> None:
     sent = a_sent_reminder(engine)
     asleep = a_snooze(engine, remind_at=now() + HOUR, note="ask Bob")
     a_kept_message(engine)
     path = a_link(engine, settings, sent)
     on_the_page("pg_dump", engine, tmp_path)
-    on_the_page("pg_restore", elsewhere, tmp_path)
-    schema.upgrade(elsewhere)
+    on_the_page("pg_restore", empty_database, tmp_path)
+    schema.upgrade(empty_database)
     for id in (sent, asleep):
-        assert the_row(elsewhere, id) == the_row(engine, id)
-    with elsewhere.connect() as connection:
+        assert the_row(empty_database, id) == the_row(engine, id)
+    with empty_database.connect() as connection:
         assert schema.standing(connection).where == "at head"
         assert doctor.guards(connection) == []
         doctor.terms(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
         assert [name for name in doctor.INVARIANTS if doctor.broken(connection, name)] == []
-    assert create_app(engine=elsewhere, settings=settings).test_client().get(path).status_code == 200
+    assert create_app(engine=empty_database, settings=settings).test_client().get(path).status_code == 200
     other = Settings.model_validate(settings.model_dump(by_alias=True) | {"SECRET_KEY": "another-key-of-enough-length"})
-    assert create_app(engine=elsewhere, settings=other).test_client().get(path).status_code == 404
+    answer = create_app(engine=empty_database, settings=other).test_client().get(path)
+    assert (answer.status_code, "This link is not one of ours" in answer.text) == (404, True)

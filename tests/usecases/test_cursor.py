@@ -1,32 +1,16 @@
 """Where claims begin: behind what was seen, and now and then at the very beginning, but not all the time."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 from snoozer.domain.reminder import Claim
 from snoozer.reminding.cursor import LAG, LAST_ID, SPACED, SWEEP_SECONDS, Lagging, Strict
+from tests.factories import a_claim
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-CLAIM = Claim(
-    id=1,
-    claim_token=UUID(int=1),
-    user_email="anna@snoozer.example",
-    message_id="<1@snoozer.example>",
-    remind_at=NOON,
-    scheduled_for=NOON,
-    attempts=0,
-    max_attempts=5,
-    crash_count=0,
-    lease_expires_at=NOON,
-    recurrence=None,
-    zone=None,
-    traceparent=None,
-)
 
 
 def claims(*seconds: int) -> list[Claim]:
-    return [replace(CLAIM, id=second, remind_at=NOON + timedelta(seconds=second)) for second in seconds]
+    return [a_claim(second, remind_at=NOON + timedelta(seconds=second)) for second in seconds]
 
 
 def test_a_lagging_cursor_stays_behind_the_first_that_was_found_and_sweeps_every_so_often() -> None:

@@ -2,38 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from threading import Event
-from uuid import uuid4
 
 import pytest
 
-from snoozer.domain.reminder import Claim, Verdict
+from snoozer.domain.reminder import Verdict
 from snoozer.reminding import Delivery
 from snoozer.worker import hands as module
 from snoozer.worker.hands import Hands
+from tests.factories import a_claim
 
 LONG_ENOUGH = 20
 
 
 def a_delivery(id: int) -> Delivery:
-    now = datetime.now(UTC)
-    claim = Claim(
-        id=id,
-        claim_token=uuid4(),
-        user_email="ann@snoozer.example",
-        message_id=f"<{id}@mail.example>",
-        remind_at=now,
-        scheduled_for=now,
-        attempts=0,
-        max_attempts=5,
-        crash_count=0,
-        lease_expires_at=now,
-        recurrence=None,
-        zone=None,
-        traceparent=None,
-    )
-    return Delivery(claim=claim, send=None)
+    return Delivery(claim=a_claim(id), send=None)
 
 
 def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
