@@ -12,6 +12,8 @@ from snoozer.mail.plain import readable, text_from_html
 
 _BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
 _MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
+# Mail is younger than the first of them.
+_YEARS = range(1970, 9999)
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,13 @@ def _attachment(part: Part, *, beyond: int) -> Attachment:
 
 
 def _date(raw: bytes | None) -> datetime | None:
+    """In UTC; None for one that a reader's own zone could carry out of the calendar."""
     try:
         date = parsedate_to_datetime(headers.one_line(headers.raw_text(raw or b"")))
-        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
+        date = date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    return date if _YEARS.start <= date.year < _YEARS.stop else None
 
 
 def _is_automatic(head: Head) -> bool:

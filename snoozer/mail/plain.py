@@ -18,6 +18,8 @@ _LINES = _PARAGRAPHS | {
     *("address", "article", "aside", "br", "center", "dd", "div", "dl", "dt", "fieldset", "figure", "footer", "form"),
     *("header", "hr", "li", "main", "nav", "section", "tbody", "tfoot", "thead", "tr"),
 }
+# No character has such a number, and `unescape` raises from 4,301 digits on.
+_ENDLESS = re.compile("&#[0-9]{100,};?")
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
@@ -28,7 +30,7 @@ def text_from_html(html: str) -> str:
     position = 0
     link: tuple[str, int] | None = None
     while (tag := _NEXT.search(html, position)) is not None:
-        out.append(_SPACES.sub(" ", unescape(html[position : tag.start()]).replace("\n", " ")))
+        out.append(_words(html[position : tag.start()]))
         name = (tag.group(1) or "").lower()
         position = _end(html, tag)
         attributes = html[tag.end() : min(position, tag.end() + 4_000)]
@@ -39,13 +41,13 @@ def text_from_html(html: str) -> str:
             if link is not None:
                 out.append(_target(link[0], "".join(out[link[1] :])))
             found = _HREF.search(attributes) if opening else None
-            link = (unescape(next(filter(None, found.groups()), "")), len(out)) if found else None
+            link = (_characters(next(filter(None, found.groups()), "")), len(out)) if found else None
         elif name in _LINES:
             out.append("\n\n" if name in _PARAGRAPHS else "\n")
             out.append("- " if name == "li" and opening else "")
         elif name in {"td", "th"}:
             out.append(" ")
-    out.append(_SPACES.sub(" ", unescape(html[position:]).replace("\n", " ")))
+    out.append(_words(html[position:]))
     return readable("".join(out))
 
 
@@ -55,6 +57,14 @@ def readable(text: str) -> str:
     lines = [line.rstrip() for line in re.split("[\n\u2028\u2029]", text)]
     kept = [line for index, line in enumerate(lines) if line or (index and lines[index - 1])]
     return "\n".join(kept).strip("\n")[:LONGEST]
+
+
+def _words(between: str) -> str:
+    return _SPACES.sub(" ", _characters(between).replace("\n", " "))
+
+
+def _characters(text: str) -> str:
+    return unescape(_ENDLESS.sub("\ufffd", text))
 
 
 def _end(html: str, tag: re.Match[str]) -> int:

@@ -173,10 +173,23 @@ def test_the_plain_version_is_preferred_and_the_other_one_never_shown_as_html() 
         ("<a title='>'>x</a>", "x"),
         ("1 < 2 <> 3", "1 < 2 <> 3"),
         ("&lt;script&gt;alert(1)&lt;/script&gt;", "<script>alert(1)</script>"),
+        pytest.param(f"a&#{'1' * 5_000};b", "a\ufffdb", id="a number that names no character"),
     ],
 )
 def test_html_becomes_the_words_a_person_reads(html: str, text: str) -> None:
     assert text_from_html(html).strip() == text
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Fri, 31 Dec 9998 23:59:59 +0000", datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("Fri, 31 Dec 9999 23:59:59 +0000", None),
+        ("Mon, 1 Jan 1900 00:00:00 +0000", None),
+    ],
+)
+def test_a_date_is_one_that_every_zone_can_show(said: str, meant: datetime | None) -> None:
+    assert read(f"Date: {said}\r\n\r\n".encode()).date == meant
 
 
 def test_attachments_are_named_and_measured() -> None:
