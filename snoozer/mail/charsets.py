@@ -1,9 +1,15 @@
 """Bytes of a stranger, in whatever encoding they claim, to text. Never raises."""
 
 import codecs
+import encodings
+from encodings.aliases import aliases
+from pkgutil import iter_modules
 
 # Text codecs that are no charset of mail; some take quadratic time on hostile input.
 _NO_CHARSET = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
+
+# Python remembers each name that it was ever asked for, known or not, so it is asked for these alone.
+_KNOWN = {name: name for _, name, _ in iter_modules(encodings.__path__)} | aliases
 
 # What senders mean when they name the smaller sibling.
 _SUPERSETS = {
@@ -46,11 +52,15 @@ def text_of(data: bytes, charset: str | None) -> str:
 def _codec(charset: str | None) -> str | None:
     if not charset or len(charset) > 60 or not charset.isascii():
         return None
+    spelled = encodings.normalize_encoding(charset.strip().strip("\"'")).lower()
+    module = _KNOWN.get(spelled) or _KNOWN.get(spelled.replace(".", "_"))
+    if module is None or module in _NO_CHARSET:
+        return None
     try:
-        info = codecs.lookup(charset.strip().strip("\"'"))
-    except (LookupError, ValueError):
+        info = codecs.lookup(module)
+    except LookupError:
         return None
     # `_is_text_encoding` keeps zlib, bz2 and hex away: a subject must not unpack to a gigabyte.
-    if not getattr(info, "_is_text_encoding", True) or info.name in _NO_CHARSET:
+    if not getattr(info, "_is_text_encoding", True):
         return None
     return _SUPERSETS.get(info.name, info.name)
