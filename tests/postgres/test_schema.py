@@ -93,6 +93,10 @@ def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engin
         {"user_email": ""},
         {"message_id": ""},
         {"inactive": True, "claimed_at": now()},
+        {"wall_time": "infinity"},
+        {"wall_time": "0044-03-15 09:00 BC"},
+        {"recurrence": "1"},
+        {"recurrence": "[]"},
     ],
 )
 def test_a_row_that_breaks_an_invariant_is_refused(engine: Engine, columns: dict[str, object]) -> None:

@@ -55,7 +55,6 @@ def test_many_end_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engin
     "recurrence",
     [
         {},
-        [],
         WEEKLY | {"weekdays": []},
         WEEKLY | {"interval": 0},
         WEEKLY | {"interval": "x"},
