@@ -65,9 +65,14 @@ class Outbox:
                 self._sweeping = asyncio.get_running_loop().call_later(FRESH_SECONDS, self._part_with_stale)
         self._next_please()
 
-    def refused(self, session: Session) -> None:
-        """The session's mail was refused, so the server is there."""
-        self.gate.heard()
+    def refused(self, session: Session, refused: Refused) -> None:
+        """The session's mail was refused, so the server is there, unless it says that it closes."""
+        if refused.asks_for_less:
+            self.manners.too_fast(now=time.monotonic())
+        if refused.of_the_server:
+            self.gate.failed(str(refused))
+        else:
+            self.gate.heard()
         self.drop(session)
 
     def lost(self, session: Session, *, reason: str) -> None:
@@ -203,9 +208,7 @@ class Outbox:
         try:
             await session.hand_over_body(mail_from=self._mail_from, rcpt_to=rcpt_to, message=message, deadline=deadline)
         except Refused as refused:
-            if refused.asks_for_less:
-                self.manners.too_fast(now=time.monotonic())
-            self.refused(session)
+            self.refused(session, refused)
             raise
         except BaseException:
             self.drop(session)

@@ -30,7 +30,10 @@ class RelayDown(Exception):
 
 
 class Refused(Exception):
-    """The server refused this mail: for good when `permanent` (5xx), else for now (4xx). It has not taken it."""
+    """The server refused this mail: for good when `permanent` (5xx), else for now (4xx). It has not taken it.
+
+    A 421 says that the server closes, so it speaks of the server and not of this mail.
+    """
 
     def __init__(self, *, phase: str, code: int, enhanced: str | None, text: str) -> None:
         super().__init__(f"{phase}: {code} {enhanced or ''} {text}".replace("  ", " ").strip())
@@ -39,11 +42,12 @@ class Refused(Exception):
         self.enhanced = enhanced
         self.text = text
         self.permanent = code >= 500
+        self.of_the_server = code == 421
 
     @property
     def asks_for_less(self) -> bool:
         """Does the server ask for patience with all mails? At RCPT and later it may mean this one (greylisting)."""
-        return self.phase == "mail" and _is_a_plea(self.code, self.enhanced)
+        return (self.phase == "mail" or self.of_the_server) and _is_a_plea(self.code, self.enhanced)
 
 
 class NoReply(Exception):

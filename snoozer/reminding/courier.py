@@ -154,7 +154,7 @@ class Courier:
             await self.settlement.withdraw(send)
             return verdict
         except Refused as refused:
-            self.outbox.refused(session)
+            self.outbox.refused(session, refused)
             return await self.settlement.refuse(claim, send, refused)
         except NoReply as silence:
             self.outbox.lost(session, reason=str(silence))
@@ -177,14 +177,14 @@ class Courier:
 
     async def _already_known(self, claim: Claim) -> Verdict:
         """The ledger would not reserve it: it was sent, or may have been and is on hold."""
-        known = await self.settlement.apart(self._look, claim)
+        known = await self.settlement.patience.apart(self._look, claim)
         if known is not None and known.state == "sent":
             return await self.settlement.finalize(claim, verdict=Verdict.ALREADY_SENT)
         exhausted = known is not None and known.resends >= MOST_RESENDS
         if known is not None and known.state == "uncertain" and (exhausted or self.terms.uncertainty.for_operator):
             return await self.settlement.release(claim, error=may_have_been_sent(exhausted), spent=0, permanent=True)
         pause = known.hold_left if known is not None and known.hold_left is not None else self.terms.first_delay
-        return await self.settlement.release(claim, error=ON_ITS_WAY, spent=0, delay=pause)
+        return await self.settlement.wait(claim, reason=ON_ITS_WAY, delay=pause)
 
     def _look(self, claim: Claim) -> ledger.Known | None:
         with self.engine.begin() as connection:

@@ -4,47 +4,35 @@ Every act is repeated until the database is there to hear it. Repeating is harml
 claim that was settled or lost in the meantime answers with no row.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
 from random import Random
-from typing import ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain import backoff
 from snoozer.domain.reminder import Claim, Send, Verdict
 from snoozer.mail.smtp import Refused, Reply
 from snoozer.postgres import events, ledger, queue
-from snoozer.postgres.engine import may_pass
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import MOST_RESENDS, Fact
 from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
+from snoozer.reminding.patience import Patience
 from snoozer.reminding.taking import ROUTE, Terms
 from snoozer.reminding.together import Together
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-P = ParamSpec("P")
-
-# Threads that may wait for the database or for somebody's lock.
-THREADS = 4
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 NEVER_SENT = "The final dot was never sent"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settlement:
-    """Settles the claims of one worker, on its event loop; the database is spoken to in a few threads.
+    """Settles the claims of one worker, on its event loop.
 
     `giving_up` ends the wait for an absent database.
     """
@@ -56,8 +44,9 @@ class Settlement:
     rng: Random
 
     @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(THREADS, thread_name_prefix="settling")
+    def patience(self) -> Patience:
+        """How the database is asked."""
+        return Patience(engine=self.engine, giving_up=self.giving_up, rng=self.rng)
 
     @cached_property
     def _conclusions(self) -> Together[Taken, Verdict]:
@@ -87,13 +76,13 @@ class Settlement:
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             with self._kept_on_disk(fact):
-                await self._patiently(self._write_facts, [fact])
+                await self.patience.with_the_database(self._write_facts, [fact])
         recorded()
         return verdict or await self.finalize(claim)
 
     async def finalize(self, claim: Claim, *, verdict: Verdict = Verdict.SENT) -> Verdict:
         """The snooze is over, or promised anew when it recurs, and its kept message lies on top of the inbox."""
-        ours = await self._until_done(lambda connection: finalize(connection, [claim]))
+        ours = await self.patience.until_done(lambda connection: finalize(connection, [claim]))
         return verdict if ours else Verdict.LOST
 
     async def withdraw(self, send: Send) -> None:
@@ -103,11 +92,12 @@ class Settlement:
             queue.hand_back(connection, held=[(send.snooze_id, send.claim_token)])
             ledger.refuse(connection, send=send, permanent=False, reply=NEVER_SENT)
 
-        await self._until_done(withdraw)
+        await self.patience.until_done(withdraw)
 
     async def refuse(self, claim: Claim, send: Send, refused: Refused) -> Verdict:
-        """The server refused the mail: an attempt is spent, and a permanent refusal ends in a case."""
-        await self._until_done(
+        """The server refused the mail: an attempt is spent, unless it spoke of itself, and a permanent refusal ends in
+        a case."""
+        await self.patience.until_done(
             lambda connection: ledger.refuse(
                 connection,
                 send=send,
@@ -117,36 +107,41 @@ class Settlement:
                 enhanced_code=refused.enhanced,
             )
         )
+        if refused.of_the_server:
+            return await self.postpone(claim, error=str(refused))
         return await self.release(claim, error=str(refused), spent=1, permanent=refused.permanent)
 
     async def doubt(self, claim: Claim, send: Send, *, reason: str) -> Verdict:
         """No answer came after the dot: it may have been sent, and waits out the hold before it is sent again."""
+        resends = await self.patience.until_done(partial(self._doubt, send=send, reason=reason))
+        return await self._hold(claim, resends=resends or 0, reason=reason)
 
-        def doubt(connection: Connection) -> int | None:
-            resends = ledger.doubt(connection, send=send, reply=reason)
-            if resends is not None:
-                self._write_down(connection, claim.id, "uncertain", reason=reason)
-            return resends
-
-        exhausted = ((await self._until_done(doubt)) or 0) >= MOST_RESENDS
-        await self.release(
-            claim,
-            error=f"{may_have_been_sent(exhausted)}: {reason}",
-            spent=0,
-            delay=self.terms.uncertainty.hold,
-            permanent=exhausted or self.terms.uncertainty.for_operator,
-        )
-        return Verdict.UNCERTAIN
+    async def break_down(self, claim: Claim, send: Send, *, error: str) -> Verdict:
+        """Our own code failed: an attempt is spent, or where the dot was authorised, it may have been sent."""
+        resends = await self.patience.until_done(partial(self._doubt, send=send, reason=error))
+        if resends is None:
+            return await self.release(claim, error=error, spent=1)
+        return await self._hold(claim, resends=resends, reason=error)
 
     async def postpone(self, claim: Claim, *, error: str) -> Verdict:
         """The mail server is away. That is not this reminder's fault: no attempt is spent."""
         verdict = await self.release(claim, error=error, spent=0)
         return Verdict.POSTPONED if verdict is Verdict.RELEASED else verdict
 
+    async def wait(self, claim: Claim, *, reason: str, delay: timedelta) -> Verdict:
+        """Nothing can be done about it before `delay`; that is no failure, so no event tells of it."""
+
+        def wait(connection: Connection) -> str | None:
+            return queue.release(
+                connection, id=claim.id, claim_token=claim.claim_token, error=reason, spent=0, delay=delay
+            )
+
+        return Verdict.LOST if await self.patience.until_done(wait) is None else Verdict.RELEASED
+
     async def hand_back(self, claim: Claim) -> Verdict:
         """It was not tried, so nothing is spent and nothing is written down."""
         held = [(claim.id, claim.claim_token)]
-        back = await self._until_done(lambda connection: queue.hand_back(connection, held=held))
+        back = await self.patience.until_done(lambda connection: queue.hand_back(connection, held=held))
         return Verdict.HANDED_BACK if back else Verdict.LOST
 
     async def release(
@@ -171,15 +166,10 @@ class Settlement:
                 self._write_down(connection, claim.id, kind, error=error, attempts=claim.attempts + spent)
             return state
 
-        state = await self._until_done(release)
+        state = await self.patience.until_done(release)
         if state is None:
             return Verdict.LOST
         return Verdict.RETIRED if state == "retired" else Verdict.RELEASED
-
-    async def apart(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
-        """Do it in one of the threads that may wait for the database, within the span of this delivery."""
-        within = partial(copy_context().run, act, *values, **named)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, within)
 
     @contextmanager
     def _kept_on_disk(self, fact: Fact) -> Iterator[None]:
@@ -198,27 +188,25 @@ class Settlement:
             write_facts(connection, facts, actor=self.terms.actor)
         return [None] * len(facts)
 
+    def _doubt(self, connection: Connection, send: Send, *, reason: str) -> int | None:
+        resends = ledger.doubt(connection, send=send, reply=reason)
+        if resends is not None:
+            self._write_down(connection, send.snooze_id, "uncertain", reason=reason)
+        return resends
+
+    async def _hold(self, claim: Claim, *, resends: int, reason: str) -> Verdict:
+        exhausted = resends >= MOST_RESENDS
+        await self.release(
+            claim,
+            error=f"{may_have_been_sent(exhausted)}: {reason}",
+            spent=0,
+            delay=self.terms.uncertainty.hold,
+            permanent=exhausted or self.terms.uncertainty.for_operator,
+        )
+        return Verdict.UNCERTAIN
+
     def _write_down(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
         events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.terms.actor, route=ROUTE, **detail)
-
-    async def _until_done(self, act: Callable[[Connection], T]) -> T:
-        def once() -> T:
-            with self.engine.begin() as connection:
-                return act(connection)
-
-        return await self._patiently(once)
-
-    async def _patiently(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
-        """Do it with the database there, however long that takes, unless the worker is giving up."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return await self.apart(act, *values, **named)
-            except SQLAlchemyError as error:
-                if not may_pass(error) or self.giving_up():
-                    raise
-            await asyncio.sleep(pause * (0.5 + self.rng.random()))
-            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def may_have_been_sent(exhausted: bool) -> str:

@@ -38,6 +38,8 @@ def attended(courier: Courier) -> Callable[[Delivery, Callable[[], None]], Await
 async def _after_breakdown(courier: Courier, delivery: Delivery, broken: Exception) -> Verdict:
     error = f"The delivery broke down ({type(broken).__name__})"
     try:
-        return await courier.settlement.release(delivery.claim, error=error, spent=1)
+        if delivery.send is None:
+            return await courier.settlement.release(delivery.claim, error=error, spent=1)
+        return await courier.settlement.break_down(delivery.claim, delivery.send, error=error)
     except SQLAlchemyError:
         return Verdict.LOST

@@ -27,7 +27,7 @@ from snoozer.mail.relay import Relay
 from snoozer.postgres.engine import connect
 from snoozer.postgres.journal import Journal
 from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
-from snoozer.reminding.settling import THREADS
+from snoozer.reminding.patience import THREADS
 from snoozer.reminding.taking import Passage
 from snoozer.settings import Settings, SettingsRefused
 from snoozer.worker.bell import Bell

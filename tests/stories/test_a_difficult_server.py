@@ -51,6 +51,22 @@ def test_a_server_that_hangs_up_after_mail_upon_mail_is_left_alone(place: Field)
     assert worker.returncode == 0
 
 
+def test_a_server_that_closes_after_mail_upon_mail_is_left_alone_and_no_reminder_pays_for_it(place: Field) -> None:
+    """Each 421 spent an attempt, so a server that throttled for long made cases of a herd."""
+    ids = [a_snooze(place.engine) for _ in range(10)]
+    with ScriptedServer({"dot": "421 4.7.0 too much of you"}) as server:
+        worker = place.start(
+            "worker", "--concurrency", "2", "--batch", "2",
+            SMTP_URL=f"smtp://127.0.0.1:{server.port}", SNOOZER_BREAKER_COOLDOWN_SECONDS=LONG,
+        )  # fmt: skip
+        wait(lambda: breaker_state(place) == "open")
+        worker.terminate()
+        worker.communicate(timeout=PATIENCE)
+    rows = [the_row(place.engine, id) for id in ids]
+    assert {(row.attempts, row.outcome) for row in rows} == {(0, None)}
+    assert {the_send(place.engine, id).state for id in ids if the_send(place.engine, id)} == {"reserved"}
+
+
 def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(place: Field) -> None:
     """The mark was refused and the claim kept until its lease ended, as if the worker had been lost."""
     id = a_snooze(place.engine)

@@ -13,6 +13,7 @@ from snoozer.domain.failpoint import STEPS
 from snoozer.postgres import queue
 from tests.factories import ANN, a_snooze, the_events, the_row, the_send
 from tests.stories.conftest import PATIENCE, Field
+from tests.stories.test_a_slow_recipient import wait
 
 KILLS = 10
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
@@ -40,6 +41,22 @@ def test_killed_at_a_step_nothing_is_lost_and_nothing_sent_twice_unmarked(place:
             assert step not in NO_DUPLICATE
             assert "uncertain" in events
         assert len(mails) <= 2
+
+
+@pytest.mark.parametrize(("step", "copies"), [("body", 1), ("marked", 1), ("dot", 2), ("replied", 2), ("recorded", 1)])
+def test_an_error_of_our_own_is_settled_at_once(place: Field, step: str, copies: int) -> None:
+    """Behind a mark it stayed `sending` until the deadline, claimed in vain and told of as failed again and again."""
+    id = a_snooze(place.engine)
+    told = {"SNOOZER_DEADLINE_SECONDS": "720", "SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": f"{step}:raise"}
+    worker = place.start("worker", **told)
+    wait(lambda: the_row(place.engine, id).outcome is not None)
+    worker.terminate()
+    worker.communicate(timeout=PATIENCE)
+    assert (worker.returncode, the_row(place.engine, id).outcome) == (0, "sent")
+    mails = [(mail["message_id"], mail["sha256"]) for mail in place.sink.accepted()]
+    assert (len(mails), len(set(mails))) == (copies, 1)
+    assert the_events(place.engine, id).count("failed") <= 1
+    assert ("uncertain" in the_events(place.engine, id)) is (step in {"marked", "dot", "replied"})
 
 
 def _until_all_are_sent(place: Field) -> None:

@@ -58,7 +58,8 @@ def expected(phase: str, fault: str) -> dict[str, Any]:
             **{"state": "failed", "smtp_code": code, "events": ["retired"]},
         }
     if answered:
-        return after | {"attempts": 1, "state": "reserved", "smtp_code": code, "events": ["failed"]}
+        spent = 0 if fault == "421" else 1
+        return after | {"attempts": spent, "state": "reserved", "smtp_code": code, "events": ["failed"]}
     return after | {"state": "uncertain", "smtp_code": None, "events": ["uncertain", "failed"]}
 
 
