@@ -28,7 +28,13 @@ def command(once: bool) -> None:
     terms = settings.load().need("database_url")
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
-    engine = connect(terms.database_url.get_secret_value(), name="clock", pool_size=2, pgbouncer=terms.pgbouncer)
+    engine = connect(
+        terms.database_url.get_secret_value(),
+        name="clock",
+        pool_size=2,
+        pgbouncer=terms.pgbouncer,
+        idle=terms.worker_dead,
+    )
     flush = telemetry.start(service="snoozer-clock", engine=engine, **terms.telemetry)
     try:
         if once:

@@ -20,8 +20,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from snoozer.postgres.statements import statement
 
-STATEMENT_TIMEOUT = "30s"
-IDLE_TIMEOUT = "60s"
+STATEMENT_SECONDS = 30
+IDLE_SECONDS, LEAST_IDLE_SECONDS = 60.0, 5.0
 # A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
 # while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
 PLAN_USES = 200
@@ -51,13 +51,22 @@ def url_of(text: str) -> str:
 
 
 def connect(
-    url: str, *, name: str, pool_size: int = 5, pgbouncer: bool = False, quiet: float = QUIET_SECONDS
+    url: str,
+    *,
+    name: str,
+    pool_size: int = 5,
+    pgbouncer: bool = False,
+    quiet: float = QUIET_SECONDS,
+    idle: float = IDLE_SECONDS,
 ) -> Engine:
     """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
 
     `name` shows in pg_stat_activity. A session that lay unused for `quiet` seconds is asked for a sign of life before
     it is used; where work goes on, the work itself tells. Behind pgbouncer in transaction mode nothing is kept in a
     session: no prepared statements and no start-up options.
+
+    A transaction in which nothing is said for `idle` seconds ends, five at the least: whoever began it is frozen, and
+    nobody else can take the rows that it holds.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
@@ -67,13 +76,14 @@ def connect(
         "keepalives_count": 3,
         "tcp_user_timeout": 20_000,
     }
+    limits = {
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+        "idle_in_transaction_session_timeout": f"{max(idle, LEAST_IDLE_SECONDS):.0f}s",
+    }
     if pgbouncer:
         arguments["prepare_threshold"] = None
     else:
-        arguments["options"] = (
-            f"-c statement_timeout={STATEMENT_TIMEOUT} -c idle_in_transaction_session_timeout={IDLE_TIMEOUT} "
-            "-c timezone=UTC"
-        )
+        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items()) + " -c timezone=UTC"
     engine = create_engine(
         url,
         connect_args=arguments,
@@ -84,7 +94,9 @@ def connect(
         json_deserializer=_json,
     )
     event.listen(engine, "checkout", partial(_look_whether_it_lives, quiet=quiet))
-    if not pgbouncer:
+    if pgbouncer:
+        event.listen(engine, "begin", partial(_limit, limits=limits))
+    else:
         event.listen(engine, "checkout", _forget_old_plans)
     return engine
 
@@ -119,6 +131,12 @@ def _forget_old_plans(
     uses = entry.info["uses"] = entry.info.get("uses", 0) + 1
     if uses % PLAN_USES == 0:
         _say(raw, "waiting/forget_plans")
+
+
+def _limit(connection: Connection, *, limits: dict[str, str]) -> None:
+    """Behind a pooler the session is nobody's own, so each transaction is given its limits."""
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.execute(statement("waiting/limits"), limits)
 
 
 def _say(raw: "psycopg.Connection[object]", name: str) -> None:

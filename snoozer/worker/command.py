@@ -82,6 +82,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             pool_size=CONNECTIONS,
             pgbouncer=settings.pgbouncer,
             quiet=LONGEST_QUIET,
+            idle=settings.worker_dead,
         )
         closing.callback(engine.dispose)
         closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))

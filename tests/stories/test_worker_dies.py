@@ -130,5 +130,21 @@ def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field, step: st
     assert len(place.sink.accepted()) == 1
 
 
+@pytest.mark.parametrize("pooled", ["0", "1"])
+def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, pooled: str) -> None:
+    """They were locked for a minute, and behind a pooler until somebody killed it."""
+    id = a_snooze(place.engine)
+    place.settings = {"SNOOZER_PGBOUNCER": pooled}
+    frozen = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="claimed:stop")
+    _wait_until_stopped(frozen)
+    healthy = place.start("worker")
+    wait(lambda: the_row(place.engine, id).outcome == "sent")
+    frozen.kill()
+    healthy.terminate()
+    for worker in (frozen, healthy):
+        worker.communicate(timeout=PATIENCE)
+    assert healthy.returncode == 0
+
+
 def _wait_until_stopped(process: "subprocess.Popen[str]") -> None:
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
