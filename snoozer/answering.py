@@ -40,6 +40,7 @@ class Occurrence:
     user_email: str
     message_id: str
     scheduled_for: datetime
+    mailed_at: datetime
     subject: str | None
     sender_email: str | None
     note: str | None
@@ -76,6 +77,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
             Send.note,
             Send.zone,
             Send.scheduled_for,
+            func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
         ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
     ).first()
     if row is None or send is None:

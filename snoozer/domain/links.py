@@ -93,9 +93,9 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
         raise LinkRefused from None
 
 
-def is_old(link: Link, now: datetime) -> bool:
-    """True once the promise lies more than 30 days back: the page explains and offers, and does not act."""
-    return now - link.scheduled_for > FRESH_FOR
+def is_old(mailed_at: datetime, now: datetime) -> bool:
+    """True once the mail lies more than 30 days back: its links' page explains and offers, and does not act."""
+    return now - mailed_at > FRESH_FOR
 
 
 def opaque(link: Link, *, keys: Sequence[str]) -> str:

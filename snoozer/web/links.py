@@ -41,7 +41,7 @@ def done(token: str) -> ResponseReturnValue:
         occurrence = _found(connection, link, acting=True)
         if occurrence is None:
             return _gone()
-        if not links.is_old(link, g.clock.now):
+        if not links.is_old(occurrence.mailed_at, g.clock.now):
             answering.done(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
@@ -56,7 +56,7 @@ def again(token: str) -> ResponseReturnValue:
         occurrence = _found(connection, link, acting=True)
         if occurrence is None:
             return _gone()
-        if not links.is_old(link, g.clock.now) and occurrence.standing != "asleep":
+        if not links.is_old(occurrence.mailed_at, g.clock.now) and occurrence.standing != "asleep":
             answered = answer(request.form, clock=g.clock)
             if isinstance(answered, Sheet):
                 return _page(token, link, occurrence, asked=answered)
@@ -99,7 +99,7 @@ def _page(token: str, link: Link, occurrence: Occurrence, *, asked: Sheet) -> Re
         token=token,
         link=link,
         occurrence=occurrence,
-        old=links.is_old(link, g.clock.now),
+        old=links.is_old(occurrence.mailed_at, g.clock.now),
         left_alone="keep" in request.args,
         proposed=sheet(g.clock, phrase=link.phrase or "" if link.act == "again" else ""),
         sheet=asked,

@@ -98,9 +98,9 @@ def test_another_occurrence_act_or_phrase_is_another_token() -> None:
 
 
 def test_a_link_grows_old_after_thirty_days() -> None:
-    assert not is_old(DONE, PROMISED + timedelta(days=30))
-    assert is_old(DONE, PROMISED + timedelta(days=30, microseconds=1))
-    assert not is_old(DONE, PROMISED - timedelta(days=400))
+    assert not is_old(PROMISED, PROMISED + timedelta(days=30))
+    assert is_old(PROMISED, PROMISED + timedelta(days=30, microseconds=1))
+    assert not is_old(PROMISED, PROMISED - timedelta(days=400))
 
 
 def test_nonsense_is_not_signed() -> None:

@@ -14,16 +14,19 @@ from tests.factories import a_snooze, now, the_row
 MINUTE = timedelta(minutes=1)
 
 
-def a_sent_reminder(engine: Engine, *, promised: datetime | None = None, **columns: Any) -> int:
-    """A snooze whose reminder went out on time; answers the snooze's id."""
+def a_sent_reminder(
+    engine: Engine, *, promised: datetime | None = None, late: timedelta = timedelta(0), **columns: Any
+) -> int:
+    """A snooze whose reminder went out, on time unless told otherwise; answers the snooze's id."""
     promised = promised or now() - MINUTE
+    mailed = promised + late
     id = a_snooze(
         engine,
         remind_at=promised,
         scheduled_for=promised,
         inactive=True,
         outcome="sent",
-        finished_at=promised + timedelta(seconds=1),
+        finished_at=mailed + timedelta(seconds=1),
         **columns,
     )
     row = the_row(engine, id)
@@ -41,9 +44,9 @@ def a_sent_reminder(engine: Engine, *, promised: datetime | None = None, **colum
         "note": row.note,
         "zone": "Europe/Berlin",
         "bytes_sha256": "0" * 64,
-        "reserved_at": promised,
-        "dot_authorised_at": promised,
-        "sent_at": promised + timedelta(seconds=1),
+        "reserved_at": mailed,
+        "dot_authorised_at": mailed,
+        "sent_at": mailed + timedelta(seconds=1),
         "smtp_code": 250,
     }
     with engine.begin() as connection:

@@ -143,6 +143,17 @@ def test_a_link_whose_message_was_put_away_anew_explains_and_does_nothing(
     assert awake(engine) == 1
 
 
+def test_a_link_in_a_fresh_mail_acts_however_long_ago_its_promise_was(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    """It was told to be too old in a mail of this minute: a case that was reactivated, a row put in late."""
+    id = a_sent_reminder(engine, promised=now() - timedelta(days=40), late=timedelta(days=39))
+    path = a_link(engine, settings, id, act="done")
+    assert "more than 30 days old" not in client.get(path).text
+    client.post(f"{path}/done")
+    assert the_events(engine, id) == ["done"]
+
+
 def test_an_old_link_explains_offers_and_does_not_act(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     id = a_sent_reminder(engine, promised=now() - timedelta(days=31))
     path = a_link(engine, settings, id, act="done")
