@@ -1,9 +1,11 @@
 """The way to the database: one engine a process, connections that notice a dead server."""
 
 import json
+import re
 import time
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
@@ -38,16 +40,29 @@ _COLLISION = ("23505", "40P01")
 # tables, rights, memory and disks are the fault of no row.
 _OF_A_ROW = ("22", "23", "54000")
 
+# scheme://user:password@ host:port,host:port /name ?query
+_HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
+_PORT = re.compile(r":\d+$")
+
 
 def url_of(text: str) -> str:
     """DATABASE_URL as `connect` takes it. Raises ValueError, whose text is one sentence without the password."""
+    several = _HOSTS.fullmatch(text)
     try:
-        url = make_url(text)
-    except ArgumentError:
+        url = make_url(_as_query(several) if several else text)
+    except (ArgumentError, ValueError):
         raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
     if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
         raise ValueError(f"DATABASE_URL must start with postgresql://, not {url.drivername}://")
     return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+def _as_query(found: re.Match[str]) -> str:
+    """Several hosts in the place of one, as libpq takes them, put where the library wants them."""
+    before, hosts, path, query = found.groups(default="")
+    parts = [host.rpartition(":") if _PORT.search(host) else (host, "", "5432") for host in hosts.split(",")]
+    names, ports = ",".join(name.strip("[]") for name, _, _ in parts), ",".join(port for _, _, port in parts)
+    return f"{before}{path}{query}{'&' if query else '?'}host={quote(names)}&port={quote(ports)}"
 
 
 def connect(

@@ -1,0 +1,39 @@
+"""The way to the database, as DATABASE_URL tells it."""
+
+import pytest
+from sqlalchemy import Engine, make_url, text
+
+from snoozer.postgres.engine import connect, url_of
+
+
+@pytest.mark.parametrize(
+    ("said", "hosts", "ports", "database"),
+    [
+        ("postgresql://u:p@h1:5432,h2:5433/db?target_session_attrs=read-write", "h1,h2", "5432,5433", "db"),
+        ("postgres://u:p@h1,h2/db", "h1,h2", "5432,5432", "db"),
+        ("postgresql://u@[::1]:1,h2:2", "::1,h2", "1,2", ""),
+        ("postgresql://u:p@/db?host=h1,h2&port=1,2", "h1,h2", "1,2", "db"),
+    ],
+)
+def test_several_hosts_are_told_as_libpq_takes_them(said: str, hosts: str, ports: str, database: str) -> None:
+    url = make_url(url_of(said))
+    assert (url.query["host"], url.query["port"], url.database or "") == (hosts, ports, database)
+    assert ("target_session_attrs" in url.query) == ("target" in said)
+
+
+@pytest.mark.parametrize("said", ["postgresql://u:p,q@h:1/db", "postgresql://u:p@h:1/a,b"])
+def test_a_comma_elsewhere_is_no_second_host(said: str) -> None:
+    url = make_url(url_of(said))
+    assert (url.host, url.port, dict(url.query)) == ("h", 1, {})
+
+
+def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_url: str) -> None:
+    there = make_url(postgres_url)
+    password = f":{there.password}" if there.password else ""
+    place = f"127.0.0.1:1,{there.host}:{there.port}/{there.database}"
+    engine: Engine = connect(
+        url_of(f"postgresql://{there.username}{password}@{place}?target_session_attrs=read-write"), name="tests"
+    )
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one() is False
+    engine.dispose()
