@@ -112,8 +112,9 @@ class Settings(BaseSettings):
     @field_validator("base_url", "otlp_endpoint")
     @classmethod
     def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        check = web_address.a_beginning if info.field_name == "base_url" else web_address.checked
         setting = str(cls.model_fields[str(info.field_name)].alias)
-        return None if value is None else web_address.checked(value, setting=setting)
+        return None if value is None else check(value, setting=setting)
 
     @model_validator(mode="after")
     def _times_fit_together(self) -> Self:

@@ -22,6 +22,7 @@ WHOLE = {
     [
         ({"DATABASE_URL": ""}, "No database"),
         ({"DATABASE_URL": "mysql://x/y"}, "must start with postgresql://"),
+        ({"DATABASE_URL": "postgresql://u:p@127.0.0.1:abc/x"}, "DATABASE_URL is not a URL"),
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"SECRET_KEY": "change-me"}, "sample value"),
         ({"SMTP_URL": "bogus://mail.example"}, "SMTP_URL"),
@@ -31,6 +32,9 @@ WHOLE = {
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://"}, "OTEL_EXPORTER_OTLP_ENDPOINT names no host"),
         ({"SMTP_URL": "smtp://mail.example"}, "BASE_URL is not set"),
         ({"BASE_URL": "https://"}, "BASE_URL names no host"),
+        ({"BASE_URL": "https://x.example/?q=1"}, "BASE_URL is a host and perhaps a path"),
+        ({"BASE_URL": "https://u:p@x.example"}, "BASE_URL is a host and perhaps a path"),
+        ({"BASE_URL": "https://x.example/a b"}, "BASE_URL holds a blank"),
         ({"SNOOZER_LEASE_SECONDS": "soon"}, "SNOOZER_LEASE_SECONDS"),
         ({"SNOOZER_HEARTBEAT_SECONDS": "9"}, "SNOOZER_WORKER_DEAD_SECONDS"),
         ({"SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": "nowhere:kill"}, "SNOOZER_FAILPOINT"),
