@@ -36,6 +36,17 @@ def test_zone_locale_and_now_can_be_given(client: FlaskClient, people: People) -
     assert ask(client, ann, phrase="4/5", now=NOW).get_json()["at"] == "2026-05-04T08:00:00+02:00"
 
 
+@pytest.mark.parametrize("field", ["zone", "locale"])
+def test_a_name_that_nobody_knows_is_refused_as_the_command_does(
+    client: FlaskClient, people: People, field: str
+) -> None:
+    answer = ask(client, people.ann(), phrase="tomorrow", **{field: "nowhere"})
+    told = answer.get_json()
+    assert (answer.status_code, answer.mimetype) == (422, "application/problem+json")
+    assert (told["code"], told["error"], told["suggestions"]) == ("invalid_fields", f"unknown_{field}", [])
+    assert told["message"] == told["detail"] == told["errors"][0]["detail"]
+
+
 def test_what_repeats_is_read_with_its_first_time(client: FlaskClient, people: People) -> None:
     answer = ask(client, people.ann(), phrase="every monday 9am", now=NOW).get_json()
     assert (answer["kind"], answer["at"]) == ("recurring", "2026-03-09T09:00:00+01:00")

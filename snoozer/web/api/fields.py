@@ -12,7 +12,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from snoozer.domain.times import locales, zones
 from snoozer.mail import headers
 from snoozer.snoozing import LONGEST_MESSAGE_ID, LONGEST_NOTE
-from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused
+from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused, name_refused
 
 LONGEST_SUBJECT = 998
 LONGEST_TEXT = 8192
@@ -58,7 +58,7 @@ def zone_of(name: str | None, *, default: str) -> str:
         return default
     zone = zones.canonical(name)
     if zone is None:
-        raise fields_refused({"zone": "zone must be an IANA name such as Europe/Berlin, or UTC."})
+        raise name_refused("zone", "zone must be an IANA name such as Europe/Berlin, or UTC.")
     return zone
 
 
@@ -68,7 +68,7 @@ def locale_of(name: str | None, *, default: str) -> str:
         return default
     locale = locales.canonical(name)
     if locale is None:
-        raise fields_refused({"locale": "locale must be a language and a country such as en_GB or de_DE."})
+        raise name_refused("locale", "locale must be a language and a country such as en_GB or de_DE.")
     return locale
 
 

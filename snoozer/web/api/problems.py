@@ -52,6 +52,13 @@ def fields_refused(errors: Mapping[str, str]) -> Refused:
     return Refused(422, "invalid_fields", " ".join(errors.values()), errors=listed)
 
 
+def name_refused(field: str, detail: str) -> Refused:
+    """The same for a `field` whose name nobody knows, with the members that `snoozer when --json` has for it."""
+    errors = [{"field": field, "detail": detail}]
+    code = f"unknown_{field}"
+    return Refused(422, "invalid_fields", detail, errors=errors, error=code, message=detail, suggestions=[])
+
+
 def of(refused: Refused) -> Response:
     """The answer that says so."""
     body = {
