@@ -15,13 +15,15 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 from opentelemetry.metrics import CallbackOptions, Observation
-from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.view import View
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Link, Status
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,6 +37,20 @@ log = logging.getLogger(__name__)
 MOST_PORTS = 64
 LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
+# What may be told of a request. Whatever else a library notes of it is its address, or whatever a stranger invents.
+REQUEST = frozenset(
+    {
+        "http.method",
+        "http.request.method",
+        "http.route",
+        "http.status_code",
+        "http.response.status_code",
+        "error.type",
+    }
+)
+REQUESTS_BY = "opentelemetry.instrumentation.flask"
+# Among figures http.target is the route; in a span it is the path.
+VIEWS = (View(meter_name=REQUESTS_BY, attribute_keys={*REQUEST, "http.target"}),)
 FAILURES = frozenset({Verdict.RELEASED, Verdict.RETIRED, Verdict.UNCERTAIN, Verdict.POSTPONED})
 
 _meter = metrics.get_meter("snoozer")
@@ -66,7 +82,8 @@ _GAUGES = (
 
 
 class Discreet(SpanExporter):
-    """Leaves out what exceptions say: Postgres quotes the values of a row in its messages."""
+    """Leaves out the addresses of requests, which hold tokens and phrases, and what exceptions say: Postgres quotes the
+    values of a row in its messages."""
 
     def __init__(self, onward: SpanExporter) -> None:
         self._onward = onward
@@ -82,12 +99,13 @@ class Discreet(SpanExporter):
 
 
 def _without_words(span: ReadableSpan) -> ReadableSpan:
+    name, attributes = _described(span)
     return ReadableSpan(
-        name=span.name,
+        name=name,
         context=span.context,
         parent=span.parent,
         resource=span.resource,
-        attributes=span.attributes,
+        attributes=attributes,
         events=[event for event in span.events if event.name != "exception"],
         links=span.links,
         kind=span.kind,
@@ -96,6 +114,15 @@ def _without_words(span: ReadableSpan) -> ReadableSpan:
         end_time=span.end_time,
         instrumentation_scope=span.instrumentation_scope,
     )
+
+
+def _described(span: ReadableSpan) -> tuple[str, Attributes]:
+    """Name and attributes: a request's are its method, its route and its end."""
+    if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUESTS_BY:
+        return span.name, span.attributes
+    kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST}
+    method = kept.get("http.method") or kept.get("http.request.method") or "_OTHER"
+    return f"{method} {kept.get('http.route', '(no route)')}", kept
 
 
 def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
@@ -113,7 +140,12 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
         trace.set_tracer_provider(tracers)
         _traced.set()
         PsycopgInstrumentor().instrument()
-    meters = MeterProvider(resource=resource, metric_readers=readers)
+    meters = MeterProvider(
+        resource=resource,
+        metric_readers=readers,
+        views=VIEWS,
+        exemplar_filter=AlwaysOffExemplarFilter(),  # They carry what a view leaves out.
+    )
     metrics.set_meter_provider(meters)
     _watch(engine)
     if metrics_port is not None:
