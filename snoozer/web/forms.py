@@ -1,8 +1,8 @@
 """What all forms share: a token against posts from elsewhere, and numbers that fit the database."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
-from flask import Blueprint, Flask
+from flask import Blueprint, Flask, abort, request
 from flask_wtf import CSRFProtect
 from werkzeug.routing import IntegerConverter, Map
 
@@ -16,10 +16,19 @@ class RowNumber(IntegerConverter):
         super().__init__(map, min=1, max=LARGEST_ROW)
 
 
-def init_app(app: Flask, *, exempt: Iterable[Blueprint]) -> None:
+def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
     """Every POST needs the form's token, except where the address itself is the proof."""
     # The page sends no referrer, so the token alone must do; it lives as long as the browser's session.
     app.config.update(WTF_CSRF_TIME_LIMIT=None, WTF_CSRF_SSL_STRICT=False)
+    unguarded = {None, *(blueprint.name for blueprint in exempt)}
+
+    @app.before_request
+    def refuse_parts_without_a_name() -> None:
+        # What looks for the token takes every part to have a name.
+        guarded = request.method == "POST" and request.blueprint not in unguarded
+        if guarded and (None in request.form or None in request.files):
+            abort(400)
+
     protection = CSRFProtect(app)
     for blueprint in exempt:
         protection.exempt(blueprint)

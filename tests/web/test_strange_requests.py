@@ -69,6 +69,18 @@ def test_the_clock_does_not_tell_who_has_an_account(client: FlaskClient, people:
         assert monotonic() - before >= EVEN_SECONDS
 
 
+@pytest.mark.parametrize("disposition", ["form-data", 'form-data; filename="a.eml"', "form-data; name", ""])
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-in/abc", "/add/file", "/admin/cases/act", "/settings"])
+def test_a_part_without_a_name_is_a_bad_request(
+    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture, path: str, disposition: str
+) -> None:
+    body = f"--b\r\nContent-Disposition: {disposition}\r\n\r\nabc\r\n--b--\r\n"
+    stranger = create_app(engine=engine, settings=settings).test_client()
+    answer = stranger.post(path, data=body.encode(), content_type="multipart/form-data; boundary=b")
+    assert answer.status_code == 400
+    assert "Traceback" not in caplog.text
+
+
 def test_a_row_that_the_database_refuses_is_not_shown_to_the_log(
     app: Flask, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
