@@ -97,8 +97,12 @@ def check_zone(zone: str) -> None:
         raise BadZone("That is not a time zone. It looks like Europe/Berlin.")
 
 
-def ask(connection: Connection, *, email: str, browser: str) -> Invitation | None:
-    """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now)."""
+def ask(connection: Connection, *, email: str, browser: str, known: str | None) -> Invitation | None:
+    """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now).
+
+    `known` is the mark of a browser that signed in to this account before: strangers cannot use its links up.
+    """
+    people.lock_ask(connection, email=fold(email))
     token, code = secrets.token_urlsafe(32), f"{secrets.randbelow(10**8):08d}"
     asked = people.ask(
         connection,
@@ -106,6 +110,7 @@ def ask(connection: Connection, *, email: str, browser: str) -> Invitation | Non
         token_hash=digest(token),
         code_hash=digest(f"{browser} {code}"),
         browser_hash=digest(browser),
+        known_hash=_maybe(known),
         lifetime=LINK_LIFETIME,
         most_an_hour=MOST_LINKS_AN_HOUR,
     )
@@ -121,6 +126,7 @@ def ask_from_the_console(connection: Connection, *, email: str) -> str | None:
         token_hash=digest(token),
         code_hash=None,
         browser_hash=None,
+        known_hash=None,
         lifetime=LINK_LIFETIME,
         most_an_hour=MOST_LINKS_AN_HOUR,
     )
@@ -200,8 +206,8 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _maybe(browser: str | None) -> str | None:
-    return None if browser is None else digest(browser)
+def _maybe(secret: str | None) -> str | None:
+    return None if secret is None else digest(secret)
 
 
 def _open_session(connection: Connection, *, account_id: int) -> str | None:

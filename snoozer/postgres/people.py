@@ -63,6 +63,10 @@ def create(connection: Connection, *, email: str, role: str | None, zone: str) -
     return Created(**run(connection, "accounts/create", email=email, role=role, zone=zone).one()._mapping)
 
 
+def lock_ask(connection: Connection, *, email: str) -> None:
+    run(connection, "accounts/lock_ask", email=email)
+
+
 def ask(
     connection: Connection,
     *,
@@ -70,6 +74,7 @@ def ask(
     token_hash: str,
     code_hash: str | None,
     browser_hash: str | None,
+    known_hash: str | None,
     lifetime: timedelta,
     most_an_hour: int,
 ) -> bool:
@@ -80,6 +85,7 @@ def ask(
         token_hash=token_hash,
         code_hash=code_hash,
         browser_hash=browser_hash,
+        known_hash=known_hash,
         lifetime=lifetime,
         most_an_hour=most_an_hour,
     ).first()

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from snoozer import accounts
 from snoozer.postgres import people
-from snoozer.web import current, post, toast, visitor
+from snoozer.web import current, known, post, toast, visitor
 
 blueprint = Blueprint("sign_in", __name__)
 
@@ -35,7 +35,7 @@ def asked() -> ResponseReturnValue:
     even = time.monotonic() + EVEN_SECONDS
     try:
         with current.transaction() as connection:
-            invitation = accounts.ask(connection, email=email, browser=browser)
+            invitation = accounts.ask(connection, email=email, browser=browser, known=known.mark(accounts.fold(email)))
     except accounts.BadAddress as refused:
         return render_template("sign_in/ask.html", email=email, error=str(refused), next=onward), 422
     if invitation is not None:
@@ -118,4 +118,5 @@ def _welcome(token: str) -> ResponseReturnValue:
     response = make_response(redirect(onward, code=303))
     visitor.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
     visitor.forget_cookie(response, "browser")
+    known.remember(response, email=account.email)
     return response

@@ -2,6 +2,7 @@
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
 from snoozer import accounts
 from snoozer.accounts import Invitation
@@ -11,9 +12,9 @@ from tests.factories import People as _People
 BROWSER = "a-browser"
 
 
-def invite(engine: Engine, email: str = ANN, browser: str = BROWSER) -> Invitation | None:
+def invite(engine: Engine, email: str = ANN, browser: str = BROWSER, known: str | None = None) -> Invitation | None:
     with engine.begin() as connection:
-        return accounts.ask(connection, email=email, browser=browser)
+        return accounts.ask(connection, email=email, browser=browser, known=known)
 
 
 def invited(engine: Engine) -> Invitation:
@@ -91,6 +92,23 @@ def test_nobody_is_told_which_addresses_have_accounts_and_nobody_is_bombed(engin
     assert invite(engine, email="nobody@snoozer.example") is None
     sent = [invite(engine) for _ in range(8)]
     assert sum(invitation is not None for invitation in sent) == accounts.MOST_LINKS_AN_HOUR
+
+
+def test_who_asks_at_once_is_counted_one_after_another(engine: Engine) -> None:
+    with engine.begin() as first, engine.connect() as second:
+        assert accounts.ask(first, email=ANN, browser=BROWSER, known=None) is not None
+        second.execute(text("SET LOCAL lock_timeout = 50"))
+        with pytest.raises(OperationalError):
+            accounts.ask(second, email=ANN, browser="another", known=None)
+
+
+def test_strangers_who_ask_keep_nobody_out_who_was_here_before(engine: Engine) -> None:
+    for number in range(2 * accounts.MOST_LINKS_AN_HOUR):
+        invite(engine, browser=f"stranger {number}")
+    assert invite(engine) is None
+    for known in ("laptop", "phone"):
+        sent = [invite(engine, browser=f"{known} {number}", known=known) for number in range(8)]
+        assert sum(invitation is not None for invitation in sent) == accounts.MOST_LINKS_AN_HOUR
 
 
 def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> None:

@@ -45,6 +45,7 @@ class SignIn(Table):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
+    known_hash: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_sign_ins_token_hash"),

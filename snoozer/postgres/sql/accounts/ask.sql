@@ -1,6 +1,7 @@
--- A sign-in link for an account that may sign in, unless it has asked too often within the hour.
-INSERT INTO sign_ins (account_id, token_hash, code_hash, browser_hash, expires_at)
-SELECT account.id, :token_hash, :code_hash, :browser_hash, clock_timestamp() + :lifetime
+-- A sign-in link for an account that may sign in, unless too many were asked for within the hour. A browser that signed
+-- in to this account before has its own count, and all others have one together. Asked for under lock_ask.
+INSERT INTO sign_ins (account_id, token_hash, code_hash, browser_hash, known_hash, expires_at)
+SELECT account.id, :token_hash, :code_hash, :browser_hash, :known_hash, clock_timestamp() + :lifetime
 FROM accounts AS account
 WHERE account.email = :email
   AND account.disabled_at IS NULL
@@ -11,6 +12,7 @@ WHERE account.email = :email
           FROM sign_ins
           WHERE sign_ins.account_id = account.id
             AND sign_ins.browser_hash IS NOT NULL
+            AND sign_ins.known_hash IS NOT DISTINCT FROM CAST(:known_hash AS text)
             AND sign_ins.created_at > clock_timestamp() - INTERVAL '1 hour'
       ) < :most_an_hour
   )
