@@ -18,6 +18,9 @@ timeout = 30
 graceful_timeout = 10
 keepalive = 5
 
+# By default the SCRIPT_NAME and PATH_INFO that a proxy on this machine passes on would move the path that is routed.
+forwarder_headers = ""
+
 # The most it can be told to read; beyond its usual 4094 it would answer a long phrase in its own HTML.
 limit_request_line = 8190
 

@@ -1,15 +1,11 @@
 """What no form of this site sends: it is refused, it tells nothing, and it leaves no noise in the log."""
 
-import json
 import os
-import socket
 import subprocess
 import sys
-from contextlib import closing
-from http.client import HTTPConnection
 from io import BytesIO
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 
 import pytest
 from flask import Flask
@@ -20,8 +16,7 @@ from snoozer.settings import Settings
 from snoozer.web import create_app, current, traces
 from snoozer.web.sign_in import EVEN_SECONDS
 from tests.factories import ANN, People, a_snooze, now
-
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.web.served import CHECKOUT
 
 
 @pytest.mark.parametrize("reason", ["\x00", "a\x00b", "' OR 1=1", "f" * 33])
@@ -144,46 +139,3 @@ def test_wrong_settings_end_the_server_instead_of_starting_it_for_ever(
     assert ended.returncode == 2
     assert ended.stderr.count("snoozer: ") == 1
     assert sentence in ended.stderr
-
-
-def test_a_long_phrase_gets_the_answer_of_the_site_and_not_of_its_server(
-    people: People, postgres_url: str, tmp_path: Path
-) -> None:
-    token = people.ann().token
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "wsgi:app"],
-        cwd=CHECKOUT,
-        env={
-            "PATH": os.environ["PATH"],
-            "SNOOZER_HOME": str(tmp_path),
-            "DATABASE_URL": postgres_url,
-            "SECRET_KEY": "a-test-key-of-enough-length",
-            "SMTP_URL": "smtp://127.0.0.1:1",
-            "MAIL_FROM": "snoozer@snoozer.example",
-            "BASE_URL": "http://snoozer.example",
-        },
-    )
-    try:
-        status, kind, body = _once_it_listens(port, f"/api/v1/when?phrase={'x' * 5000}", token=token)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-    assert (status, kind) == (422, "application/problem+json")
-    assert json.loads(body)["code"] == "unrecognised"
-
-
-def _once_it_listens(port: int, path: str, *, token: str) -> tuple[int, str, bytes]:
-    until = monotonic() + 30
-    while True:
-        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-            try:
-                connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
-            except ConnectionRefusedError:
-                if monotonic() > until:
-                    raise
-                sleep(0.1)
-                continue
-            with connection.getresponse() as answer:
-                return answer.status, answer.headers["Content-Type"], answer.read()
