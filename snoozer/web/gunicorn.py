@@ -5,7 +5,11 @@ are not logged: the paths of mail links carry tokens.
 """
 
 import sys
+import traceback
 from pathlib import Path
+from typing import Any
+
+from gunicorn.glogging import Logger
 
 from snoozer.web import needed
 
@@ -24,6 +28,28 @@ forwarder_headers = ""
 # The most it can be told to read; beyond its usual 4094 it would answer a long phrase in its own HTML.
 limit_request_line = 8190
 
+
+class Discreet(Logger):  # type: ignore[misc]
+    """gunicorn's log without the requests it quotes: a path that is badly written holds the same tokens."""
+
+    def warning(self, msg: str, *args: Any, **kwargs: Any) -> None:
+        """Of a request that cannot be read, why."""
+        if msg.startswith("Invalid request from"):
+            super().warning("A request was refused: %s", type(sys.exception()).__name__)
+        else:
+            super().warning(msg, *args, **kwargs)
+
+    def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
+        """Of a request that broke the server, what and where."""
+        error = sys.exception()
+        if msg.startswith("Error handling request") and error is not None:
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            super().error("A request broke the server: %s\n%s", type(error).__name__, frames)
+        else:
+            super().exception(msg, *args, **kwargs)
+
+
+logger_class = Discreet
 loglevel = "warning"
 proc_name = "snoozer-web"
 
