@@ -2,7 +2,8 @@
 
 import re
 
-_ADDRESS = re.compile(r"[^\s<>(),;:@]*@[^\s<>(),;@]*")
+# It meets each character once: a pattern of a whole address would begin anew at each of a long word without an @.
+_WORD = re.compile(r"[^\s<>(),;]+")
 
 
 def masked(email: str | None) -> str:
@@ -15,4 +16,9 @@ def masked(email: str | None) -> str:
 
 def without_addresses(text: str) -> str:
     """A server's reply or a person's words, with "…@…" for every address in it."""
-    return _ADDRESS.sub("…@…", text)
+    return _WORD.sub(_hidden, text)
+
+
+def _hidden(word: re.Match[str]) -> str:
+    before, at, _ = word[0].partition("@")
+    return f"{before[: before.rfind(':') + 1]}…@…" if at else before

@@ -57,7 +57,7 @@ def preview(account: Account) -> ResponseReturnValue:
 def act(account: Account) -> ResponseReturnValue:
     """Do it, as far as it can be done in one go, and say what came of it."""
     selection = _selection(until=instant(request.form.get("until", "")) or _unreadable())
-    why = one_line(without_addresses(request.form.get("why", "")), longest=LONGEST_WHY)
+    why = one_line(without_addresses(request.form.get("why", "")[:LONGEST_WHY]), longest=LONGEST_WHY)
     if why is None:
         return _preview(selection, why_is_missing=True), 422
     with current.transaction() as connection:
