@@ -23,6 +23,8 @@ P = ParamSpec("P")
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 USUAL_PORT = 8000
+# In octets: it is kept in a cookie, and browsers throw away whatever is longer than 4096.
+LONGEST_PATH = 1_000
 
 
 def cookie_name(settings: Settings, word: str) -> str:
@@ -119,7 +121,7 @@ def to_sign_in() -> Response:
 
 
 def local_path(path: str | None) -> str:
-    """A path on this site, or the front page for anything that could lead elsewhere."""
+    """A path on this site, or the front page for anything that could lead elsewhere or be too long to keep."""
     if not path or not path.startswith("/") or path[1:2] in {"/", "\\"} or not path.isprintable():
         return "/"
-    return "/" if "\\" in path else path
+    return "/" if "\\" in path or len(path.encode()) > LONGEST_PATH else path

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from queue import Queue
+from random import Random
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -176,6 +177,23 @@ def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people:
     client.set_cookie("snoozer_session", people.ann().session)
     assert client.get("/sign-in", query_string={"next": target}).location == "/"
     assert visitor.local_path(target) == "/"
+
+
+@pytest.mark.parametrize(
+    "letters", ["abcdefghijklmnopqrstuvwxyz0123456789", "äöüßéèñçøåþðæœ", "愛情物語日本中国漢字", "😀🎉🐘🚀🍕"]
+)
+def test_a_long_way_back_fits_into_the_cookie(client: FlaskClient, letters: str) -> None:
+    dice, longest = Random(1), f"{'a' * 64}@{'b' * 185}.org"
+    kept = set()
+    for length in (200, 245, 320, 490, 990, 6_000):
+        wanted = "/" + "".join(dice.choices(letters, k=length))
+        answer = client.post("/sign-in", data={"email": longest, "next": wanted})
+        [cookie] = [line for line in answer.headers.getlist("Set-Cookie") if line.startswith("snoozer_form=")]
+        assert len(cookie) < 4_000
+        with client.session_transaction() as session:
+            kept |= {session["onward"] == wanted}
+            assert session["onward"] in {wanted, "/"}
+    assert kept == {True, False}
 
 
 def test_two_copies_on_one_machine_do_not_sign_each_other_out(
