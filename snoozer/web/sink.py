@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from email import policy
-from email.parser import BytesParser
 
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.mail import original
+from snoozer.mail.headers import decoded, one_line
+from snoozer.mail.parts import LARGEST_READ, head_and_body
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import messages as pages
 from snoozer.web import current
@@ -17,6 +17,7 @@ from snoozer.web.visitor import signed_in
 
 blueprint = Blueprint("sink", __name__, url_prefix="/sink")
 
+LONGEST_SHOWN = 1_000
 SHOWN_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To")
 
 
@@ -58,8 +59,9 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 
 
 def _headers(message: bytes) -> list[tuple[str, str]]:
-    parsed = BytesParser(policy=policy.default).parsebytes(message, headersonly=True)
-    return [(name, str(parsed[name])) for name in SHOWN_HEADERS if parsed[name]]
+    head, _ = head_and_body(message[:LARGEST_READ])
+    found = [(name, head.first(name.lower())) for name in SHOWN_HEADERS]
+    return [(name, one_line(decoded(value), limit=LONGEST_SHOWN)) for name, value in found if value]
 
 
 def _pieces(text: str, *, base_url: str) -> Iterator[tuple[str, bool]]:

@@ -4,8 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.postgres import sink
-from tests.factories import ANN, HOUR, a_snooze, an_original, now, the_row
+from tests.factories import HOUR, a_snooze, now, the_row
 
 
 @pytest.mark.parametrize("typed", ["Asia/Kolkata", "asia/kolkata", " America/New York "])
@@ -32,18 +31,3 @@ def test_every_zone_on_offer_is_accepted(ann: FlaskClient) -> None:
     page = ann.get("/settings").text
     offered = page.count("<option>")
     assert offered > 300
-
-
-def test_the_sink_shows_only_ones_own_mail_and_links_only_to_this_site(ann: FlaskClient, engine: Engine) -> None:
-    body = "http://snoozer.example/r/abc and https://evil.example/ and http://snoozer.example.evil/ <script>x</script>"
-    with engine.begin() as connection:
-        mine = sink.keep(connection, mail_from="s@x", rcpt_to=ANN, original=an_original(subject="Mine", body=body))
-        other = sink.keep(connection, mail_from="s@x", rcpt_to="bob@x", original=an_original(subject="Bobs"))
-    assert "Mine" in ann.get("/sink").text
-    assert "Bobs" not in ann.get("/sink").text
-    assert ann.get(f"/sink/{other}").status_code == 404
-    page = ann.get(f"/sink/{mine}").text
-    assert '<a href="http://snoozer.example/r/abc">' in page
-    assert 'href="https://evil' not in page
-    assert 'href="http://snoozer.example.evil' not in page
-    assert "<script>x" not in page
