@@ -93,7 +93,8 @@ ENGLISH = WordList(
         "whole_months": {6: "half a year, half year, a half year", 18: "a year and a half, one and a half years"},
         "plus_half": {1: "and a half"},
         "workday": {
-            1: "business days, business day, working days, working day, work days, work day, workdays, workday"
+            1: "business days, business day, working days, working day, work days, work day, workdays, workday, "
+            "weekdays, weekday"
         },
         "period": {"week": "week", "month": "month", "quarter": "quarter", "year": "year"},
         "day": {

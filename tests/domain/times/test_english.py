@@ -31,6 +31,8 @@ a fortnight                     | 2026-03-19T10:20 |
 6mo                             | 2026-09-05T10:20 |
 in 3 days at 9am                | 2026-03-08T09:00 |
 3 business days                 | 2026-03-10T10:20 |
+in 3 weekdays                   | 2026-03-10T10:20 |
+2 weekdays                      | 2026-03-09T10:20 |
 in 10 years                     | 2036-03-05T10:20 |
 in 1 minute                     | 2026-03-05T10:21 |
 """

@@ -89,6 +89,8 @@ def test_german_repetitions_begin_where_they_should(typed: Typed, phrase: str, w
         ("gestern", "past"),
         ("vor 2 Stunden", "past"),
         ("bald", "unrecognised"),
+        ("in 3 werktags", "unrecognised"),
+        ("3 montags", "unrecognised"),
         ("15.10", "unrecognised"),
         ("monat 9", "unrecognised"),
         ("next montag", "unrecognised"),

@@ -14,6 +14,7 @@ RefusedFor = Callable[..., Refused]
     ("phrase", "code"),
     [
         *((phrase, "unrecognised") for phrase in ("tom", "9ish", "half 3", "1.5 days", "friday 13", "14h30", "1h30")),
+        *((phrase, "unrecognised") for phrase in ("in 3 fridays", "3 mondays", "2 fridays at 9am")),
         *((phrase, "unrecognised") for phrase in ("mar 20 9", "9 20 march", "tomorrow!", "remind me tomorrow", "a d")),
         *((phrase, "unrecognised") for phrase in ("in a few days", "by friday", "9-5", "9:00-10:00", "march 2027")),
         *(
