@@ -115,6 +115,7 @@ GERMAN = WordList(
         "the": {1: "der, die, das, dem, den"},
         "of": {1: "im, des, der, in, von, vom"},
         "and": {1: "und"},
+        "to": {1: "bis"},
         "next": {1: "nächste, nächsten, nächster, nächstes, nächstem"},
         "this": {
             1: "diese, diesen, dieser, dieses, diesem, kommende, kommenden, kommender, kommendes, kommendem",

@@ -123,6 +123,7 @@ ENGLISH = WordList(
         "the": {1: "the"},
         "of": {1: "of, in"},
         "and": {1: "and"},
+        "to": {1: "to, through, thru"},
         "next": {1: "next"},
         "this": {1: "this, coming, this coming"},
         "last": {1: "last"},

@@ -206,10 +206,21 @@ def _month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _weekday_list(tokens: Tokens, at: int, role: str) -> Iterator[tuple[tuple[int, ...], int]]:
-    """One weekday or several: monday, wednesday and friday."""
-    for weekday, end in tokens.numbers(at, role):
+    """One weekday or several: monday, wednesday and friday; monday to wednesday and friday."""
+    for some, end in _weekday_range(tokens, at, role):
         for joined in tokens.maybe(end, "and"):
             for more, after in _weekday_list(tokens, joined, role):
-                if weekday not in more:
-                    yield tuple(sorted((weekday, *more))), after
-        yield (weekday,), end
+                if not set(some) & set(more):
+                    yield tuple(sorted((*some, *more))), after
+        yield some, end
+
+
+def _weekday_range(tokens: Tokens, at: int, role: str) -> Iterator[tuple[tuple[int, ...], int]]:
+    """monday to friday, mon-fri, or one weekday."""
+    for first, end in tokens.numbers(at, role):
+        hyphen = (end + 1,) if tokens.text(end) == "-" else ()
+        for start in (*hyphen, *(after for _, after in tokens.read(end, "to"))):
+            for last, after in tokens.numbers(start, role):
+                if last != first:
+                    yield tuple(sorted((first + n) % 7 for n in range((last - first) % 7 + 1))), after
+        yield (first,), end

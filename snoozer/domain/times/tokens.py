@@ -30,7 +30,7 @@ LONGEST_GLUED_WORD = 60
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`shape` is date, clock, dotted (9.30), decimal, ordinal, integer, zone, word or sign."""
+    """`shape` is date, clock, dotted (9.30), decimal, ordinal, integer, zone, word, sign, or the hyphen of mon-fri."""
 
     shape: str
     text: str
@@ -142,11 +142,12 @@ def tokenise(folded: str, language: Language) -> Tokens | None:
                 return None
             row.extend(found)
         elif shape == "sign" and _between_letters(folded, at):
-            pass
+            row.append(Token("hyphen", "-", at, match.end()))
         elif shape != "space":
             row.append(Token(shape, match[0], at, match.end()))
         at = match.end()
-    return Tokens(tuple(row), language)
+    kept = (token for n, token in enumerate(row) if token.shape != "hyphen" or _is_range(row, n, language))
+    return Tokens(tuple(kept), language)
 
 
 def _is_digit(text: str, at: int) -> bool:
@@ -155,6 +156,13 @@ def _is_digit(text: str, at: int) -> bool:
 
 def _between_letters(text: str, at: int) -> bool:
     return text[at] == "-" and 0 < at < len(text) - 1 and text[at - 1].isalpha() and text[at + 1].isalpha()
+
+
+def _is_range(row: list[Token], at: int, language: Language) -> bool:
+    """Whether a hyphen between words joins two weekdays; any other joins the words of one expression."""
+    around = [token.text for token in (row[at - 1], *row[at + 1 : at + 2])]
+    roles = (language.roles[role] for role in ("weekday", "each_weekday"))
+    return len(around) == 2 and any(all(word in names for word in around) for names in roles)
 
 
 def _words(text: str, at: int, *, shape: str, after_digit: bool, language: Language) -> list[Token] | None:

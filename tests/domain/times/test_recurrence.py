@@ -104,6 +104,29 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
         assert found[: len(moved)] == moved
 
 
+@pytest.mark.parametrize(
+    ("phrase", "weekdays", "locale"),
+    [
+        ("every mon-fri", (0, 1, 2, 3, 4), "en_US"),
+        ("every tue-thu 9am", (1, 2, 3), "en_US"),
+        ("every sat - mon", (0, 5, 6), "en_US"),
+        ("every monday to wednesday and friday", (0, 1, 2, 4), "en_US"),
+        ("every monday through friday", (0, 1, 2, 3, 4), "en_US"),
+        ("mondays-thursdays", (0, 1, 2, 3), "en_US"),
+        ("every monday and friday", (0, 4), "en_US"),
+        ("jeden Mo-Fr 9 Uhr", (0, 1, 2, 3, 4), "de_DE"),
+        ("montags bis freitags", (0, 1, 2, 3, 4), "de_DE"),
+        ("jeden Montag bis 1. Juni", (0,), "de_DE"),
+    ],
+)
+def test_from_one_weekday_to_another_means_those_between(
+    typed: Typed, phrase: str, weekdays: tuple[int, ...], locale: str
+) -> None:
+    recurrence = typed(phrase, locale=locale).recurrence
+    assert recurrence is not None
+    assert recurrence.weekdays == weekdays
+
+
 def test_a_week_of_reminders_is_over_after_a_week(typed: Typed) -> None:
     recurrence = typed("every day at 9am for 1 week").recurrence
     assert recurrence is not None
