@@ -84,7 +84,7 @@ def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> Day:
             return chosen
         return Chosen(day=chosen.day, flags=chosen.flags, other=other)
 
-    return Day(choose=choose, takes_bare=False, relative=False)
+    return Day(choose=choose, takes_bare=False, relative=False, returns="each year" if year is None else "never")
 
 
 def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
@@ -154,7 +154,8 @@ def _named(month: int, day: int, *, year: int | None = None, offset: int | None 
         wanted = year if offset is None else vantage.today.year + offset
         return date_in_year(month, day, year=wanted, vantage=vantage, at=at)
 
-    return Day(choose=choose, takes_bare=False, relative=False)
+    fixed = year is not None or offset is not None
+    return Day(choose=choose, takes_bare=False, relative=False, returns="never" if fixed else "each year")
 
 
 def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
@@ -196,4 +197,4 @@ def _in_month(day: int, offset: int | None) -> Day:
                     return Chosen(day=chosen)
         raise Refused("invalid_date", f"None of the coming months has a day {day}; name the month.")
 
-    return Day(choose=choose)
+    return Day(choose=choose, returns="each month" if offset is None else "never")

@@ -3,7 +3,8 @@
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import MAXYEAR, date, time
+from datetime import MAXYEAR, MINYEAR, date, time
+from typing import Literal
 
 from snoozer.domain.times.reading import Refused
 from snoozer.domain.times.vantage import Vantage
@@ -18,6 +19,7 @@ class Chosen:
     other: date | None = None
 
 
+Returns = Literal["never", "each month", "each year"]
 Choose = Callable[[Vantage, time, bool], Chosen]
 
 
@@ -28,7 +30,8 @@ class Day:
     `usual` is the habit that holds when no time is given. A day that `takes_bare` can be followed by a bare hour
     ("tomorrow 9"); after "20 march" a number could be a year. `exact` days (ISO) have 24-hour times in every locale.
     `relative` days depend on what day it is for the person. One that `needs_clock` ("in 3 days") keeps the present
-    time of the day when none is given, and is a span then, not a day.
+    time of the day when none is given, and is a span then, not a day. One that `returns` comes again
+    each year ("march 5") or each month ("the 5th"), as it names neither year nor month itself.
     """
 
     choose: Choose
@@ -37,6 +40,7 @@ class Day:
     exact: bool = False
     relative: bool = True
     needs_clock: bool = False
+    returns: Returns = "never"
 
 
 MONTH_NAMES = (
@@ -64,7 +68,7 @@ def plus_months(day: date, months: int, *, wanted_day: int | None = None) -> tup
     """The date that many months later, and whether it had to be clamped to the month's end."""
     index = day.year * 12 + day.month - 1 + months
     year, month = divmod(index, 12)
-    if year > MAXYEAR:
+    if not MINYEAR <= year <= MAXYEAR:
         raise OverflowError(year)
     wanted = wanted_day or day.day
     last = length_of(year, month + 1)

@@ -1,7 +1,8 @@
 """Every way to name a day, and days counted from another day: tomorrow, a week from friday, 2 days before mar 20."""
 
 from collections.abc import Iterator
-from datetime import time
+from dataclasses import replace
+from datetime import date, time, timedelta
 
 from snoozer.domain.times.dates import dates
 from snoozer.domain.times.day import Choose, Chosen, Day
@@ -10,6 +11,10 @@ from snoozer.domain.times.periods import periods
 from snoozer.domain.times.tokens import Tokens
 from snoozer.domain.times.vantage import Vantage
 from snoozer.domain.times.weekdays import weekdays
+
+_ONE_DAY = timedelta(days=1)
+_LATELY = timedelta(days=7)
+_MOST_TRIES = 4
 
 
 def days(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
@@ -54,13 +59,32 @@ def _hence(tokens: Tokens, day: Day, end: int) -> Iterator[tuple[Day, int]]:
 
 def _shifted(day: Day, span: Span, sign: int) -> Day:
     def choose(vantage: Vantage, at: time, named: bool) -> Chosen:
-        # The day that is counted from need not be ahead itself, so it is taken without its own time.
-        base = day.choose(vantage, at, False)
+        base = _counted_from(day, span, sign, vantage, at) if day.returns != "never" else day.choose(vantage, at, False)
         moved = span.from_date(base.day, vantage.habits.workdays, sign=sign)
         other = span.from_date(base.other, vantage.habits.workdays, sign=sign).day if base.other else None
         return Chosen(day=moved.day, flags=base.flags | moved.flags, other=other)
 
     return Day(choose=choose, usual=day.usual, takes_bare=False, relative=day.relative)
+
+
+def _counted_from(day: Day, span: Span, sign: int, vantage: Vantage, at: time) -> Chosen:
+    """The first such day from which the counted one lies ahead. Itself it may have passed, earlier in this month or
+    year or within the last days."""
+    workdays = vantage.habits.workdays
+    began = vantage.today.replace(day=1) if day.returns == "each month" else vantage.today.replace(month=1, day=1)
+    seen = min(began, vantage.today - _LATELY)
+    for _ in range(_MOST_TRIES):
+        chosen = day.choose(_as_of(seen, vantage), at, False)
+        if vantage.ahead(span.from_date(chosen.day, workdays, sign=sign).day, at):
+            break
+        seen = chosen.day + _ONE_DAY
+    again = chosen.day.year > vantage.today.year
+    return replace(chosen, flags=chosen.flags if again else chosen.flags - {"next_year"})
+
+
+def _as_of(day: date, vantage: Vantage) -> Vantage:
+    """The same desk when that day began."""
+    return replace(vantage, today=day, now=vantage.instant(day, time())[0])
 
 
 def today() -> Day:

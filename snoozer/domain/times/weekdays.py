@@ -1,10 +1,11 @@
 """Days named by their weekday: friday, next friday, friday next week, first monday of april, friday 13 march."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, time, timedelta
 
 from snoozer.domain.times.dates import dates, years
-from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES, Choose, Chosen, Day, plus_months
+from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES, Choose, Chosen, Day, Returns, plus_months
 from snoozer.domain.times.reading import Refused
 from snoozer.domain.times.recurrence import nth_weekday
 from snoozer.domain.times.tokens import Tokens
@@ -111,7 +112,7 @@ def _with_date(tokens: Tokens, weekday: int, end: int) -> Iterator[tuple[Day, in
     """A weekday and a date must agree."""
     for start in tokens.maybe(end, "the", "prep"):
         for day, after in dates(tokens, start):
-            yield Day(choose=_agreeing(weekday, day), takes_bare=False, exact=day.exact, relative=False), after
+            yield replace(day, choose=_agreeing(weekday, day), takes_bare=False, relative=False), after
 
 
 def _agreeing(weekday: int, day: Day) -> Choose:
@@ -150,9 +151,10 @@ def _nth_of_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
                 for month, end in tokens.numbers(start, "month"):
                     for year, after in years(tokens, end):
                         yield Day(choose=_nth_in_named(nth, weekday, month, year), relative=False), after
-                    yield Day(choose=_nth_in_named(nth, weekday, month, None), relative=False), end
+                    yield Day(choose=_nth_in_named(nth, weekday, month, None), relative=False, returns="each year"), end
                 for months, end in _months_from_now(tokens, start):
-                    yield Day(choose=_nth_from_now(nth, weekday, months)), end
+                    returns: Returns = "each month" if months is None else "never"
+                    yield Day(choose=_nth_from_now(nth, weekday, months), returns=returns), end
 
 
 def _months_from_now(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:

@@ -72,6 +72,17 @@ first thursday of march         | 2027-03-04T08:00 | next_year
 friday the 13th                 | 2026-03-13T08:00 |
 Friday 6 March, 08:00           | 2026-03-06T08:00 |
 2 days before mar 20            | 2026-03-18T08:00 |
+a week from march 5             | 2026-03-12T08:00 |
+2 days after march 4            | 2026-03-06T08:00 |
+2 days after the 5th            | 2026-03-07T08:00 |
+2 business days after the 4th   | 2026-03-06T08:00 |
+1 month after feb 6             | 2026-03-06T08:00 |
+a month after the 20th          | 2026-04-20T08:00 |
+a year after may 3              | 2027-05-03T08:00 |
+a week after 1st monday of march | 2026-03-09T08:00 |
+2 days after jan 3              | 2027-01-05T08:00 | next_year
+2 days before mar 6             | 2027-03-04T08:00 | next_year
+a week after friday march 6     | 2026-03-13T08:00 |
 """
 
 CLOCKS = """
