@@ -48,6 +48,8 @@ def _written(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
         yield _fixed(year, month, day), at + 1
         return
     first, second, *rest = numbers
+    for year, end in () if rest else years(tokens, at + 1):
+        yield _numeric(first, second, year, dotted="." in text), end
     year_digits = _PARTS.findall(text)[2] if rest else ""
     in_that_year = (rest[0] + 2000 if len(year_digits) == 2 else rest[0]) if rest else None
     yield _numeric(first, second, in_that_year, dotted="." in text), at + 1
