@@ -20,6 +20,7 @@ from tests.factories import ANN, HOUR, a_snooze, now, the_events, the_row
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BERLIN, KOLKATA, TOKYO = "Europe/Berlin", "Asia/Kolkata", "Asia/Tokyo"
+NEW_YORK = "America/New_York"
 
 
 def asked_for(engine: Engine, phrase: str, *, zone: str = BERLIN, **columns: Any) -> int:
@@ -99,6 +100,17 @@ def test_what_repeats_goes_on_by_the_new_clock(engine: Engine) -> None:
     move(engine)
     at = the_row(engine, weekly).remind_at.astimezone(ZoneInfo(KOLKATA))
     assert (at.weekday(), at.hour, at.minute) in {(0, 9, 0), (0, 12, 30), (0, 13, 30)}
+
+
+def test_there_and_back_again_no_day_is_lost_and_no_rule_has_changed(engine: Engine) -> None:
+    due = (now() + HOUR).astimezone(ZoneInfo(NEW_YORK)).replace(second=0, microsecond=0)
+    id = asked_for(engine, f"every day at {due:%H:%M}", zone=NEW_YORK)
+    promise = the_row(engine, id).remind_at
+    move(engine, old=NEW_YORK, new=TOKYO)
+    with engine.connect() as connection:
+        assert following.outdated(connection, now=now())[:2] == ([], [])
+    move(engine, old=TOKYO, new=NEW_YORK)
+    assert (the_row(engine, id).remind_at, the_row(engine, id).zone) == (promise, NEW_YORK)
 
 
 def test_a_row_that_a_worker_takes_meanwhile_stays(engine: Engine) -> None:

@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 from snoozer.domain.times.recurrence import Recurrence
 from snoozer.domain.times.zones import canonical, local, settle, zone_of
 
-_NEAR = timedelta(hours=36)
+# Newer rules move a time by an hour at most; between two zones there are 26.
+_RULES = timedelta(hours=1)
+_ZONES = timedelta(hours=26)
 _BEFORE = timedelta(days=10)
 
 
@@ -32,15 +34,15 @@ def moved(
 
 
 def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:
-    """The wall time of the occurrence nearest to the promise."""
+    """The wall time of the occurrence that the promise stands for: the one that newer rules put within an hour, else
+    the last before it, whose hour was over in this zone when its person came, so that the instant was kept."""
     place, sought = zone_of(zone), promise.astimezone(UTC)
-    nearest: tuple[timedelta, datetime] | None = None
+    last: tuple[timedelta, datetime] | None = None
     for day in recurrence.dates(near=sought.date() - _BEFORE):
         wall = datetime.combine(day, recurrence.at)
-        instant, _ = settle(wall, place)
-        away = abs(instant - sought)
-        if away <= _NEAR and (nearest is None or away < nearest[0]):
-            nearest = away, wall
-        if instant > sought + _NEAR:
+        since = sought - settle(wall, place)[0]
+        if since < -_RULES:
             break
-    return None if nearest is None else nearest[1]
+        if last is None or abs(since) < last[0]:
+            last = abs(since), wall
+    return None if last is None or last[0] > _ZONES else last[1]

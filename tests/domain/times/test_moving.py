@@ -73,6 +73,16 @@ def test_newer_rules_keep_the_occurrence_also_over_midnight(hours: int) -> None:
     assert found == right
 
 
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "Asia/Kolkata", "Pacific/Kiritimati", "Europe/London"])
+@pytest.mark.parametrize("repeating", [NIGHTS, MONDAYS], ids=["daily", "weekly"])
+def test_an_instant_that_was_kept_still_stands_for_its_occurrence(zone: str, repeating: Recurrence) -> None:
+    kept = datetime.combine(date(2026, 6, 8), repeating.at, tzinfo=ZoneInfo(NEW_YORK)).astimezone(UTC)
+    stays = moved(kept, wall=None, zone=zone, to=zone, recurrence=repeating)
+    assert stays is not None
+    assert stays < kept
+    assert moved(kept, wall=None, zone=zone, to=NEW_YORK, recurrence=repeating) == kept
+
+
 def test_nothing_is_said_of_an_unknown_zone_or_a_promise_that_is_no_occurrence() -> None:
     promise = _at("2026-06-05T09:00", BERLIN)
     assert moved(promise, wall=None, zone="Mars/Olympus", to=BERLIN) is None
