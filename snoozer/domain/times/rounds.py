@@ -15,11 +15,11 @@ _MOST_TIMES = 1000
 _LEAP_YEAR = 2000
 
 
-def recurrence_of(repeat: Repeat, vantage: Vantage, at: time) -> Recurrence:
-    """The recurrence, beginning with the first occurrence that is at least a minute ahead. Refused when there is
-    none, or when the repetition has no such day."""
+def recurrence_of(repeat: Repeat, vantage: Vantage, at: time) -> tuple[Recurrence, frozenset[str]]:
+    """The recurrence, beginning with the first occurrence that is at least a minute ahead, and what is to be said of
+    the day it starts on. Refused when there is none, or when the repetition has no such day."""
     _check(repeat)
-    earliest = vantage.today if repeat.starting is None else _start_date(repeat.starting, vantage, at)
+    earliest, flags = _start_date(repeat.starting, vantage, at) if repeat.starting else (vantage.today, frozenset())
     base = Recurrence(
         unit=repeat.unit,
         interval=repeat.interval,
@@ -35,10 +35,10 @@ def recurrence_of(repeat: Repeat, vantage: Vantage, at: time) -> Recurrence:
         week_start=vantage.habits.week_start,
     )
     first = _first(_placed(base, repeat), vantage)
-    until = _until(repeat, vantage, at, first.start)
+    until = _until(repeat, vantage, first.start)
     if until is not None and until < first.start:
         raise Refused("past", "The end date comes before the first time; choose a later end date.")
-    return replace(first, until=until)
+    return replace(first, until=until), flags
 
 
 def is_clamped(recurrence: Recurrence) -> bool:
@@ -104,19 +104,20 @@ def _first(base: Recurrence, vantage: Vantage) -> Recurrence:
     raise Refused("too_far", "That never comes; choose a day that exists.")
 
 
-def _start_date(day: Day, vantage: Vantage, at: time) -> date:
-    chosen = day.choose(vantage, at, True)
+def _start_date(day: Day, vantage: Vantage, at: time) -> tuple[date, frozenset[str]]:
+    """The date, and the flag when it is one of the next year. A date of today need not have its time ahead."""
+    chosen = day.choose(vantage, at if day.returns == "never" else time.max, True)
     if chosen.day < vantage.today:
         raise Refused("past", "The day it starts on has passed; choose one that is still to come.")
-    return _clear(day, chosen.day, chosen.other)
+    return _clear(day, chosen.day, chosen.other), chosen.flags & {"next_year"}
 
 
-def _until(repeat: Repeat, vantage: Vantage, at: time, first: date) -> date | None:
+def _until(repeat: Repeat, vantage: Vantage, first: date) -> date | None:
     if repeat.lasting is not None:
         return _last_of(repeat.lasting, first, vantage)
     if repeat.until is None:
         return None
-    chosen = repeat.until.choose(vantage, at, False)
+    chosen = repeat.until.choose(vantage, time.max, False)
     return _clear(repeat.until, chosen.day, chosen.other)
 
 

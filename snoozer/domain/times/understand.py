@@ -153,11 +153,11 @@ def _recurring(phrase: str, what: Repeat, vantage: Vantage) -> Reading:
     at = vantage.habits.morning
     if what.clock is not None:
         at, flags = what.clock.settle(vantage.habits, twelve_hour=vantage.twelve_hour)
-    recurrence = recurrence_of(what, there, at)
+    recurrence, start_flags = recurrence_of(what, there, at)
     instant, changed = there.instant(next(recurrence.dates()), at)
     if not _can_be(instant, vantage):
         raise _too_far()
-    flags |= changed | (frozenset({"clamped"}) if is_clamped(recurrence) else frozenset())
+    flags |= changed | start_flags | (frozenset({"clamped"}) if is_clamped(recurrence) else frozenset())
     settled = Settled(at=instant, flags=flags, zone=there.zone, wall=_clock_at(instant, there.zone))
     return _reading(phrase, settled, vantage, kind="recurring", recurrence=recurrence)
 

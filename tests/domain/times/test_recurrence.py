@@ -105,6 +105,22 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
 
 
 @pytest.mark.parametrize(
+    ("phrase", "first", "flags"),
+    [
+        ("every day starting march 4", "2027-03-04", ("next_year",)),
+        ("every day starting march 5", "2026-03-06", ()),
+        ("every day at 9pm starting the 5th", "2026-03-05", ()),
+        ("every thursday starting thursday", "2026-03-12", ()),
+    ],
+)
+def test_the_day_it_starts_on_is_a_date_and_says_so_when_it_is_far(
+    typed: Typed, phrase: str, first: str, flags: tuple[str, ...]
+) -> None:
+    reading = typed(phrase)
+    assert (str(reading.at)[:10], reading.flags) == (first, flags)
+
+
+@pytest.mark.parametrize(
     ("phrase", "weekdays", "locale"),
     [
         ("every mon-fri", (0, 1, 2, 3, 4), "en_US"),

@@ -25,6 +25,7 @@ RefusedFor = Callable[..., Refused]
         *((phrase, "unrecognised") for phrase in ("every hour", "every 0 days", "if no reply", "tomorrow " * 30, "45")),
         *((phrase, "past") for phrase in ("today 9am", "this morning", "last friday", "2 hours ago", "2026-01-01")),
         *((phrase, "past") for phrase in ("last week", "this thursday", "every monday until yesterday")),
+        *((phrase, "past") for phrase in ("every day until march 5", "every day until the 5th")),
         *((phrase, "too_soon") for phrase in ("in 0 minutes", "in 59 seconds", "now")),
         *((phrase, "too_far") for phrase in ("in 11 years", "2037-01-01", "9" * 150 + " days", "every 1000 years")),
         *((phrase, "negative") for phrase in ("-2h", "- 2 hours", "in −3 days", "in-2hours")),
