@@ -43,7 +43,9 @@ def _from_today(span: Span) -> Choose:
 def _counted(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
     """a week from friday, 2 days after tomorrow, 3 days before mar 20."""
     for span, middle in spans(tokens, at):
-        if span.whole_days:
+        # "9 day after tomorrow" is 9 o'clock on the day after tomorrow.
+        of_a_day = span.days != 1 and any(end > middle for _, end in tokens.numbers(at + 1, "day"))
+        if span.whole_days and not of_a_day:
             for sign, start in tokens.numbers(middle, "from"):
                 for day, end in _plain(tokens, start):
                     yield _shifted(day, span, sign), end

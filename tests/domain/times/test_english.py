@@ -104,6 +104,9 @@ midnight tonight                | 2026-03-06T00:00 |
 mon at 9                        | 2026-03-09T09:00 | assumed_meridiem
 at 9 on monday                  | 2026-03-09T09:00 | assumed_meridiem
 3pm on friday                   | 2026-03-06T15:00 |
+at 9 day after tomorrow         | 2026-03-07T09:00 | assumed_meridiem
+a day after tomorrow            | 2026-03-07T08:00 |
+9 days after tomorrow           | 2026-03-15T08:00 |
 2026-03-20 9:30                 | 2026-03-20T09:30 |
 """
 
