@@ -34,7 +34,7 @@ def recurrence_of(repeat: Repeat, vantage: Vantage, at: time) -> tuple[Recurrenc
         rest=tuple(day for day in range(7) if day not in vantage.habits.workdays),
         week_start=vantage.habits.week_start,
     )
-    first = _first(_placed(base, repeat), vantage)
+    first = _first(_placed(base, repeat), vantage, in_step=repeat.starting is not None)
     until = _until(repeat, vantage, first.start)
     if until is not None and until < first.start:
         raise Refused("past", "The end date comes before the first time; choose a later end date.")
@@ -92,11 +92,13 @@ def _step(base: Recurrence) -> timedelta:
     return timedelta(days=base.interval * (7 if base.unit == "week" else 1))
 
 
-def _first(base: Recurrence, vantage: Vantage) -> Recurrence:
+def _first(base: Recurrence, vantage: Vantage, *, in_step: bool) -> Recurrence:
     """The same with its start on the first date that is ahead. While looking for it every day, week or month
-    counts; from there on only every nth."""
-    every = replace(base, interval=1, times=None, weekend_rule="none")
-    for start in every.dates():
+    counts; from there on, or with `in_step` from the first date on, only every nth."""
+    dates = replace(base, interval=1, times=None, weekend_rule="none")
+    if in_step:
+        dates = replace(dates, start=next(dates.dates(), base.start), interval=base.interval)
+    for start in dates.dates():
         found = replace(base, start=start)
         moved = next(found.dates())
         if vantage.instant(moved, base.at)[0] - vantage.now >= LEAST_LEAD:

@@ -111,6 +111,12 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
         ("every day starting march 5", "2026-03-06", ()),
         ("every day at 9pm starting the 5th", "2026-03-05", ()),
         ("every thursday starting thursday", "2026-03-12", ()),
+        ("every 2 weeks starting today", "2026-03-19", ()),
+        ("every 3 days starting today", "2026-03-08", ()),
+        ("every 3 days at 9pm starting today", "2026-03-05", ()),
+        ("every 2 weeks on tuesday starting today", "2026-03-10", ()),
+        ("every 2 weeks on thursday starting today", "2026-03-19", ()),
+        ("every 2 months starting today", "2026-05-05", ()),
     ],
 )
 def test_the_day_it_starts_on_is_a_date_and_says_so_when_it_is_far(
