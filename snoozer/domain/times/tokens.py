@@ -85,7 +85,7 @@ class Tokens:
 
 def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
     decimal = "[.,]" if decimal_comma else "[.]"
-    ordinal = r"[0-9]{1,2}(?:st|nd|rd|th)" + (r"|[0-9]{1,2}\.(?![0-9])" if ordinal_dot else "")
+    ordinal = "[0-9]{1,2}" + (r"\.(?![0-9])" if ordinal_dot else "(?:st|nd|rd|th)")
     # Behind a year, or behind the two digits of a day, a clock time needs no space in an address.
     glued_clock = "[0-9]{1,2}(?:[ap]m|:[0-9]{2})"
     return re.compile(

@@ -20,6 +20,10 @@ nächsten Montag um 9 Uhr        | 2026-03-09T09:00
 in zwei Wochen                  | 2026-03-19T10:20
 in einer halben Stunde          | 2026-03-05T10:50
 1,5 Stunden                     | 2026-03-05T11:50
+2stunden                        | 2026-03-05T12:20
+24std                           | 2026-03-06T10:20
+1stunde30minuten                | 2026-03-05T11:50
+march 20th                      | 2026-03-20T08:00
 anderthalb Stunden              | 2026-03-05T11:50
 17:30 morgen                    | 2026-03-06T17:30
 9 Uhr morgen                    | 2026-03-06T09:00
