@@ -90,6 +90,7 @@ def test_the_ends_of_the_calendar_break_nothing(
     client: FlaskClient, people: People, now: str, offset: str, zone: str
 ) -> None:
     ann = people.ann()
-    assert ask(client, ann, phrase="tomorrow", now=now + offset, zone=zone).status_code in {200, 422}
+    for phrase in ("tomorrow", "may 1", "3/4", "february", "32 january", "monday in january"):
+        assert ask(client, ann, phrase=phrase, now=now + offset, zone=zone).status_code in {200, 422}
     body = {"message_id": "m", "remind_at": now + offset, "zone": zone}
     assert client.post("/api/v1/snoozes", json=body, headers=ann.bearer).status_code == 422

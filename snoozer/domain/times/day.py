@@ -61,6 +61,9 @@ WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturd
 
 
 def length_of(year: int, month: int) -> int:
+    """How many days the month has. OverflowError behind the end of the calendar."""
+    if year > MAXYEAR:
+        raise OverflowError(year)
     return monthrange(year, month)[1]
 
 

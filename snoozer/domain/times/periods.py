@@ -136,7 +136,8 @@ def _edge_of_month(month: int, year: int | None, *, last: bool) -> Choose:
     def choose(vantage: Vantage, at: time, named: bool) -> Chosen:
         this_year = vantage.today.year
         for candidate in (this_year, this_year + 1) if year is None else (year,):
-            day = date(candidate, month, length_of(candidate, month) if last else 1)
+            length = length_of(candidate, month)
+            day = date(candidate, month, length if last else 1)
             if year is not None or day > vantage.today or vantage.ahead(day, at):
                 break
         flags = frozenset({"next_year"} if year is None and day.year > this_year else ())

@@ -4,7 +4,7 @@ so nothing drifts: not over a clamped month, not over a clock change, not over t
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from itertools import count, islice
 from typing import Any, Literal, get_args
 
@@ -143,7 +143,10 @@ class Recurrence:
 
 
 def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None:
-    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth."""
+    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth. OverflowError behind
+    the end of the calendar."""
+    if year > MAXYEAR:
+        raise OverflowError(year)
     first, length = date(year, month, 1), monthrange(year, month)[1]
     days = range(1 + (weekday - first.weekday()) % 7, length + 1, 7)
     if nth > len(days):

@@ -95,6 +95,15 @@ def test_a_bad_moment_or_zone_is_one_sentence(arguments: list[str]) -> None:
     assert result.stderr.splitlines()[0].endswith(".")
 
 
+@pytest.mark.parametrize(
+    "phrase", ["may 1", "3/4", "feb 29", "monday in january", "first monday of january", "end of may"]
+)
+def test_what_comes_after_the_end_of_the_calendar_is_too_far(phrase: str) -> None:
+    result = _when(phrase, "--now", "9999-12-31T23:59:59", "--zone", "UTC")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(("too_far: ", "unrecognised: "))
+
+
 @pytest.mark.parametrize("locale", ["xx_YY", "xx", "en_XX", "english", "", "de_DE\n"])
 def test_an_unknown_locale_is_refused_as_an_unknown_zone_is(locale: str) -> None:
     refused = _when("tomorrow", *DESK, "--locale", locale)
