@@ -52,9 +52,20 @@ class Moment:
         theirs = replace(there, today=there.wall.date())
         if self.day is None or not self.day.relative or theirs.today == person.today:
             return self._in_zone(theirs)
-        # "tomorrow" by the person's calendar, although the named zone is already (or still) on another date.
-        settled, other = self._in_zone(there), self._in_zone(theirs)
-        if settled.at <= person.now:
+        return self._by_both_calendars(there, theirs)
+
+    def _by_both_calendars(self, there: Vantage, theirs: Vantage) -> Settled:
+        """ "tomorrow" by the person's calendar, although the named zone is already (or still) on another date. A day
+        that one of the calendars does not have leaves the other."""
+        try:
+            settled = self._in_zone(there)
+        except Refused:
+            return self._in_zone(theirs)
+        try:
+            other = self._in_zone(theirs)
+        except Refused:
+            return settled
+        if settled.at <= there.now:
             return other
         return settled if settled.alternative else replace(settled, alternative=other.at)
 

@@ -202,6 +202,11 @@ def test_tomorrow_in_another_zone_is_the_persons_tomorrow_and_says_so(typed: Typ
     assert (reading.flags, str(reading.alternative)) == (("ambiguous",), "2026-03-07 04:00:00-05:00")
 
 
+def test_a_day_that_one_of_two_calendars_lacks_is_that_of_the_other(typed: Typed) -> None:
+    reading = typed("the 31st of this month 9pm America/New_York", now="2026-03-01T08:00:00", zone="Asia/Tokyo")
+    assert (str(reading.at), reading.alternative) == ("2026-04-01 10:00:00+09:00", None)
+
+
 def test_a_persons_own_habits_are_kept(typed: Typed) -> None:
     own = Habits(morning=time(6, 30), work_end=time(15), workdays=(6, 0, 1, 2, 3), week_start=6)
     at = {phrase: str(typed(phrase, habits=own).at)[:16] for phrase in ("tomorrow", "eod", "weekend", "next week")}
