@@ -152,11 +152,16 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
         yield Clock(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
     elif shape == "integer" and len(text) in (3, 4):
         yield Clock(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
-    elif shape == "integer" and int(text) <= 24:
+    elif shape == "integer" and (int(text) <= 24 or _should_be_an_hour(tokens, at)):
         yield Clock(hour=int(text), open=_is_open(text), lone=True), at + 1
     for number, end in tokens.numbers(at, "number"):
         if number <= 12:
             yield Clock(hour=number, open=True, lone=True), end
+
+
+def _should_be_an_hour(tokens: Tokens, at: int) -> bool:
+    """Two digits that stand where an hour would; alone they could be anything."""
+    return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.read(at + 1, "oclock")))
 
 
 def _spoken(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:

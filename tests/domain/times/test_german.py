@@ -104,6 +104,7 @@ def test_german_repetitions_begin_where_they_should(typed: Typed, phrase: str, w
         ("next montag", "unrecognised"),
         ("jeden zweiten Dienstag", "unrecognised"),
         ("24 Uhr", "invalid_time"),
+        ("25 Uhr", "invalid_time"),
         ("30. Februar", "invalid_date"),
         ("morgen 9 Uhr MEZ", "tz_abbreviation"),
     ],
