@@ -146,7 +146,7 @@ def _clock_after(tokens: Tokens, day: Day, end: int) -> Iterator[tuple[Clock, in
     for prep in tokens.maybe(end, "prep"):
         for clock, after in clocks(tokens, prep, after_day=True):
             if prep > end or not clock.lone or (day.takes_bare and clock.hour <= 12):
-                yield clock, after
+                yield replace(clock, doubt=()), after
 
 
 def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[Moment, int]]:

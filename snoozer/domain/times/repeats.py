@@ -46,7 +46,9 @@ class Repeat:
     weekend_rule: WeekendRule = "none"
 
     def at(self, clock: Clock) -> "Repeat":
-        """The same at that time, in the part of the day that the rhythm names ("every evening at 7")."""
+        """The same at that time, which is no date here, in the part of the day that the rhythm names ("every evening
+        at 7")."""
+        clock = replace(clock, doubt=())
         part = self.clock.habit if self.clock else None
         return replace(self, clock=clock.within(part) if part and not clock.midnight and not clock.habit else clock)
 

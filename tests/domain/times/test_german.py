@@ -38,6 +38,8 @@ um 3                            | 2026-03-06T03:00
 halb neun                       | 2026-03-06T08:30
 Viertel nach acht               | 2026-03-06T08:15
 9.30                            | 2026-03-06T09:30
+morgen um 8.10                  | 2026-03-06T08:10
+Freitag um 9.05 Uhr             | 2026-03-06T09:05
 15.3.                           | 2026-03-15T08:00
 15.03.2027 14:00                | 2027-03-15T14:00
 25.12. 2027                     | 2027-12-25T08:00
@@ -60,6 +62,7 @@ tomorrow 9am                    | 2026-03-06T09:00
 AGAIN = """
 täglich um 9                            | 2026-03-06T09:00
 werktags um 9                           | 2026-03-06T09:00
+werktags um 9.10                        | 2026-03-06T09:10
 jeden Morgen                            | 2026-03-06T08:00
 montags                                 | 2026-03-09T08:00
 alle zwei Wochen am Dienstag um 14 Uhr  | 2026-03-10T14:00
