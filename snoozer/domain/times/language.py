@@ -17,8 +17,10 @@ _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@].*)?", re.ASCII |
 
 
 def fold(text: str) -> str:
-    """The text as words are compared: lower case, single spaces, umlauts spelt out. Digits of other scripts stay."""
-    return " ".join(unicodedata.normalize("NFC", text).lower().translate(_SPELLINGS).split())
+    """The text as words are compared: lower case, single spaces, umlauts spelt out, without the marks that nobody
+    sees. Digits of other scripts stay."""
+    seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", seen).lower().translate(_SPELLINGS).split())
 
 
 @dataclass(frozen=True, eq=False)
