@@ -102,8 +102,8 @@ def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
         |(?P<dotted>[0-9]{{1,2}}\.[0-9]{{2}}(?![0-9.]))
         |(?P<decimal>[0-9]{{1,3}}{decimal}[0-9]{{1,2}}(?![0-9.,]))
         |(?P<ordinal>{ordinal})
-        |(?P<integer>20[0-9]{{2}}(?={glued_clock})|[0-9]{{2}}(?=[0-9]{{2}}:[0-9]{{2}})|[0-9]+)
-        |(?P<zone>[a-z]+(?:[_-][a-z]+)*(?:/[a-z][a-z0-9_+-]*)+)
+        |(?P<integer>20[0-9]{{2}}(?={glued_clock})|(?<=[a-z])[0-9]{{1,2}}(?=20[0-9]{{2}}(?:{glued_clock}|(?![0-9])))|[0-9]{{2}}(?=[0-9]{{2}}:[0-9]{{2}})|[0-9]+)
+        |(?P<zone>(?:est5edt|cst6cdt|mst7mdt|pst8pdt)(?![a-z0-9])|[a-z]+(?:[_-][a-z]+)*(?:/[a-z][a-z0-9_+-]*)+)
         |(?P<meridiem>[ap]\.m(?![a-z])\.?)
         |(?P<word>[a-z']+\.?)
         |(?P<sign>[+-])""",
@@ -183,7 +183,7 @@ def _words(text: str, at: int, *, shape: str, after_digit: bool, language: Langu
 
 def _zone(text: str, at: int, *, after_digit: bool, language: Language) -> list[Token] | None:
     """A zone's name, also glued to the word before it (`9ameurope/london`)."""
-    for cut in range(text.index("/")):
+    for cut in range(max(text.find("/"), 1)):
         if named_in_a_phrase(text[cut:]):
             zone = Token("zone", text[cut:], at + cut, at + len(text))
             before = text[:cut].rstrip("_")

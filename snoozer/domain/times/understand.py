@@ -22,6 +22,7 @@ from snoozer.domain.times.zones import canonical, is_offset, zone_of
 LONGEST_PHRASE = 200
 MOST_YEARS = 10
 _LETTERS = re.compile(r"[a-z']+")
+_T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
 _VOID_SENTENCES = {
     "past": "That lies in the past; choose a time that is still to come.",
@@ -84,7 +85,7 @@ def parse(phrase: str, *, locale: Locale) -> Phrase:
     if len(phrase) > LONGEST_PHRASE:
         raise Refused("unrecognised", f"A time has at most {LONGEST_PHRASE} characters; write a shorter one.")
     folded = fold(phrase)
-    words = set(_LETTERS.findall(folded)) & locale.language.words
+    words = set(_LETTERS.findall(_T_OF_ISO.sub(" ", folded))) & locale.language.words
     for language in locale.languages:
         tokens = tokenise(folded, language) if words <= language.words else None
         if tokens is None:

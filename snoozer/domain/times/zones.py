@@ -67,6 +67,9 @@ ABBREVIATIONS = {
     "nzdt": ("Pacific/Auckland", "+13:00"),
 }
 
+# Names of the tz database that are short, or hold a digit, and yet no abbreviation of something else.
+_CLEAR = frozenset({"gb", "nz", "uct", "est5edt", "cst6cdt", "mst7mdt", "pst8pdt"})
+
 
 def canonical(name: str) -> str | None:
     """The zone of that name as the tz database spells it, or None."""
@@ -78,6 +81,8 @@ def named_in_a_phrase(word: str) -> str | None:
     if word in ("utc", "gmt", "z"):
         return "GMT" if word == "gmt" else "UTC"
     name = NAMES.get(word)
+    if word in _CLEAR:
+        return name
     if name is None or ("/" not in name and (len(name) < 4 or not name[1:].islower() or name == "Factory")):
         return None
     return name

@@ -57,6 +57,10 @@ in 3 Werktagen                  | 2026-03-10T10:20
 Freitag, den 13. März           | 2026-03-13T08:00
 3 Tage falls keine Antwort      | 2026-03-08T10:20
 tomorrow 9am                    | 2026-03-06T09:00
+2026-03-20T14:05 if no reply    | 2026-03-20T14:05
+20260320T1405 if no reply       | 2026-03-20T14:05
+3t12h                           | 2026-03-08T22:20
+\u200e\ufeffmorgen\u200b fr\u00adüh\u200f | 2026-03-06T08:00
 """
 
 AGAIN = """
