@@ -198,6 +198,6 @@ GERMAN = WordList(
         "last_of_month": ("{number}. {month}",),
         "or": ("oder",),
         "every": ("jeden Tag", "jeden Montag 9:00", "jeden Monat am 1."),
-        "second": ("alle 2 Wochen am {weekday}", "jeden Monat am {nth} {weekday}"),
+        "second": ("alle {number} Wochen am {weekday}", "jeden Monat am {nth} {weekday}"),
     },
 )

@@ -207,6 +207,6 @@ ENGLISH = WordList(
         "last_of_month": ("{month} {number}",),
         "or": ("or",),
         "every": ("every day", "every monday 9:00", "every month on the 1st"),
-        "second": ("every 2 weeks on {weekday}", "every month on the {nth} {weekday}"),
+        "second": ("every {number} weeks on {weekday}", "every month on the {nth} {weekday}"),
     },
 )

@@ -28,18 +28,25 @@ class Language:
     """A word list, indexed for the parser.
 
     `roles`: role in the grammar → first word → its entries, the longest phrase first. `words`: every single word
-    that occurs, alone or in a phrase.
+    that occurs, alone or in a phrase. `spellings`: a word as it is compared → as the list spells it, where they differ.
     """
 
     data: WordList
     roles: Mapping[str, Mapping[str, tuple[Entry, ...]]]
     words: frozenset[str]
+    spellings: Mapping[str, str]
 
     @classmethod
     def of(cls, data: WordList) -> "Language":
         roles = {role: _by_first_word(values) for role, values in data.words.items()}
         entries = (entry for by_first in roles.values() for same_first in by_first.values() for entry in same_first)
-        return cls(data, roles, frozenset(word for words, _ in entries for word in words))
+        listed = (word for values in data.words.values() for phrases in values.values() for word in _words_of(phrases))
+        spellings = {fold(word): word for word in listed if fold(word) != word}
+        return cls(data, roles, frozenset(word for words, _ in entries for word in words), spellings)
+
+
+def _words_of(phrases: str) -> list[str]:
+    return phrases.replace(",", " ").split()
 
 
 def _by_first_word(values: Mapping[int, str] | Mapping[str, str]) -> Mapping[str, tuple[Entry, ...]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from snoozer.domain.times.language import Language, fold
+from snoozer.domain.times.language import LANGUAGES, Language, fold
 from snoozer.domain.times.tokens import Tokens, tokenise
 from snoozer.domain.times.zones import ABBREVIATIONS
 
@@ -17,6 +17,12 @@ _SHORTEST_PART = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))? ?[ap]\.?m\b\.?")
 _BARE_END = re.compile(r" [0-9]{1,2}$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
+_MEASURES = frozenset(
+    word
+    for language in LANGUAGES.values()
+    for role in ("unit", "workday", "meridiem", "oclock")
+    for word in language.roles.get(role, {})
+)
 
 
 def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
@@ -24,10 +30,16 @@ def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
     hints = language.data.hints
     if len(phrase) <= _MOST_LETTERS:
         folded = fold(phrase)
-        yield from _by_code(folded, code, tokenise(folded, language), language)
+        found = _by_code(folded, code, tokenise(folded, language), language)
+        yield from (_as_listed(candidate, language) for candidate in found)
     yield from hints.get(code, ())
     yield from language.data.starters
     yield from hints["past"]
+
+
+def _as_listed(folded: str, language: Language) -> str:
+    """With its umlauts again."""
+    return " ".join(language.spellings.get(word, word) for word in folded.split())
 
 
 def _by_code(folded: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
@@ -83,11 +95,14 @@ def _sides(folded: str, language: Language) -> Iterator[str]:
 
 
 def _parts(folded: str) -> Iterator[str]:
-    """What is left without the first or the last words."""
+    """What is left without the first or the last words; a unit stays with its number."""
     words = folded.rstrip("!?. ").split()
     if len(words) <= _MOST_WORDS:
         for cut in range(1, len(words)):
-            for kept, dropped in ((words[cut:], words[:cut]), (words[:-cut], words[-cut:])):
+            for at in (cut, -cut):
+                kept, dropped = (words[at:], words[:at]) if at > 0 else (words[:at], words[at:])
+                if words[at] in _MEASURES:
+                    continue
                 part = " ".join(kept)
                 if len(part) >= _SHORTEST_PART and not any(map(str.isdecimal, "".join(dropped))):
                     yield part

@@ -100,7 +100,7 @@ def parse(phrase: str, *, locale: Locale) -> Phrase:
 
 def _instant(phrase: str, what: Instant, vantage: Vantage) -> Reading:
     settled, elapsed = _settle(what, vantage)
-    _check_lead(settled.at, vantage)
+    _check_lead(settled, vantage)
     alternative = settled.alternative
     if alternative is not None and (alternative == settled.at or not _can_be(alternative, vantage)):
         alternative = None
@@ -208,13 +208,21 @@ def _clock_at(instant: datetime, zone: str) -> datetime:
     return instant.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
 
 
-def _check_lead(at: datetime, vantage: Vantage) -> None:
+def _check_lead(settled: Settled, vantage: Vantage) -> None:
+    at = settled.at
     if at <= vantage.now:
-        raise Refused("past", "That time has passed; choose one that is still to come.")
+        instead = (_written(settled.alternative, vantage),) if settled.alternative else ()
+        raise Refused("past", "That time has passed; choose one that is still to come.", instead)
     if at - vantage.now < LEAST_LEAD:
         raise Refused("too_soon", "That is less than a minute away; choose a time at least one minute from now.")
     if at > _latest(vantage):
         raise _too_far()
+
+
+def _written(at: datetime, vantage: Vantage) -> str:
+    """2026-04-03, and the time of the day unless it is the usual one."""
+    wall = vantage.local(at)
+    return f"{wall:%Y-%m-%d}" if wall.time() == vantage.habits.morning else f"{wall:%Y-%m-%d %H:%M}"
 
 
 def _can_be(at: datetime, vantage: Vantage) -> bool:

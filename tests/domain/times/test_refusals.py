@@ -64,10 +64,30 @@ def test_what_is_unclear_is_refused_with_its_reason(refused_for: RefusedFor, phr
         ("every second tuesday", "every month on the second tuesday"),
         ("this morning", "tomorrow morning"),
         ("friday 13", "friday 13:00"),
+        ("every third friday", "every 3 weeks on friday"),
+        ("in 5 minutes tomorrow", "in 5 minutes"),
+        ("3/4/2026", "2026-04-03"),
+        ("3/4/2026 9am", "2026-04-03 09:00"),
     ],
 )
 def test_a_refusal_offers_what_may_have_been_meant(refused_for: RefusedFor, phrase: str, offered: str) -> None:
     assert offered in refused_for(phrase).suggestions
+
+
+@pytest.mark.parametrize(
+    ("phrase", "offer", "locale"),
+    [
+        ("friday in 2 weeks", "friday in 2", "en_US"),
+        ("in 5 minutes tomorrow", "in 5", "en_US"),
+        ("every third friday", "every 2 weeks on friday", "en_US"),
+        ("jeden dritten Dienstag", "alle 2 Wochen am dienstag", "de_DE"),
+        ("heute früh", "morgen frueh", "de_DE"),
+    ],
+)
+def test_a_refusal_offers_nothing_that_means_something_else(
+    refused_for: RefusedFor, phrase: str, offer: str, locale: str
+) -> None:
+    assert offer not in refused_for(phrase, locale=locale).suggestions
 
 
 def test_soon_is_answered_with_three_suggestions(refused_for: RefusedFor) -> None:
