@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-TWELVE_HOURS = frozenset({"en_US", "en_IN", "en_AU"})
-MONTH_FIRST = frozenset({"en_US"})
+from snoozer.domain.times.language import Locale
+
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -36,7 +36,7 @@ class Clock:
 
     def hour(self, wall: datetime) -> str:
         """The hour of a time that stands on some clock already."""
-        if self.locale not in TWELVE_HOURS:
+        if not Locale.named(self.locale).region.twelve_hour:
             return f"{wall:%H:%M}"
         return f"{wall.hour % 12 or 12}:{wall:%M} {'am' if wall.hour < 12 else 'pm'}"
 
@@ -92,7 +92,7 @@ class Clock:
 
     def _dated(self, local: datetime, *, weekday: str, short: bool = False) -> str:
         month = local.strftime("%b" if short else "%B")
-        day = f"{month} {local.day}" if self.locale in MONTH_FIRST else f"{local.day} {month}"
+        day = f"{month} {local.day}" if Locale.named(self.locale).region.month_first else f"{local.day} {month}"
         year = "" if local.year == self.local(self.now).year else f" {local.year}"
         return f"{local.strftime(weekday)} {day}{year}"
 

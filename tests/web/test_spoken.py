@@ -1,12 +1,15 @@
 """What was said can be checked later: the words, every flag explained, the other meaning one click away."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from html import unescape
 
+import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.domain import times
+from snoozer.web.moments import Clock
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
 from tests.web.test_sheet import seen
 
@@ -118,3 +121,13 @@ def test_a_repetition_is_said_when_it_is_saved(ann: FlaskClient, engine: Engine)
     assert "<b>Every Monday at 09:00</b>" in read.text
     saved = ann.post(path, data={"phrase": "every monday 9am", "act": "snooze", **seen(read)}, follow_redirects=True)
     assert ", then every Monday at 09:00." in saved.text
+
+
+@pytest.mark.parametrize("locale", ["en", "en_US", "en_GB", "en_NZ", "en_CA", "en_IN", "en_AU", "de_DE", "fr_FR"])
+def test_a_time_is_shown_in_the_order_and_on_the_clock_it_is_read_in(locale: str) -> None:
+    march = datetime(2027, 3, 1, tzinfo=UTC)
+    meant = times.read("11/5/2027 3:00", now=march, zone="UTC", locale=locale).at
+    assert meant is not None
+    shown = Clock(now=march, zone="UTC", locale=locale).words(datetime(2027, 11, 5, 14, tzinfo=UTC))
+    assert ("November 5" in shown) == (meant.month == 11)
+    assert shown.endswith("2:00 pm" if meant.hour == 15 else "14:00")
