@@ -10,11 +10,11 @@ import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
-from zoneinfo import available_timezones
 
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
+from snoozer.domain.times.zones import canonical
 from snoozer.postgres import people
 from snoozer.postgres.models import Account
 
@@ -92,8 +92,8 @@ def is_closed(connection: Connection, *, email: str) -> bool:
 
 
 def check_zone(zone: str) -> None:
-    """Raises BadZone unless it is a zone of the IANA database."""
-    if zone not in available_timezones():
+    """Raises BadZone unless it is a zone that phrases are read in, spelt as the IANA database does."""
+    if canonical(zone) != zone:
         raise BadZone("That is not a time zone. It looks like Europe/Berlin.")
 
 

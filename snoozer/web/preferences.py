@@ -1,12 +1,12 @@
 """What a person sets: their zone, how they write dates, the times they use, light or dark."""
 
 from collections.abc import Sequence
-from zoneinfo import available_timezones
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import following
+from snoozer.domain.times import zones
 from snoozer.postgres import people
 from snoozer.postgres.models import Account
 from snoozer.web import current, presets, toast
@@ -93,8 +93,7 @@ def choose_theme() -> ResponseReturnValue:
 
 def _zone(typed: str) -> str | None:
     """The IANA name behind what was typed, however its capitals and spaces are."""
-    wanted = typed.replace(" ", "_").casefold()
-    return next((zone for zone in available_timezones() if zone.casefold() == wanted), None)
+    return zones.canonical(typed.replace(" ", "_"))
 
 
 def _saved(zone: str, gone: int) -> str:
@@ -122,7 +121,7 @@ def _page(
         zone=account.zone if zone is None else zone,
         locale=account.locale if locale is None else locale,
         locales=LOCALES,
-        zones=sorted(name for name in available_timezones() if "/" in name or name == "UTC"),
+        zones=sorted(name for name in zones.NAMES.values() if "/" in name or name == "UTC"),
         error=error,
         now=clock().now,
         lines=lines,

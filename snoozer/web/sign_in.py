@@ -2,12 +2,12 @@
 
 import secrets
 import time
-from zoneinfo import available_timezones
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts
+from snoozer.domain.times.zones import canonical
 from snoozer.postgres import people
 from snoozer.web import current, known, post, toast, visitor
 
@@ -111,7 +111,7 @@ def _welcome(token: str) -> ResponseReturnValue:
         if account is None:
             abort(403)
         zone = request.form.get("zone", "")
-        if zone in available_timezones():
+        if canonical(zone) == zone:
             people.first_zone(connection, id=account.id, zone=zone)
     onward = visitor.local_path(session.get("onward"))
     session.clear()

@@ -203,7 +203,8 @@ def test_creating_an_account_again_changes_its_role_only_when_asked(engine: Engi
         first = accounts.create(connection, email="new@snoozer.example", role="operator")
         again = accounts.create(connection, email="NEW@snoozer.example")
         admin = accounts.create(connection, email="new@snoozer.example", role="admin")
-        with pytest.raises(accounts.BadZone):
-            accounts.create(connection, email="x@snoozer.example", zone="Mars/Olympus")
+        for zone in ("Mars/Olympus", "localtime", "Factory"):
+            with pytest.raises(accounts.BadZone):
+                accounts.create(connection, email="x@snoozer.example", zone=zone)
     assert (first.created, again.created) == (True, False)
     assert (again.role, admin.role) == ("operator", "admin")

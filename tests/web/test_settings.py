@@ -20,10 +20,11 @@ def test_a_zone_is_taken_however_it_is_typed(typed: str, ann: FlaskClient, engin
     assert row.zone in ann.get("/").text
 
 
-def test_a_zone_that_is_none_is_refused_and_kept(ann: FlaskClient) -> None:
-    answer = ann.post("/settings", data={"zone": "Middle Earth", "locale": "en_GB"})
+@pytest.mark.parametrize("zone", ["Middle Earth", "localtime", "Factory"])
+def test_a_zone_that_is_none_is_refused_and_kept(zone: str, ann: FlaskClient) -> None:
+    answer = ann.post("/settings", data={"zone": zone, "locale": "en_GB"})
     assert answer.status_code == 422
-    assert 'value="Middle Earth"' in answer.text
+    assert f'value="{zone}"' in answer.text
     assert "There is no zone of that name" in answer.text
 
 

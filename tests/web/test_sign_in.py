@@ -160,7 +160,8 @@ def test_the_browsers_zone_is_taken_until_the_person_chose_one(
     site: Flask, engine: Engine, people: People, inbox: Inbox
 ) -> None:
     people.ann(zone="UTC")
-    for offered, kept in (("Not/AZone", "UTC"), ("Asia/Kolkata", "Asia/Kolkata"), ("Europe/Paris", "Asia/Kolkata")):
+    refused = (("Not/AZone", "UTC"), ("Factory", "UTC"))
+    for offered, kept in (*refused, ("Asia/Kolkata", "Asia/Kolkata"), ("Europe/Paris", "Asia/Kolkata")):
         browser = site.test_client()
         ask(browser)
         link, _ = link_and_code(inbox)

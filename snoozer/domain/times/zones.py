@@ -5,8 +5,8 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 # Lower case → as the tz database spells it. "localtime" is whatever the machine is set to: the same phrase would
-# differ from server to server.
-NAMES = {name.lower(): name for name in available_timezones() if name != "localtime"}
+# differ from server to server. "Factory" stands for a machine that was set to nothing.
+NAMES = {name.lower(): name for name in available_timezones() - {"localtime", "Factory"}}
 
 # What an abbreviation may have meant: a place and an offset to suggest instead. The offset is the one meant most often.
 ABBREVIATIONS = {
@@ -83,7 +83,7 @@ def named_in_a_phrase(word: str) -> str | None:
     name = NAMES.get(word)
     if word in _CLEAR:
         return name
-    if name is None or ("/" not in name and (len(name) < 4 or not name[1:].islower() or name == "Factory")):
+    if name is None or ("/" not in name and (len(name) < 4 or not name[1:].islower())):
         return None
     return name
 
