@@ -5,6 +5,7 @@ from datetime import datetime
 
 from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES
 from snoozer.domain.times.recurrence import Recurrence
+from snoozer.domain.times.zones import settle, zone_of
 
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 _MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
@@ -25,6 +26,12 @@ def date_in_words(when: datetime, *, now: datetime) -> str:
 
 def time_in_words(when: datetime) -> str:
     return f"{when:%H:%M:%S}" if when.second else f"{when:%H:%M}"
+
+
+def _clear_time(at: datetime, zone: str) -> str:
+    """01:30, and 01:30 UTC-05:00 where the clock of the zone shows it twice."""
+    _, changed = settle(at.replace(tzinfo=None), zone_of(zone))
+    return time_in_words(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
 
 
 def distance(seconds: float) -> str:
@@ -59,7 +66,7 @@ def sentence(
     then: datetime | None = None,
 ) -> str:
     """All of it. `at`, `now` and `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
-    when = f"{date_in_words(at, now=now)}, {time_in_words(at)} ({distance((at - now).total_seconds())}), {zone}"
+    when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance((at - now).total_seconds())}), {zone}"
     if wall_zone != zone:
         when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
     if condition:

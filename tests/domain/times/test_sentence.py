@@ -40,6 +40,12 @@ def test_the_sentence_can_be_checked(typed: Typed, phrase: str, sentence: str) -
     assert typed(phrase).sentence == sentence
 
 
+def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
+    first, second = (typed(f"in {hours} hours", now="2026-10-30T01:30:00").sentence for hours in (48, 49))
+    assert first == "Sunday 1 November, 01:30 UTC-04:00 (in 2 days), America/New_York."
+    assert second == "Sunday 1 November, 01:30 UTC-05:00 (in 2 days), America/New_York."
+
+
 @pytest.mark.parametrize(
     ("phrase", "words"),
     [
