@@ -77,10 +77,18 @@ class Recurrence:
         if self.times is not None or near is None:
             near = self.start
         unmoved = (day for day in self._steps(max(near, self.start)) if day >= self.start)
-        for day in islice(unmoved, self.times):
-            if self.until is not None and day > self.until:
+        yield from islice(self._kept(unmoved), self.times)
+
+    def _kept(self, unmoved: Iterator[date]) -> Iterator[date]:
+        """Each where its weekend rule puts it, up to the end; days that are moved to the same one count once."""
+        last = None
+        for day in unmoved:
+            moved = self._moved(day)
+            if self.until is not None and max(day, moved) > self.until:
                 return
-            yield self._moved(day)
+            if moved != last:
+                yield moved
+            last = moved
 
     def _is_written_well(self) -> bool:
         """Is each value one that the dates can be counted with? JSON holds anything."""

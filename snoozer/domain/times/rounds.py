@@ -35,10 +35,10 @@ def recurrence_of(repeat: Repeat, vantage: Vantage, at: time) -> tuple[Recurrenc
         week_start=vantage.habits.week_start,
     )
     first = _first(_placed(base, repeat), vantage, in_step=repeat.starting is not None)
-    until = _until(repeat, vantage, first.start)
-    if until is not None and until < first.start:
+    ending = replace(first, until=_until(repeat, vantage, first.start))
+    if next(ending.dates(), None) is None:
         raise Refused("past", "The end date comes before the first time; choose a later end date.")
-    return replace(first, until=until), flags
+    return ending, flags
 
 
 def is_clamped(recurrence: Recurrence) -> bool:

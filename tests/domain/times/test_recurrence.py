@@ -149,6 +149,22 @@ def test_from_one_weekday_to_another_means_those_between(
     assert recurrence.weekdays == weekdays
 
 
+@pytest.mark.parametrize(
+    ("phrase", "count", "last"),
+    [
+        ("every day 5 times or previous weekday", 5, date(2026, 3, 12)),
+        ("every day 5 times or next weekday", 5, date(2026, 3, 12)),
+        ("every month on the 31st or next weekday until may 31", 2, date(2026, 4, 30)),
+        ("every month on the 28th or next weekday until may 31", 3, date(2026, 5, 28)),
+    ],
+)
+def test_moved_days_count_once_and_end_where_they_should(typed: Typed, phrase: str, count: int, last: date) -> None:
+    recurrence = typed(phrase).recurrence
+    assert recurrence is not None
+    dates = list(recurrence.dates())
+    assert (len(set(dates)), len(dates), dates[-1]) == (count, count, last)
+
+
 def test_a_week_of_reminders_is_over_after_a_week(typed: Typed) -> None:
     recurrence = typed("every day at 9am for 1 week").recurrence
     assert recurrence is not None

@@ -26,6 +26,7 @@ RefusedFor = Callable[..., Refused]
         *((phrase, "past") for phrase in ("today 9am", "this morning", "last friday", "2 hours ago", "2026-01-01")),
         *((phrase, "past") for phrase in ("last week", "this thursday", "every monday until yesterday")),
         *((phrase, "past") for phrase in ("every day until march 5", "every day until the 5th")),
+        ("every month on the 8th or next weekday until march 8", "past"),
         *((phrase, "too_soon") for phrase in ("in 0 minutes", "in 59 seconds", "now")),
         *((phrase, "too_far") for phrase in ("in 11 years", "2037-01-01", "9" * 150 + " days", "every 1000 years")),
         *((phrase, "negative") for phrase in ("-2h", "- 2 hours", "in −3 days", "in-2hours")),
