@@ -10,7 +10,7 @@ from snoozer.domain.times.days import days, today
 from snoozer.domain.times.reading import Refused
 from snoozer.domain.times.tokens import Tokens
 from snoozer.domain.times.vantage import Vantage
-from snoozer.domain.times.zones import ABBREVIATIONS, named_in_a_phrase, zone_of
+from snoozer.domain.times.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)
 _FURTHEST_OFFSET = 14 * 60
@@ -26,7 +26,7 @@ class Zone:
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """An instant (UTC) with what is to be said about it, the zone it was read in and the clock time there."""
+    """An instant (UTC) with what is to be said about it, the zone it was read in and the clock time asked for there."""
 
     at: datetime
     flags: frozenset[str]
@@ -196,5 +196,4 @@ def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[Zone, int]
 
 def _settled(vantage: Vantage, day: date, at: time, flags: frozenset[str]) -> Settled:
     instant, changed = vantage.instant(day, at)
-    wall = instant.astimezone(zone_of(vantage.zone)).replace(tzinfo=None, fold=0)
-    return Settled(at=instant, flags=flags | changed, zone=vantage.zone, wall=wall)
+    return Settled(at=instant, flags=flags | changed, zone=vantage.zone, wall=datetime.combine(day, at))

@@ -15,8 +15,9 @@ class Reading:
     """One phrase, understood.
 
     `at` is aware, with the offset that the person's zone has then; it is None only for a condition without a due
-    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names). `time_kind` says
-    which of the two is meant when rules of a zone change: `elapsed` keeps the instant, `wall` the clock.
+    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names), as it was asked
+    for even where a clock change skips it. `time_kind` says which of the two is meant when rules of a zone change:
+    `elapsed` keeps the instant, `wall` the clock.
     `flags` are sorted; `alternative` is the other instant an `ambiguous` phrase could mean.
     """
 

@@ -193,7 +193,7 @@ def _reading(
             at,
             now=vantage.local(vantage.now),
             zone=vantage.zone,
-            wall=settled.wall,
+            wall=_clock_at(settled.at, settled.zone),
             wall_zone=settled.zone,
             flags=flags,
             alternative=alternative,

@@ -69,7 +69,8 @@ def test_an_accepted_time_exists_lies_ahead_and_has_its_zones_offset(
     assert reading.at - now >= timedelta(minutes=1)
     assert here.utcoffset() == reading.at.utcoffset()
     assert here.replace(tzinfo=None) == reading.at.replace(tzinfo=None)
-    assert reading.at.astimezone(ZoneInfo(reading.zone)).replace(tzinfo=None) == reading.wall
+    if "dst_gap" not in reading.flags:
+        assert reading.at.astimezone(ZoneInfo(reading.zone)).replace(tzinfo=None) == reading.wall
     assert ("ambiguous" in reading.flags) == (reading.alternative is not None)
     assert list(reading.flags) == sorted(set(reading.flags))
 

@@ -1,11 +1,12 @@
 """Times on the clock that move: with their person, or with the rules of a zone. The hour stays, the instant goes."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.domain.times import Recurrence
+from snoozer.domain.times import Reading, Recurrence
 from snoozer.domain.times.moving import moved
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
@@ -32,6 +33,15 @@ def test_who_moves_takes_the_hour_along(wall: str, expected: str) -> None:
     found = moved(_at(wall, BERLIN), wall=_wall(wall), zone=BERLIN, to=NEW_YORK)
     assert found is not None
     assert found.isoformat() == expected
+
+
+def test_an_hour_that_is_skipped_here_is_asked_for_where_it_exists(typed: Callable[..., Reading]) -> None:
+    reading = typed("sunday 2:30am", zone=NEW_YORK)
+    assert reading.at is not None
+    assert reading.at == moved(reading.at, wall=reading.wall, zone=NEW_YORK, to=NEW_YORK)
+    found = moved(reading.at, wall=reading.wall, zone=NEW_YORK, to="America/Bogota")
+    assert found is not None
+    assert found.isoformat() == "2026-03-08T02:30:00-05:00"
 
 
 def test_without_newer_rules_nothing_moves() -> None:
