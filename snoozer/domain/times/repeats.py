@@ -61,16 +61,17 @@ def repeats(tokens: Tokens, at: int) -> Iterator[tuple[Repeat, int]]:
             for clock, after in clocks(tokens, prep):
                 yield from _limited(tokens, rhythm.at(clock), after)
     for clock, end in clocks(tokens, at):
-        if clock.lone and not _sets_off(tokens, end):
+        if clock.lone and _can_be_counted(tokens, end):
             continue
         for prep in tokens.maybe(end, "prep"):
             for rhythm, after in _rhythms(tokens, prep):
                 yield from _limited(tokens, rhythm.at(clock), after)
 
 
-def _sets_off(tokens: Tokens, at: int) -> bool:
-    """Whether the word here tells a bare hour from a count: 9 every friday, 9 on fridays, but not 9 fridays."""
-    return any(True for role in ("every", "rhythm", "prep") for _ in tokens.read(at, role))
+def _can_be_counted(tokens: Tokens, at: int) -> bool:
+    """Whether a bare number in front would count these: 9 fridays, but not 9 every friday or 9 on fridays."""
+    read = {role for role in ("each_weekday", "workdays", "every", "prep") for _ in tokens.read(at, role)}
+    return bool(read) and not read & {"every", "prep"}
 
 
 def _limited(tokens: Tokens, repeat: Repeat, end: int) -> Iterator[tuple[Repeat, int]]:

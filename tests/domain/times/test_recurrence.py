@@ -111,6 +111,8 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
         ("every day starting march 5", "2026-03-06", ()),
         ("every day at 9pm starting the 5th", "2026-03-05", ()),
         ("every thursday starting thursday", "2026-03-12", ()),
+        ("9 the 15th of every month", "2026-03-15", ("assumed_meridiem",)),
+        ("9 on weekdays", "2026-03-06", ("assumed_meridiem",)),
         ("every 2 weeks starting today", "2026-03-19", ()),
         ("every 3 days starting today", "2026-03-08", ()),
         ("every 3 days at 9pm starting today", "2026-03-05", ()),
