@@ -1,10 +1,14 @@
-"""A browser in which Ann is signed in."""
+"""Browsers in which somebody is signed in, and cases."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import Engine
 
-from tests.factories import People
+from tests.factories import HOUR, People, a_snooze, now
 
 
 @pytest.fixture
@@ -13,3 +17,19 @@ def ann(app: Flask, people: People) -> FlaskClient:
     client = app.test_client()
     client.set_cookie("snoozer_session", people.ann().session)
     return client
+
+
+@pytest.fixture
+def operator(client: FlaskClient, people: People) -> FlaskClient:
+    """A browser in which an operator is signed in."""
+    client.set_cookie("snoozer_session", people.operator().session)
+    return client
+
+
+@pytest.fixture
+def a_case(engine: Engine) -> Callable[..., int]:
+    def make(**columns: Any) -> int:
+        standing = {"inactive": True, "outcome": "retired", "finished_at": now() - HOUR, "attempts": 5}
+        return a_snooze(engine, **{"last_error": "rcpt: 550 5.1.1 User unknown", **standing, **columns})
+
+    return make

@@ -1,9 +1,8 @@
-"""Triage: what operators see of a case, and what becomes of it when they decide."""
+"""Triage: what operators see of a case."""
 
 import html
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -14,74 +13,8 @@ from sqlalchemy import Engine, text, update
 from snoozer.postgres import ledger, queue, workers
 from snoozer.postgres.ledger import Uncertainty
 from snoozer.postgres.models import Send
-from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row, the_send, wait_until_somebody_waits
-
-UNTIL = (now() + 365 * timedelta(days=1)).isoformat()
-CANARY = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def operator(client: FlaskClient, people: People) -> FlaskClient:
-    """A browser in which an operator is signed in."""
-    client.set_cookie("snoozer_session", people.operator().session)
-    return client
-
-
-@pytest.fixture
-def a_case(engine: Engine) -> Callable[..., int]:
-    def make(**columns: Any) -> int:
-        standing = {"inactive": True, "outcome": "retired", "finished_at": now() - HOUR, "attempts": 5}
-        return a_snooze(engine, **{"last_error": "rcpt: 550 5.1.1 User unknown", **standing, **columns})
-
-    return make
-
-
-def an_uncertain_case(engine: Engine, **columns: Any) -> int:
-    """The dot left, no answer came, and the operator has to decide."""
-    id = a_snooze(engine, **columns)
-    with engine.begin() as connection:
-        claim = next(row for row in queue.claim(connection, worker="w1", batch_size=9, lease=HOUR) if row.id == id)
-        [reserved] = ledger.reserve(
-            connection,
-            worker="w1",
-            ids=[id],
-            domain="snoozer.example",
-            uncertainty=Uncertainty(hold=HOUR, for_operator=True),
-        )
-        assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
-        assert ledger.doubt(connection, send=reserved.send, reply="connection lost") == 0
-        queue.release(
-            connection,
-            id=id,
-            claim_token=claim.claim_token,
-            error="It may have been sent: connection lost",
-            spent=0,
-            delay=HOUR,
-            permanent=True,
-        )
-    return id
-
-
-def page(client: FlaskClient, path: str = "/admin") -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200
-    return answer.get_data(as_text=True)
-
-
-def words(markup: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split())
-
-
-def act(client: FlaskClient, act: str, **form: Any) -> str:
-    """Decide, and read what came of it on the page that follows."""
-    answer = client.post("/admin/cases/act", data={"act": act, "until": UNTIL, "why": "mended", **form})
-    assert answer.status_code == 303, answer.get_data(as_text=True)
-    return words(page(client, answer.headers["Location"]))
-
-
-def claimable(engine: Engine) -> list[int]:
-    with engine.begin() as connection:
-        return [claim.id for claim in queue.claim(connection, worker="w2", batch_size=100, lease=HOUR)]
+from tests.factories import HOUR, a_snooze, now
+from tests.web.cases import CANARY, an_uncertain_case, page, words
 
 
 def test_nothing_of_the_message_or_its_owner_is_shown(
@@ -201,143 +134,6 @@ def test_a_worker_that_left_by_itself_is_no_dead_one(operator: FlaskClient, engi
     assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in words(page(operator))
 
 
-def test_a_preview_counts_and_changes_nothing(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    ids = [a_case() for _ in range(3)]
-    uncertain = an_uncertain_case(engine)
-    answer = operator.post("/admin/cases/preview", data={"act": "reactivate", "all": "1"})
-    shown = words(answer.get_data(as_text=True))
-    assert "Reactivate 4 cases?" in shown
-    assert "1 reminder may have been sent already" in shown
-    picked = operator.post("/admin/cases/preview", data={"act": "dismiss", "id": [ids[0], ids[1]]})
-    assert "Dismiss 2 cases?" in words(picked.get_data(as_text=True))
-    assert {the_row(engine, id).outcome for id in [*ids, uncertain]} == {"retired"}
-
-
-def test_picking_nothing_says_so(operator: FlaskClient, a_case: Callable[..., int]) -> None:
-    a_case()
-    answer = operator.post("/admin/cases/preview", data={"act": "reactivate"})
-    assert "Pick at least one case first." in words(page(operator, answer.headers["Location"]))
-
-
-def test_a_decision_needs_a_reason(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
-    id = a_case()
-    answer = operator.post("/admin/cases/act", data={"act": "dismiss", "id": id, "until": UNTIL, "why": " \u200b "})
-    assert answer.status_code == 422
-    assert "Say why in a few words" in words(answer.get_data(as_text=True))
-    assert the_row(engine, id).outcome == "retired"
-
-
-def test_reactivated_cases_are_claimed_again_and_their_ledger_entries_are_open(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    plain, uncertain = a_case(remind_at=now() - HOUR), an_uncertain_case(engine)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - interval '1 hour'"))
-    assert the_send(engine, uncertain).state == "uncertain"
-    assert "Reactivated 2 cases." in act(operator, "reactivate", all="1")
-    assert sorted(claimable(engine)) == sorted([plain, uncertain])
-    send = the_send(engine, uncertain)
-    assert (send.state, send.resolution, send.resolved_by) == ("reserved", "resend", "operator:1")
-    assert the_events(engine, plain) == ["reactivated"]
-
-
-def test_one_case_is_spoken_of_as_one(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
-    ids = [a_case(sender_email=None), an_uncertain_case(engine)]
-    assert "about a message without a sender." in page(operator, f"/admin/cases/{ids[0]}")
-    for verb in ("dismiss", "reactivate"):
-        for id in ids:
-            one = operator.post("/admin/cases/preview", data={"act": verb, "id": id}).text
-            assert " 1 case?" in one
-            assert not re.search(r"\b([Tt]hey|[Tt]hem|[Tt]heir|some people)\b", one)
-        both = operator.post("/admin/cases/preview", data={"act": verb, "id": ids}).text
-        assert "They " in both
-
-
-def test_dismissed_cases_are_never_sent(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
-    ids = [a_case(remind_at=now() - HOUR), an_uncertain_case(engine)]
-    assert "Dismissed 2 cases." in act(operator, "dismiss", id=ids)
-    assert claimable(engine) == []
-    assert [the_row(engine, id).outcome for id in ids] == ["cancelled", "cancelled"]
-    assert (the_send(engine, ids[1]).state, the_send(engine, ids[1]).resolution) == ("failed", "dismissed")
-    assert "Reactivated 0 cases. 2 stayed as they were" in act(operator, "reactivate", id=ids)
-    assert claimable(engine) == []
-
-
-def test_the_paper_trail_names_the_operator_and_the_reason_but_no_address(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    id = a_case()
-    act(operator, "dismiss", id=id, why="ann@private.example asked for it")
-    with engine.connect() as connection:
-        event = connection.execute(text("SELECT kind, actor, route, detail FROM snooze_events")).one()
-    assert tuple(event) == ("dismissed", "operator:1", "admin", {"reason": "…@… asked for it"})
-    assert "dismissed by operator:1, through admin reason: …@… asked for it" in words(
-        page(operator, f"/admin/cases/{id}")
-    )
-
-
-def test_what_became_a_case_after_the_preview_is_not_touched(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    seen = a_case(finished_at=now() - 2 * HOUR)
-    later = a_case(finished_at=now())
-    assert "Dismissed 1 case." in act(operator, "dismiss", all="1", until=(now() - HOUR).isoformat())
-    assert (the_row(engine, seen).outcome, the_row(engine, later).outcome) == ("cancelled", "retired")
-
-
-def test_only_cases_of_the_chosen_reason_are_touched(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    alike = [a_case(last_error="552 Mailbox full") for _ in range(2)]
-    other = a_case(last_error="550 User unknown")
-    fingerprint = re.search(r'reason=(\w+)">Show these 2<', page(operator))
-    assert fingerprint
-    assert "Dismissed 2 cases." in act(operator, "dismiss", all="1", reason=fingerprint.group(1))
-    assert [the_row(engine, id).outcome for id in alike] == ["cancelled", "cancelled"]
-    assert the_row(engine, other).outcome == "retired"
-
-
-def test_two_operators_at_once_decide_each_case_once(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    ids = [a_case() for _ in range(20)]
-    session = operator.get_cookie("snoozer_session")
-    assert session
-
-    def decide(word: str) -> int:
-        browser = operator.application.test_client()
-        browser.set_cookie("snoozer_session", session.value)
-        form = {"act": word, "all": "1", "until": UNTIL, "why": "mended"}
-        return browser.post("/admin/cases/act", data=form).status_code
-
-    with ThreadPoolExecutor(2) as hands:
-        assert list(hands.map(decide, ["reactivate", "dismiss"])) == [303, 303]
-    assert all(len(the_events(engine, id)) == 1 for id in ids)
-
-
-def test_a_message_that_is_put_away_anew_at_that_moment_keeps_the_rest_of_the_batch_going(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    racing, others = a_case(message_id="<racing@mail.example>"), [a_case() for _ in range(3)]
-    with ThreadPoolExecutor(1) as hands:
-        with engine.begin() as person:
-            person.execute(
-                text(
-                    "INSERT INTO email_snoozes (user_email, message_id, remind_at)"
-                    " VALUES (:email, '<racing@mail.example>', now() + interval '1 day')"
-                ),
-                {"email": ANN},
-            )
-            decided = hands.submit(act, operator, "reactivate", all="1")
-            wait_until_somebody_waits(engine)
-        said = decided.result()
-    assert "Reactivated 3 cases. 1 stayed as it was" in said
-    assert the_row(engine, racing).outcome == "retired"
-    assert {the_row(engine, id).outcome for id in others} == {None}
-
-
 def test_every_case_of_a_long_list_is_on_exactly_one_page(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:
@@ -415,22 +211,3 @@ def test_every_row_says_whether_it_was_sent(
         )
         connection.execute(update(Send).values(**columns))
     assert f"Was it sent? {answer}" in words(page(operator, f"/admin/cases/{id}"))
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"act": "erase", "all": "1"},
-        {"act": "dismiss", "id": "0"},
-        {"act": "dismiss", "id": str(2**63)},
-        {"act": "dismiss", "id": [str(id) for id in range(1, 502)]},
-        {"act": "dismiss", "all": "1", "until": "yesterday"},
-        {"act": "dismiss", "all": "1", "until": ""},
-    ],
-)
-def test_a_form_this_site_did_not_make_is_refused(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int], form: dict[str, Any]
-) -> None:
-    id = a_case()
-    assert operator.post("/admin/cases/act", data={"until": UNTIL, "why": "x", **form}).status_code == 400
-    assert the_row(engine, id).outcome == "retired"

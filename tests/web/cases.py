@@ -1,0 +1,64 @@
+"""Cases as an operator meets them: made, looked at, decided."""
+
+import html
+import re
+from datetime import timedelta
+from typing import Any
+
+from flask.testing import FlaskClient
+from sqlalchemy import Engine
+
+from snoozer.postgres import ledger, queue
+from snoozer.postgres.ledger import Uncertainty
+from tests.factories import HOUR, a_snooze, now
+
+UNTIL = (now() + 365 * timedelta(days=1)).isoformat()
+CANARY = "<img src=x onerror=alert(1)>"
+
+
+def an_uncertain_case(engine: Engine, **columns: Any) -> int:
+    """The dot left, no answer came, and the operator has to decide."""
+    id = a_snooze(engine, **columns)
+    with engine.begin() as connection:
+        claim = next(row for row in queue.claim(connection, worker="w1", batch_size=9, lease=HOUR) if row.id == id)
+        [reserved] = ledger.reserve(
+            connection,
+            worker="w1",
+            ids=[id],
+            domain="snoozer.example",
+            uncertainty=Uncertainty(hold=HOUR, for_operator=True),
+        )
+        assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
+        assert ledger.doubt(connection, send=reserved.send, reply="connection lost") == 0
+        queue.release(
+            connection,
+            id=id,
+            claim_token=claim.claim_token,
+            error="It may have been sent: connection lost",
+            spent=0,
+            delay=HOUR,
+            permanent=True,
+        )
+    return id
+
+
+def page(client: FlaskClient, path: str = "/admin") -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.get_data(as_text=True)
+
+
+def words(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+
+
+def act(client: FlaskClient, act: str, **form: Any) -> str:
+    """Decide, and read what came of it on the page that follows."""
+    answer = client.post("/admin/cases/act", data={"act": act, "until": UNTIL, "why": "mended", **form})
+    assert answer.status_code == 303, answer.get_data(as_text=True)
+    return words(page(client, answer.headers["Location"]))
+
+
+def claimable(engine: Engine) -> list[int]:
+    with engine.begin() as connection:
+        return [claim.id for claim in queue.claim(connection, worker="w2", batch_size=100, lease=HOUR)]
