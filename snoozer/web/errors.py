@@ -114,9 +114,11 @@ def _largest_in_megabytes() -> int:
 
 
 def _drain() -> None:
-    """Take in the rest of what is too large, within bounds, and throw it away."""
+    """Take in the rest of what is too large and throw it away; of what has no end in sight, nothing."""
     stream, taken, until = request.environ["wsgi.input"], 0, time.monotonic() + DRAIN_SECONDS
-    wanted = min(request.content_length or 0, DRAIN_BYTES)
+    wanted = request.content_length or 0
+    if wanted > DRAIN_BYTES:
+        return
     while taken < wanted and time.monotonic() < until:
         chunk = stream.read(min(65_536, wanted - taken))
         if not chunk:

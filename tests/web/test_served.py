@@ -1,7 +1,9 @@
 """What gunicorn does with a request before the site sees it, and what it writes to its log."""
 
 import json
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from gunicorn.config import Config
@@ -53,6 +55,14 @@ def test_a_long_phrase_gets_the_answer_of_the_site_and_not_of_its_server(site: S
     assert status == 422
     assert "content-type: application/problem+json" in answer.lower()
     assert json.loads(answer.partition("\r\n\r\n")[2])["code"] == "unrecognised"
+
+
+def test_a_body_without_an_end_in_sight_is_refused_before_it_comes(site: Server, people: People) -> None:
+    """The answer waited for bytes that never came, and a thread with it."""
+    head = f"POST /api/v1/snoozes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {people.ann().token}\r\n"
+    with closing(socket.create_connection(("127.0.0.1", site.port), timeout=30)) as line:
+        line.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n".encode())
+        assert line.recv(65_536).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize("header", ["SCRIPT_NAME", "PATH_INFO"])
