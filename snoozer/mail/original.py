@@ -115,7 +115,7 @@ def _date(raw: bytes | None) -> datetime | None:
         date = date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return date if _YEARS.start <= date.year < _YEARS.stop else None
+    return date if date.year in _YEARS else None
 
 
 def _is_automatic(head: Head) -> bool:

@@ -21,6 +21,17 @@ def breaker_state(place: Field) -> str | None:
         return connection.execute(text("SELECT state FROM circuit_breakers")).scalar_one_or_none()
 
 
+def work_until_it_is_left_alone(place: Field, server: ScriptedServer) -> None:
+    worker = place.start(
+        "worker", "--concurrency", "2", "--batch", "2",
+        SMTP_URL=f"smtp://127.0.0.1:{server.port}", SNOOZER_BREAKER_COOLDOWN_SECONDS=LONG,
+    )  # fmt: skip
+    wait(lambda: breaker_state(place) == "open")
+    worker.terminate()
+    worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 0
+
+
 def test_a_worker_that_leaves_calls_back_a_mail_that_is_stalled_before_its_dot(place: Field) -> None:
     """It waited for the server's answer, minutes, until somebody killed it and the row had lost a worker."""
     with ScriptedServer({"rcpt": STALL}) as server:
@@ -40,31 +51,18 @@ def test_a_server_that_hangs_up_after_mail_upon_mail_is_left_alone(place: Field)
     for _ in range(40):
         a_snooze(place.engine)
     with ScriptedServer({"dot": EOF}) as server:
-        worker = place.start(
-            "worker", "--concurrency", "2", "--batch", "2",
-            SMTP_URL=f"smtp://127.0.0.1:{server.port}", SNOOZER_BREAKER_COOLDOWN_SECONDS=LONG,
-        )  # fmt: skip
-        wait(lambda: breaker_state(place) == "open")
-        worker.terminate()
-        worker.communicate(timeout=PATIENCE)
+        work_until_it_is_left_alone(place, server)
         assert len(server.abandoned) + len(server.received) < 40
-    assert worker.returncode == 0
 
 
 def test_a_server_that_closes_after_mail_upon_mail_is_left_alone_and_no_reminder_pays_for_it(place: Field) -> None:
     """Each 421 spent an attempt, so a server that throttled for long made cases of a herd."""
     ids = [a_snooze(place.engine) for _ in range(10)]
     with ScriptedServer({"dot": "421 4.7.0 too much of you"}) as server:
-        worker = place.start(
-            "worker", "--concurrency", "2", "--batch", "2",
-            SMTP_URL=f"smtp://127.0.0.1:{server.port}", SNOOZER_BREAKER_COOLDOWN_SECONDS=LONG,
-        )  # fmt: skip
-        wait(lambda: breaker_state(place) == "open")
-        worker.terminate()
-        worker.communicate(timeout=PATIENCE)
+        work_until_it_is_left_alone(place, server)
     rows = [the_row(place.engine, id) for id in ids]
     assert {(row.attempts, row.outcome) for row in rows} == {(0, None)}
-    assert {the_send(place.engine, id).state for id in ids if the_send(place.engine, id)} == {"reserved"}
+    assert {send.state for id in ids if (send := the_send(place.engine, id))} == {"reserved"}
 
 
 def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(place: Field) -> None:

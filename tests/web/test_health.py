@@ -1,6 +1,5 @@
 """What watches over Snoozer asks these; they must be right exactly when things are wrong."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -19,18 +18,6 @@ def cut_off(settings: Settings) -> FlaskClient:
     """A site whose database is away."""
     away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
     return create_app(engine=away, settings=settings).test_client()
-
-
-@pytest.fixture
-def empty_database(postgres_url: str, migrated: Engine) -> Iterator[Engine]:
-    """A database without any schema on the same server."""
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("CREATE DATABASE behind"))
-    engine = connect(migrated.url.set(database="behind").render_as_string(hide_password=False), name="behind")
-    yield engine
-    engine.dispose()
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE behind"))
 
 
 def test_the_process_is_healthy_also_without_a_database(client: FlaskClient, cut_off: FlaskClient) -> None:

@@ -46,17 +46,15 @@ class Refused(Exception):
         self.members = members
 
 
-def fields_refused(errors: Mapping[str, str]) -> Refused:
+def fields_refused(errors: Mapping[str, str], **members: Any) -> Refused:
     """422 for a body or a query: what is wrong with each field, by its name."""
     listed = [{"field": field, "detail": detail} for field, detail in errors.items()]
-    return Refused(422, "invalid_fields", " ".join(errors.values()), errors=listed)
+    return Refused(422, "invalid_fields", " ".join(errors.values()), errors=listed, **members)
 
 
 def name_refused(field: str, detail: str) -> Refused:
     """The same for a `field` whose name nobody knows, with the members that `snoozer when --json` has for it."""
-    errors = [{"field": field, "detail": detail}]
-    code = f"unknown_{field}"
-    return Refused(422, "invalid_fields", detail, errors=errors, error=code, message=detail, suggestions=[])
+    return fields_refused({field: detail}, error=f"unknown_{field}", message=detail, suggestions=[])
 
 
 def of(refused: Refused) -> Response:
