@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Self, cast
 
+from snoozer.mail.alarm import Alarm
 from snoozer.mail.resolver import Addresses, addresses
 
 MOST_REPLY_BYTES = 16_384
@@ -54,6 +55,8 @@ class Wire(asyncio.Protocol):
         self._ended: str | None = None
         self._full = False
         self._waiter: asyncio.Future[None] | None = None
+        self._too_late = ""
+        self._alarm = Alarm(self._loop, ring=self._give_up)
         # They differ once TLS is spoken.
         self._transport: asyncio.Transport
         self._tcp: asyncio.Transport
@@ -153,6 +156,7 @@ class Wire(asyncio.Protocol):
     def close(self) -> None:
         """Let go at once; what was not sent yet never is. Never raises."""
         self._ended = self._ended or BROKE
+        self._alarm.end()
         self._transport.abort()
 
     def part(self, goodbye: bytes) -> None:
@@ -198,13 +202,17 @@ class Wire(asyncio.Protocol):
 
     async def _wait(self, until: float, too_late: str) -> None:
         """Until something happens on the line. One waits at a time: SMTP is a conversation."""
-        waiter = self._waiter = self._loop.create_future()
-        alarm = self._loop.call_at(until, _expire, waiter, too_late)
+        self._waiter, self._too_late = self._loop.create_future(), too_late
+        self._alarm.set(until)
         try:
-            await waiter
+            await self._waiter
         finally:
-            alarm.cancel()
+            self._alarm.unset()
             self._waiter = None
+
+    def _give_up(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(Broken(self._too_late))
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -234,8 +242,3 @@ async def _addresses(host: str, port: int, *, until: float) -> Addresses:
         return await addresses(host, port, until=until)
     except TimeoutError as error:
         raise Broken("the mail server's name was not resolved in time") from error
-
-
-def _expire(waiter: "asyncio.Future[None]", too_late: str) -> None:
-    if not waiter.done():
-        waiter.set_exception(Broken(too_late))
