@@ -3,7 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -83,22 +83,29 @@ def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str],
 
 
 def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
-    zone = zone_named(send.zone)
     # one_line also defuses encoded words: what the row holds was decoded when it came in, and is not decoded twice.
     sender = headers.sender(headers.one_line(send.sender_email or "", limit=400))
     shown = [sender.name, sender.email] if sender.email else [headers.one_line(send.sender_email or "")]
     note = readable(send.note).strip() if send.note else ""
     if len(note) > LONGEST_NOTE:
         note = note[: LONGEST_NOTE - 1].rstrip() + "…"
-    late = lateness(send.scheduled_for, send.reserved_at)
     return {
         "subject": _quoted(subject),
         "sender": _quoted(" · ".join(part for part in shown if part)),
         "note": "\n".join([_quoted(line) for line in note.split("\n")]) if note else "",
-        "promised": moment(send.scheduled_for, zone, seen_from=send.reserved_at),
-        "zone": zone_words(send.scheduled_for, zone),
+        **_time_words(send.scheduled_for, send.reserved_at, send.zone),
+    }
+
+
+# A batch is reserved in one moment, and many of its rows were promised for the same one.
+@lru_cache(maxsize=128)
+def _time_words(promised: datetime, reserved: datetime, zone_name: str) -> Mapping[str, str]:
+    zone, late = zone_named(zone_name), lateness(promised, reserved)
+    return {
+        "promised": moment(promised, zone, seen_from=reserved),
+        "zone": zone_words(promised, zone),
         "late": late or "",
-        "ready": moment(send.reserved_at, zone, seen_from=send.scheduled_for, near=True) if late else "",
+        "ready": moment(reserved, zone, seen_from=promised, near=True) if late else "",
     }
 
 
@@ -149,8 +156,7 @@ def _date(second: datetime) -> str:
 
 def _quoted(text: str) -> str:
     """A stranger's words inside our mail: no mail program makes a link of them, and they turn no direction of ours."""
+    turns = _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
     if _MAY_BECOME_A_LINK.search(text):
         text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
-    if _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
-        return f"\u2068{text}\u2069"
-    return text
+    return f"\u2068{text}\u2069" if turns else text
