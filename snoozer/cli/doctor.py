@@ -8,11 +8,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings
 from snoozer.cli import examination, settings_told
 from snoozer.cli.finding import Finding
 from snoozer.postgres.engine import connect
+from snoozer.settings import Settings
 
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
 
@@ -20,14 +22,9 @@ _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped"
 @click.command("doctor", help="Examine settings, database, workers, mail server and the invariants.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """Exits with 0 when all is right, 1 when something is wrong, 2 when it cannot ask."""
+    """Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked."""
     terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
-    try:
-        with engine.begin() as connection:
-            of_database = list(examination.of_database(connection, terms))
-    finally:
-        engine.dispose()
+    of_database, failure = _of_database(terms)
     findings = [*settings_told.of_settings(terms), *of_database, *examination.of_mail(terms)]
     healthy = all(finding.verdict != "wrong" for finding in findings)
     if as_json:
@@ -36,7 +33,23 @@ def command(as_json: bool) -> None:
     else:
         _print(findings, settings_told.told(terms))
         click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
+    if failure is not None:
+        raise failure
     sys.exit(0 if healthy else 1)
+
+
+def _of_database(terms: Settings) -> tuple[list[Finding], DBAPIError | None]:
+    """What the database answers, up to where it fails."""
+    findings: list[Finding] = []
+    engine = connect(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
+    try:
+        with engine.begin() as connection:
+            findings.extend(examination.of_database(connection, terms))
+    except DBAPIError as failure:
+        return [*findings, examination.of_failure(failure)], failure
+    finally:
+        engine.dispose()
+    return findings, None
 
 
 def _print(findings: list[Finding], told: dict[str, str]) -> None:

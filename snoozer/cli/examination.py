@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
+from snoozer.cli import complaint
 from snoozer.cli.finding import Finding, advice, right, skipped, wrong
 from snoozer.cli.settings_told import is_private, sender_domain
 from snoozer.mail.relay import Relay
@@ -54,13 +56,19 @@ def of_database(connection: Connection, settings: Settings) -> Iterator[Finding]
     yield _server(connection)
     stands = schema.standing(connection)
     if stands.where != "at head":
-        yield wrong("schema", f"{stands.says}: nothing more is asked.", f"{stands.do[:1].upper()}{stands.do[1:]}.")
+        yield wrong("schema", f"{stands.says}: nothing more is asked.", _sentence(stands.do))
         return
     yield right("schema", f"{stands.says}.")
     yield _guards(connection)
     yield from _at_work(connection, settings)
     for invariant in doctor.INVARIANTS:
         yield _invariant(invariant, doctor.broken(connection, invariant))
+
+
+def of_failure(failure: DBAPIError) -> Finding:
+    """What is wrong where the database could not be asked."""
+    told = complaint.of_database(failure)
+    return wrong("database", f"{told.says}.", _sentence(told.do))
 
 
 def of_mail(settings: Settings) -> Iterator[Finding]:
@@ -70,6 +78,10 @@ def of_mail(settings: Settings) -> Iterator[Finding]:
     else:
         yield skipped("mail server", "SMTP_URL is not set here, so no mail server was asked.")
     yield _records(sender_domain(settings))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def _server(connection: Connection) -> Finding:

@@ -191,10 +191,33 @@ def test_a_server_that_may_lose_a_commit_is_wrong(at_work: Engine, tmp_path: Pat
 def test_what_cannot_be_asked_ends_in_2(postgres_url: str, tmp_path: Path) -> None:
     for url, settings, said in (
         ("", {}, "No database"),
-        ("postgresql://nobody@127.0.0.1:9/none", {}, "The database cannot be reached"),
         (postgres_url, {"SNOOZER_KEEP_MONTHS": "0"}, "SNOOZER_KEEP_MONTHS"),
     ):
         told = examine(url=url, home=tmp_path, **settings)
         assert (told.returncode, told.stdout) == (2, "")
         assert said in told.stderr
         assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_a_database_that_is_away_is_wrong_and_the_rest_is_examined(tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:9/none"
+    with ScriptedServer({}) as server:
+        told = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.relay().port}")
+    checks = {check["check"]: check for check in json.loads(told.stdout)["checks"]}
+    assert (told.returncode, json.loads(told.stdout)["healthy"]) == (2, False)
+    assert checks["database"]["verdict"] == "wrong"
+    assert "The database cannot be reached" in checks["database"]["says"]
+    assert checks["database"]["do"] == "Check DATABASE_URL and that the server runs."
+    assert checks["mail server"]["verdict"] == "right"
+    assert "The database cannot be reached" in told.stderr
+    assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_findings_before_a_failure_are_told(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    with at_work.begin() as connection:
+        connection.execute(text(f"DROP VIEW invariant_{questions.INVARIANTS[0]}"))
+    told = examine("--json", url=postgres_url, home=tmp_path)
+    checks = json.loads(told.stdout)["checks"]
+    assert told.returncode == 2
+    assert [check["says"] for check in checks if check["check"] == "schema"] != []
+    assert "The database refused" in checks[-3]["says"]
