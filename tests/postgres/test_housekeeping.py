@@ -50,6 +50,14 @@ def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> Non
     assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
 
 
+def test_a_held_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> None:
+    held = a_snooze(engine)
+    claim(engine, worker="nobody")
+    lapse(engine, [held])
+    housekeeping.sweep(engine, terms=_with(uncertainty=Uncertainty(hold=timedelta(0), for_operator=True)))
+    assert (the_row(engine, held).outcome, the_events(engine, held)) == (None, ["recovered"])
+
+
 def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(50)]
     claim(engine, worker="nobody")

@@ -42,7 +42,7 @@ judged AS (
                 THEN 'It may have been sent: the worker was lost after the end of the message; it is sent again after the hold'
             ELSE 'The worker that held it was lost'
         END AS error,
-        COALESCE(doubted.resends >= :most_resends OR :hold_for_operator, FALSE) AS for_people,
+        doubted.snooze_id IS NOT NULL AND (doubted.resends >= :most_resends OR :hold_for_operator) AS for_people,
         CASE WHEN doubted.snooze_id IS NULL THEN :delay ELSE :hold END AS pause
     FROM lapsed
     LEFT JOIN doubted ON doubted.snooze_id = lapsed.id
