@@ -1,13 +1,13 @@
 """What `snoozer doctor` says of the settings: their values without secrets, and what is wrong with them."""
 
 from collections.abc import Iterator
-from email.utils import parseaddr
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 from snoozer.cli.finding import Finding, advice, right, skipped, wrong
+from snoozer.mail import author
 from snoozer.mail.relay import is_loopback
 from snoozer.settings import Settings, SettingsRefused
 
@@ -34,7 +34,7 @@ def of_settings(settings: Settings) -> Iterator[Finding]:
 
 def sender_domain(settings: Settings) -> str:
     """The domain that reminders come from; empty when MAIL_FROM names none."""
-    return parseaddr(settings.mail_from)[1].rpartition("@")[2].lower()
+    return author.domain(settings.mail_from).lower()
 
 
 def is_private(domain: str) -> bool:

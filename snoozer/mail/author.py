@@ -20,3 +20,13 @@ def check(mail_from: str) -> None:
         raise ValueError('MAIL_FROM is not an address; a name with a comma goes into quotes, as in "Snoozer, Inc." <…>')
     if headers.ascii_address(found[0]) is None:
         raise ValueError(f"MAIL_FROM is not an address; {_LIKE}")
+
+
+def address(mail_from: str) -> str:
+    """The bare address as SMTP and header fields have it, its domain in ASCII; empty when MAIL_FROM names none."""
+    return headers.ascii_address(headers.sender(mail_from).email or "") or ""
+
+
+def domain(mail_from: str) -> str:
+    """The domain that reminders come from, which also ends their Message-IDs; empty when MAIL_FROM names none."""
+    return address(mail_from).rpartition("@")[2]

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from snoozer.domain import links
 from snoozer.domain.reminder import Send
-from snoozer.mail import headers
+from snoozer.mail import author, headers
 from snoozer.mail.letter import Field, Text, letter, mailbox
 from snoozer.mail.moments import lateness, moment, zone_named, zone_words
 from snoozer.mail.plain import readable
@@ -119,20 +119,18 @@ def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[s
 
 def _address_fields(mail_from: str, to: str) -> list[Field]:
     """From and To. A recipient that only SMTPUTF8 can name stands in the envelope alone."""
-    author = _author(mail_from)
     recipient = headers.ascii_address(to)
     if recipient is None and headers.address(to) is None:
         raise ValueError("The recipient is not an address.")
-    return [("From", author), ("To", mailbox(None, recipient) if recipient else "undisclosed-recipients:;")]
+    return [("From", _author(mail_from)), ("To", mailbox(None, recipient) if recipient else "undisclosed-recipients:;")]
 
 
 @lru_cache(maxsize=8)
 def _author(mail_from: str) -> str:
-    author = headers.sender(mail_from)
-    plain = headers.ascii_address(author.email or "")
-    if plain is None:
+    plain = author.address(mail_from)
+    if not plain:
         raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
-    return mailbox(author.name or "Snoozer", plain)
+    return mailbox(headers.sender(mail_from).name or "Snoozer", plain)
 
 
 def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Self
 
-from snoozer.mail import headers
+from snoozer.mail import author, headers
 from snoozer.mail.greeting import greet
 from snoozer.mail.letter import is_seven_bit
 from snoozer.mail.relay import Relay, is_loopback
@@ -192,8 +192,8 @@ class Session:
 
 @lru_cache(maxsize=8)
 def _sender(mail_from: str) -> str:
-    sender = headers.ascii_address(headers.sender(mail_from).email or "")
-    if sender is None:
+    sender = author.address(mail_from)
+    if not sender:
         raise RelayDown("MAIL_FROM is not an address that can be sent from")
     return sender
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from threading import BoundedSemaphore, Timer
 
 from snoozer.accounts import LINK_LIFETIME, Invitation
-from snoozer.mail import compose, smtp
-from snoozer.mail.headers import sender
+from snoozer.mail import author, compose, smtp
 from snoozer.mail.relay import Relay
 from snoozer.settings import Settings
 
@@ -32,8 +31,7 @@ def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
 def _send(invitation: Invitation, settings: Settings) -> None:
     try:
         relay = Relay.from_url(settings.smtp_url.get_secret_value())
-        mail_from = sender(settings.mail_from).email or ""
-        domain = mail_from.rpartition("@")[2]
+        mail_from, domain = author.address(settings.mail_from), author.domain(settings.mail_from)
         message = compose.compose_sign_in(
             to=invitation.email,
             link=f"{settings.base_url}/sign-in/{invitation.token}",

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import timedelta
-from email.utils import parseaddr
 from functools import partial
 from random import Random
 from threading import Event
@@ -21,6 +20,7 @@ from snoozer import housekeeping, settings, telemetry
 from snoozer.domain import failpoint
 from snoozer.domain.ending import when_told_to_stop
 from snoozer.domain.reminder import Send
+from snoozer.mail import author
 from snoozer.mail.compose import compose_reminder
 from snoozer.mail.gate import Gate
 from snoozer.mail.outbox import Outbox
@@ -148,7 +148,7 @@ def _collect_seldom() -> None:
 def _terms(settings: Settings) -> Terms:
     return Terms(
         worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
-        domain=parseaddr(settings.mail_from)[1].rpartition("@")[2],
+        domain=author.domain(settings.mail_from),
         lease=timedelta(seconds=settings.lease),
         uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
@@ -195,7 +195,7 @@ def _outbox(settings: Settings, *, domain: str) -> Outbox:
     return Outbox(
         relay,
         helo=domain,
-        mail_from=parseaddr(settings.mail_from)[1],
+        mail_from=author.address(settings.mail_from),
         connect_deadline=min(LONGEST_CONNECT, settings.deadline / 4),
         gate=Gate(threshold=settings.breaker_threshold),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mail import author
+from snoozer.mail import author, headers
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ from snoozer.mail import author
 )
 def test_one_address_is_taken(right: str) -> None:
     author.check(right)
+    assert headers.message_id(f"<1@{author.domain(right)}>") is not None
 
 
 @pytest.mark.parametrize(

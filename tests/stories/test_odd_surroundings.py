@@ -18,6 +18,14 @@ def test_on_a_machine_for_trials_links_without_base_url_are_warned_of(place: Fie
     assert ended.stderr.count("BASE_URL is not set") == 1
 
 
+def test_a_sender_whose_domain_is_not_ascii_keeps_no_reminder_from_going_out(place: Field) -> None:
+    id = a_snooze(place.engine)
+    ended = place.run("worker", "--drain", MAIL_FROM="Schlummer <snoozer@snöözer.example>")
+    assert (ended.returncode, the_row(place.engine, id).outcome) == (0, "sent")
+    [mail] = place.sink.accepted()
+    assert mail["message_id"].endswith("@xn--snzer-kuaa.example>")
+
+
 def test_a_taken_port_for_metrics_keeps_nobody_from_working(place: Field) -> None:
     ids = [a_snooze(place.engine) for _ in range(20)]
     with socket.create_server(("127.0.0.1", 0)) as taken:
