@@ -111,7 +111,14 @@ def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     return True
 
 
-def again(connection: Connection, *, occurrence: Occurrence, appointment: Appointment, route: str) -> bool:
+def again(
+    connection: Connection,
+    *,
+    occurrence: Occurrence,
+    appointment: Appointment,
+    route: str,
+    traceparent: str | None = None,
+) -> bool:
     """Put the message away once more; False when it is asleep already, or repeats and so comes back by itself."""
     if occurrence.asleep_id is not None:
         return False
@@ -128,6 +135,7 @@ def again(connection: Connection, *, occurrence: Occurrence, appointment: Appoin
         subject=occurrence.subject,
         sender_email=occurrence.sender_email,
         appointment=appointment,
+        traceparent=traceparent,
     )
     kept.put_away(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
     _write_down(connection, occurrence, kind="again", route=route, snooze=id)

@@ -4,7 +4,7 @@ from flask import Blueprint, g, make_response, redirect, render_template, reques
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import answering, snoozing
+from snoozer import answering, snoozing, telemetry
 from snoozer.answering import Occurrence
 from snoozer.domain import links
 from snoozer.domain.links import Link, LinkRefused
@@ -60,7 +60,13 @@ def again(token: str) -> ResponseReturnValue:
             answered = answer(request.form, clock=g.clock)
             if isinstance(answered, Sheet):
                 return _page(token, link, occurrence, asked=answered)
-            answering.again(connection, occurrence=occurrence, appointment=answered.appointment, route=ROUTE)
+            answering.again(
+                connection,
+                occurrence=occurrence,
+                appointment=answered.appointment,
+                route=ROUTE,
+                traceparent=telemetry.traceparent(),
+            )
     return redirect(url_for(".show", token=token), code=303)
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import snoozing
+from snoozer import snoozing, telemetry
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import BadCursor, Cursor
@@ -168,6 +168,7 @@ def put_away(connection: Connection, account: Account, message: snoozing.Message
         appointment=chosen.appointment,
         route=ROUTE,
         reading=chosen.reading,
+        traceparent=telemetry.traceparent(),
     )
 
 

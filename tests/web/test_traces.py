@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
+from snoozer.settings import Settings
 from snoozer.telemetry import Discreet
+from tests.factories import HOUR, a_kept_message, now
+from tests.web.reminders import a_link, a_sent_reminder
 from tests.web.served import Server, collecting, served
 
 SECRET = "canary4711"
@@ -57,6 +61,20 @@ def test_no_token_and_no_phrase_leaves_with_a_trace(
     names = {span.name for span in spans}
     assert {"GET /r/<token>", "POST /sign-in/<token>", "GET /api/v1/when"} <= names
     assert {"GET (no route)", "DELETE (no route)", "_OTHER (no route)"} <= names
+
+
+def test_a_row_tells_which_request_put_it_away_through_whatever_page(
+    ann: FlaskClient, settings: Settings, engine: Engine
+) -> None:
+    link = a_link(engine, settings, a_sent_reminder(engine), act="again")
+    doors = ("/add", f"/mailbox/{a_kept_message(engine)}/snooze", f"{link}/again")
+    with TracerProvider().get_tracer("request").start_as_current_span("request") as span:
+        for door in doors:
+            ann.post(door, data={"subject": "Lease", "at": (now() + HOUR).isoformat()})
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT traceparent FROM email_snoozes WHERE NOT inactive")).scalars().all()
+    assert len(rows) == len(doors)
+    assert {str(row).split("-")[1] for row in rows} == {f"{span.get_span_context().trace_id:032x}"}
 
 
 def test_what_a_failing_page_says_leaves_with_no_trace() -> None:
