@@ -5,9 +5,12 @@ Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from threading import Event
+from functools import partial
+from threading import Event, Lock
+from typing import Any
 
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -36,6 +39,8 @@ log = logging.getLogger(__name__)
 # As many processes as `snoozer worker --processes` takes.
 MOST_PORTS = 64
 LAST_PORT = 65_535
+# Gauges that are read together come from one answer.
+SAME_MOMENT_SECONDS = 0.5
 QUEUE = {"queue": "email_snoozes"}
 # What may be told of a request. Whatever else a library notes of it is its address, or whatever a stranger invents.
 REQUEST = frozenset(
@@ -218,17 +223,30 @@ def swept(*, recovered: int, retired: int) -> None:
 
 
 def _watch(engine: Engine) -> None:
+    told = {query: _Told(engine, query) for _, query, _, _ in _GAUGES}
     for name, query, column, description in _GAUGES:
-        _meter.create_observable_gauge(name, callbacks=[_reader(engine, query, column)], description=description)
+        read = partial(told[query].observed, column)
+        _meter.create_observable_gauge(name, callbacks=[read], description=description)
 
 
-def _reader(engine: Engine, query: str, column: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-    def read(options: CallbackOptions) -> Iterable[Observation]:
+class _Told:
+    """What one support query says: asked once for all the gauges that are read in the same moment."""
+
+    def __init__(self, engine: Engine, query: str) -> None:
+        self._engine, self._query = engine, query
+        self._row: Mapping[str, Any] = {}
+        self._asked = float("-inf")
+        self._lock = Lock()
+
+    def observed(self, column: str, options: CallbackOptions) -> Iterable[Observation]:
+        with self._lock:
+            if time.monotonic() - self._asked > SAME_MOMENT_SECONDS:
+                self._row, self._asked = self._ask(), time.monotonic()
+            return [Observation(float(self._row[column]))] if self._row else []
+
+    def _ask(self) -> Mapping[str, Any]:
         try:
-            with engine.connect() as connection:
-                value = run(connection, f"support/{query}").mappings().one()[column]
+            with self._engine.connect() as connection:
+                return dict(run(connection, f"support/{self._query}").mappings().one())
         except SQLAlchemyError:
-            return []  # No figure is better than an old one: the database is away, and /readyz says so.
-        return [Observation(float(value))]
-
-    return read
+            return {}  # No figure is better than an old one: the database is away, and /readyz says so.

@@ -5,13 +5,16 @@ from threading import Event
 import pytest
 from opentelemetry import trace
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
+from snoozer.postgres.engine import connect
 from snoozer.telemetry import Discreet
 from tests.factories import ANN, a_snooze
 
@@ -64,3 +67,34 @@ def test_where_nobody_traces_a_delivery_is_no_span(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(telemetry, "_traced", Event())
     with telemetry.delivery(traceparent=REQUEST, snooze_id=42):
         assert not trace.get_current_span().get_span_context().is_valid
+
+
+def gauges_of(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> InMemoryMetricReader:
+    """Every gauge, watching this database."""
+    reader = InMemoryMetricReader()
+    monkeypatch.setattr(telemetry, "_meter", MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
+    telemetry._watch(engine)
+    return reader
+
+
+def test_all_gauges_together_ask_the_database_each_question_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    watched = create_engine(engine.url)
+    event.listen(watched, "before_cursor_execute", lambda *about: asked.append(about[2]))
+    told = gauges_of(watched, monkeypatch).get_metrics_data()
+    assert told is not None
+    assert len(told.resource_metrics[0].scope_metrics[0].metrics) > len(asked) == 2
+    watched.dispose()
+
+
+def test_while_the_database_is_away_gauges_try_it_once_a_question_and_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    tried: list[object] = []
+    event.listen(away, "do_connect", lambda *about: tried.append(about))
+    told = gauges_of(away, monkeypatch).get_metrics_data()
+    assert told is None or not told.resource_metrics
+    assert len(tried) == 2
