@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,14 @@ class Postgres:
         raise PostgresRefused(f"PostgreSQL (process {postmaster.pid}) does not stop; its log is {self.log}")
 
     def keep_log_small(self) -> None:
-        """Move a log that has grown large aside; the server appends, so it writes on at the new beginning."""
-        if self.log.exists() and self.log.stat().st_size > LARGEST_LOG_BYTES:
-            shutil.copy2(self.log, self.log.with_suffix(".log.1"))
-            os.truncate(self.log, 0)
+        """Move a log that has grown large aside; the server appends, so it writes on at the new beginning.
+
+        Where that cannot be, as on a full disk, the log grows on: whoever keeps it small has more to watch than that.
+        """
+        with suppress(OSError):
+            if self.log.exists() and self.log.stat().st_size > LARGEST_LOG_BYTES:
+                shutil.copy2(self.log, self.log.with_suffix(".log.1"))
+                os.truncate(self.log, 0)
 
     def _url(self, port: int) -> str:
         return f"postgresql://{USER}:{self._memory['password']}@{ports.HOST}:{port}/{DATABASE}"

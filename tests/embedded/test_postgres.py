@@ -200,6 +200,17 @@ def test_a_large_log_is_moved_aside_while_the_server_writes(
     assert b"shut down" in postgres.log.read_bytes()
 
 
+def test_a_log_that_cannot_be_moved_aside_keeps_the_server_no_less_watched(
+    home: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snoozer.embedded.postgres.LARGEST_LOG_BYTES", 200)
+    postgres = Postgres(home, shared=open_folder / "shared")
+    postgres.log.write_text("x" * 201)
+    (home / "postgres.log.1" / "postgres.log").mkdir(parents=True)
+    postgres.keep_log_small()
+    assert postgres.log.stat().st_size == 201
+
+
 @only_root
 def test_a_home_the_server_may_not_enter_keeps_its_mode_and_its_data_elsewhere(
     a_postgres: MakePostgres, open_folder: Path
