@@ -49,7 +49,15 @@ def browse(account: Account) -> ResponseReturnValue:
 def show(account: Account, id: int) -> ResponseReturnValue:
     """One message as plain text."""
     with current.transaction() as connection:
-        return _page(connection, account, id=id)
+        row = _mine(connection, account, id=id, whole=True)
+        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+    return render_template(
+        "mailbox/show.html",
+        row=row,
+        letter=original.read(row.original),
+        asleep=asleep,
+        sheet=sheet(clock(), usual=usual()),
+    )
 
 
 @blueprint.get("/<row:id>/original")
@@ -57,7 +65,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 def download(account: Account, id: int) -> ResponseReturnValue:
     """The bytes as they came, as a file that no browser opens by itself."""
     with current.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _mine(connection, account, id=id, whole=True)
     name = re.sub(r"[^A-Za-z0-9]+", "-", row.subject or "").strip("-")[:60] or "message"
     response = make_response(row.original)
     response.headers["Content-Type"] = "application/octet-stream"
@@ -74,7 +82,7 @@ def ask(account: Account, id: int) -> ResponseReturnValue:
         row = _mine(connection, account, id=id)
         asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
         asked = sheet(clock(), usual=usual(), note=asleep.note if asleep else None)
-        return _sheet(connection, account, id=id, asked=asked)
+    return _sheet(row, asleep, asked=asked)
 
 
 @blueprint.post("/<row:id>/snooze")
@@ -85,7 +93,8 @@ def snooze(account: Account, id: int) -> ResponseReturnValue:
     with current.transaction() as connection:
         row = _mine(connection, account, id=id)
         if isinstance(answered, Sheet):
-            return _sheet(connection, account, id=id, asked=answered)
+            asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+            return _sheet(row, asleep, asked=answered)
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
         snoozed = put_away(connection, account, message, answered)
     undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
@@ -134,26 +143,12 @@ def mark_read(account: Account, id: int) -> ResponseReturnValue:
     return redirect(url_for(".show", id=id), code=303)
 
 
-def _mine(connection: Connection, account: Account, *, id: int) -> pages.Found:
-    row = pages.one(connection, id=id, user_email=account.email)
+def _mine(connection: Connection, account: Account, *, id: int, whole: bool = False) -> pages.Found:
+    row = pages.one(connection, id=id, user_email=account.email, whole=whole)
     if row is None:
         abort(404)
     return row
 
 
-def _page(connection: Connection, account: Account, *, id: int) -> ResponseReturnValue:
-    row = _mine(connection, account, id=id)
-    asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-    return render_template(
-        "mailbox/show.html",
-        row=row,
-        letter=original.read(row.original),
-        asleep=asleep,
-        sheet=sheet(clock(), usual=usual()),
-    )
-
-
-def _sheet(connection: Connection, account: Account, *, id: int, asked: Sheet) -> ResponseReturnValue:
-    row = _mine(connection, account, id=id)
-    asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+def _sheet(row: pages.Found, asleep: snoozes.Found | None, *, asked: Sheet) -> ResponseReturnValue:
     return render_template("mailbox/snooze.html", row=row, asleep=asleep, sheet=asked), asked.status

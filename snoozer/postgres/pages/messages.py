@@ -75,10 +75,11 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
     return Counts(inbox=inbox, unread=unread, snoozed=held.get("snoozed", (0, 0))[0], done=held.get("done", (0, 0))[0])
 
 
-def one(connection: Connection, *, id: int, user_email: str) -> Found | None:
-    """One kept message of this person, with its bytes."""
+def one(connection: Connection, *, id: int, user_email: str, whole: bool = False) -> Found | None:
+    """One kept message of this person; `whole` with its bytes, which may be many."""
+    columns = [column for column in KeptMessage.__table__.columns if whole or column.name != "original"]
     return connection.execute(
-        select(*KeptMessage.__table__.columns).where(KeptMessage.id == id, KeptMessage.user_email == user_email)
+        select(*columns).where(KeptMessage.id == id, KeptMessage.user_email == user_email)
     ).first()
 
 
