@@ -104,18 +104,13 @@ def _carry_out(
     if not moves:
         return set()
     done = queue.move(connection, moves=moves)
-    details = {
-        move.id: {
-            "why": "rules" if old is None else "zone",
-            "zone": move.zone,
-            "was": move.promised.isoformat(),
-            "at": move.remind_at.isoformat(),
-            **({} if old is None else {"from": old}),
-        }
+    why = {"why": "rules"} if old is None else {"why": "zone", "from": old}
+    lines = [
+        (move.id, why | {"zone": move.zone, "was": move.promised.isoformat(), "at": move.remind_at.isoformat()})
         for move in moves
         if move.id in done
-    }
-    events.append_each(connection, kind="edited", actor=actor, route=route, details=details)
+    ]
+    events.append_each(connection, kind="edited", actor=actor, route=route, lines=lines)
     return done
 
 

@@ -5,7 +5,7 @@ Each chore is one short transaction under a lock that only one clock gets; what 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -118,26 +118,21 @@ def _recover(connection: Connection, among: range, *, terms: Terms) -> list[Reco
         most_resends=MOST_RESENDS,
         among=among,
     )
-    for row in found:
-        _write_down(connection, row.id, "recovered", worker=row.worker)
-        if row.uncertain:
-            _write_down(connection, row.id, "uncertain", worker=row.worker)
-        if row.retired:
-            _write_down(connection, row.id, "retired")
+    _write_down(connection, "recovered", [(row.id, {"worker": row.worker}) for row in found])
+    _write_down(connection, "uncertain", [(row.id, {"worker": row.worker}) for row in found if row.uncertain])
+    _write_down(connection, "retired", [(row.id, {}) for row in found if row.retired])
     return found
 
 
 def _retire(connection: Connection, among: range) -> list[int]:
     found = queue.retire(connection, batch_size=BATCH_SIZE, among=among)
-    for id in found:
-        _write_down(connection, id, "retired")
+    _write_down(connection, "retired", [(id, {}) for id in found])
     return found
 
 
 def _doubt(connection: Connection, among: range, *, terms: Terms) -> list[int]:
     found = ledger.doubt_orphans(connection, deadline=terms.deadline, batch_size=BATCH_SIZE, among=among)
-    for id in found:
-        _write_down(connection, id, "uncertain")
+    _write_down(connection, "uncertain", [(id, {}) for id in found])
     return found
 
 
@@ -150,8 +145,7 @@ def _verify(connection: Connection, among: range, *, terms: Terms) -> list[int]:
         return []
     looked = ledger.verify(connection, uncertainty=terms.uncertainty, batch_size=BATCH_SIZE, among=among)
     found = [id for id, there in looked if there]
-    for id in found:
-        _write_down(connection, id, "verified")
+    _write_down(connection, "verified", [(id, {}) for id in found])
     return found
 
 
@@ -188,5 +182,5 @@ def _move(connection: Connection, ids: Sequence[int], *, terms: Retention) -> in
     return sum(_move(connection, [id], terms=terms) for id in ids)
 
 
-def _write_down(connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
-    events.append(connection, snooze_id=snooze_id, kind=kind, actor=ACTOR, route=ACTOR, **detail)
+def _write_down(connection: Connection, kind: str, lines: Sequence[tuple[int, Mapping[str, object]]]) -> None:
+    events.append_each(connection, kind=kind, actor=ACTOR, route=ACTOR, lines=lines)

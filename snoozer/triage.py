@@ -24,5 +24,5 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: st
 
 
 def _write_down(connection: Connection, *, ids: Sequence[int], kind: str, actor: str, route: str, reason: str) -> None:
-    for id in ids:
-        events.append(connection, snooze_id=id, kind=kind, actor=actor, route=route, reason=reason)
+    lines = [(id, {"reason": reason}) for id in ids]
+    events.append_each(connection, kind=kind, actor=actor, route=route, lines=lines)

@@ -1,7 +1,7 @@
 """The paper trail (`snooze_events`): who did what to a snooze, when, by which route. No addresses, no subjects."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
@@ -15,8 +15,10 @@ def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, rou
 
 
 def append_each(
-    connection: Connection, *, kind: str, actor: str, route: str, details: Mapping[int, Mapping[str, object]]
+    connection: Connection, *, kind: str, actor: str, route: str, lines: Sequence[tuple[int, Mapping[str, object]]]
 ) -> None:
-    """Add one line for each snooze in `details`."""
-    values = {"snooze_ids": list(details), "details": [json.dumps(detail) for detail in details.values()]}
+    """Add a line for each snooze and detail, in one statement; for none, ask nothing of the database."""
+    if not lines:
+        return
+    values = {"snooze_ids": [id for id, _ in lines], "details": [json.dumps(detail) for _, detail in lines]}
     run(connection, "events/append_each", kind=kind, actor=actor, route=route, **values)
