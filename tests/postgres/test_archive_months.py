@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer import housekeeping
+from snoozer.postgres.housekeeping import BATCH_SIZE, MOST_BATCHES
 from tests.factories import a_snooze, now, the_row
 from tests.postgres.archived import DAY, TABLES, TERMS, finished, partitions, without_partitions
 
@@ -57,6 +58,18 @@ def test_retention_drops_whole_old_months_and_nothing_else(engine: Engine) -> No
         events = connection.execute(text("SELECT snooze_id FROM snooze_events ORDER BY id")).scalars().all()
     assert events == [kept, living]
     assert the_row(engine, living)
+
+
+def test_however_long_the_paper_trail_has_grown_its_old_part_goes_within_the_day(engine: Engine) -> None:
+    many = text(
+        "INSERT INTO snooze_events (snooze_id, at, kind, actor, route) "
+        "SELECT number, now() - INTERVAL '3 years', 'asked', 'user', 'web' FROM generate_series(1, :many) AS number"
+    )
+    with engine.begin() as connection:
+        connection.execute(many, {"many": MOST_BATCHES * BATCH_SIZE + 1})
+    housekeeping.keep_months(engine, terms=TERMS)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM snooze_events")).scalar_one() == 0
 
 
 def test_a_month_is_made_while_somebody_reads_and_writes_another(engine: Engine) -> None:
