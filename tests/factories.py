@@ -1,8 +1,10 @@
 """The words tests are written in: `a_snooze(engine, attempts=4)`, `a_kept_message(engine)`, `people.ann()`."""
 
 import itertools
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -98,11 +100,13 @@ def the_events(engine: Engine, snooze_id: int) -> list[str]:
         return list(rows.scalars())
 
 
-def wait_until_somebody_waits(engine: Engine) -> None:
-    """Until a statement waits for a lock that this test holds."""
+def wait_until_somebody_waits(engine: Engine, *, who: Thread | None = None) -> None:
+    """Until a statement waits for a lock that this test holds, or `who` was to wait for it is done without."""
     waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    end = time.monotonic() + 30
     with engine.connect() as watcher:
-        while not watcher.execute(waits).scalar_one():
+        while not watcher.execute(waits).scalar_one() and (who is None or who.is_alive()):
+            assert time.monotonic() < end, "nobody waits"
             watcher.rollback()
 
 

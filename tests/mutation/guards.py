@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 QUEUE = "tests/postgres/test_queue.py::"
+CLAIMS = "tests/postgres/test_queue_claims.py::"
+PEOPLE = "tests/postgres/test_queue_people.py::"
 LEDGER = "tests/postgres/test_ledger.py::"
+FACTS = "tests/postgres/test_ledger_facts.py::"
 SQL = "snoozer/postgres/sql/"
 LETTER = "snoozer/mail/letter.py"
 
@@ -57,7 +60,7 @@ GUARDS = (
         SQL + "queue/go_on.sql",
         "\n  AND COALESCE(scheduled_for, remind_at) = :scheduled_for",
         "",
-        QUEUE + "test_what_repeats_goes_on_once_from_each_promise",
+        PEOPLE + "test_what_repeats_goes_on_once_from_each_promise",
     ),
     Guard(
         "a bad row is looked for",
@@ -78,7 +81,7 @@ GUARDS = (
         SQL + "queue/claim.sql",
         " SKIP LOCKED",
         "",
-        QUEUE + "test_a_claim_waits_for_nobody",
+        CLAIMS + "test_a_claim_waits_for_nobody",
     ),
     Guard(
         "the claim takes no key lock",
@@ -92,7 +95,7 @@ GUARDS = (
         SQL + "queue/claim.sql",
         "\n      AND attempts < max_attempts",
         "",
-        QUEUE + "test_the_backlog_is_exactly_what_a_claim_would_take",
+        CLAIMS + "test_the_backlog_is_exactly_what_a_claim_would_take",
     ),
     Guard(
         "suspects are claimed apart",
@@ -183,7 +186,7 @@ GUARDS = (
         SQL + "ledger/record.sql",
         "\n      AND entry.state <> 'sent'",
         "\n      AND entry.state = 'sending' AND entry.holder = entry.claim_token",
-        LEDGER + "test_a_late_250_is_written_down_without_any_claim",
+        FACTS + "test_a_late_250_is_written_down_without_any_claim",
     ),
     Guard(
         "sent is absorbing",

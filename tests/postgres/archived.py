@@ -9,8 +9,7 @@ from sqlalchemy import Engine, text
 from snoozer import housekeeping
 from snoozer.postgres import archive
 from tests.factories import a_snooze, now
-from tests.postgres.test_ledger import a_reserved_send, mark, record
-from tests.postgres.test_queue import finalize
+from tests.postgres.acts import a_reserved_send, finalize, mark, record
 
 DAY = timedelta(days=1)
 OLD = 40 * DAY

@@ -12,9 +12,8 @@ from snoozer.postgres.ledger import Recorded, Uncertainty
 from snoozer.postgres.pages import programs
 from snoozer.postgres.pages import snoozes as pages
 from tests.factories import ANN, a_snooze, now, the_row
+from tests.postgres.acts import HOLD, a_fact, a_reserved_send, claim, record, reserve
 from tests.postgres.archived import DAY, OLD, TABLES, TERMS, counts, finished, sent, without_partitions
-from tests.postgres.test_ledger import HOLD, a_fact, a_reserved_send, record, reserve
-from tests.postgres.test_queue import claim
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from sqlalchemy.exc import OperationalError
 from snoozer import housekeeping
 from snoozer.postgres import archive, queue
 from tests.factories import a_snooze, now
+from tests.postgres.acts import claim, finalize
 from tests.postgres.archived import DAY, OLD, TABLES, TERMS, counts, finished, sent, without_partitions
-from tests.postgres.test_queue import claim, finalize
 
 ROOT = Path(__file__).resolve().parents[2]
 

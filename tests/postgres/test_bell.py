@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer.worker import bell
 from snoozer.worker.bell import Bell
 from tests.factories import HOUR, a_snooze, now
-from tests.postgres.test_queue import claim, finalize
+from tests.postgres.acts import claim, finalize
 
 LONG_ENOUGH = 20
 

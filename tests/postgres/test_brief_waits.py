@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import ledger, queue
 from snoozer.postgres.engine import at_once
-from tests.postgres.test_ledger import SHA, a_fact, a_reserved_send, mark
+from tests.postgres.acts import SHA, a_fact, a_reserved_send, mark
 
 Act = Callable[[Connection, Claim, Send], object]
 

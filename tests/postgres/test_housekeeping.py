@@ -14,8 +14,7 @@ from snoozer.postgres import workers
 from snoozer.postgres.housekeeping import alone, meet
 from snoozer.postgres.ledger import Uncertainty
 from tests.factories import a_snooze, the_events, the_row
-from tests.postgres.test_ledger import a_reserved_send, mark
-from tests.postgres.test_queue import claim, lapse
+from tests.postgres.acts import a_reserved_send, claim, lapse, mark
 
 TERMS = housekeeping.Terms(
     lease=timedelta(seconds=90),

@@ -23,7 +23,7 @@ from snoozer.postgres.among import EVERY_ID
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.ledger import Uncertainty
 from tests.factories import ANN, a_snooze, now
-from tests.postgres.test_ledger import SHA, a_fact
+from tests.postgres.acts import SHA, a_fact
 
 LEASE = timedelta(seconds=90)
 NO_HOLD = Uncertainty(hold=timedelta(0))

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer import triage
 from snoozer.postgres import doctor, ledger, queue, workers
 from tests.factories import HOUR, a_snooze, now, the_send
-from tests.postgres.test_ledger import a_reserved_send, mark, record, recovered, reserve
-from tests.postgres.test_queue import claim, finalize, lapse, recover
+from tests.postgres.acts import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
 
 LONG_AGO = "now() - INTERVAL '1 hour'"
 

@@ -11,7 +11,7 @@ from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import Fact
 from snoozer.reminding import write_inherited_facts
 from tests.factories import the_events, the_send
-from tests.postgres.test_ledger import a_fact, a_reserved_send, mark
+from tests.postgres.acts import a_fact, a_reserved_send, mark
 
 
 def a_loose_fact() -> Fact:

@@ -12,7 +12,7 @@ from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue
 from snoozer.reminding import Lanes
 from tests.factories import HOUR, a_snooze, now, the_row
-from tests.postgres.test_queue import LEASE, claim, finalize
+from tests.postgres.acts import LEASE, claim, finalize
 
 
 def lanes(worker: str = "w") -> Lanes:

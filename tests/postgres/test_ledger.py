@@ -1,72 +1,19 @@
 """What the ledger promises: one send for one promise, marks before dots, facts that stay."""
 
-from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import ledger, queue
 from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.ledger import Fact, Reserved, Uncertainty
-from tests.factories import ANN, a_kept_message, a_snooze, now, the_send
-from tests.postgres.test_queue import claim, lapse, recover
+from snoozer.postgres.ledger import Uncertainty
+from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_somebody_waits
+from tests.postgres.acts import HOLD, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
 
-HOLD = timedelta(minutes=10)
-SHA = "0" * 64
 TWO_LOOKS = Uncertainty(hold=timedelta(0), looks=2)
-
-
-def reserve(engine: Engine, held: Claim, *, worker: str = "w", **values: Any) -> list[Reserved]:
-    uncertainty = Uncertainty(**({"hold": HOLD} | values))
-    with engine.begin() as connection:
-        return ledger.reserve(
-            connection, worker=worker, ids=[held.id], domain="snoozer.example", uncertainty=uncertainty
-        )
-
-
-def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
-    a_snooze(engine, **columns)
-    [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    return held, entry.send
-
-
-def mark(engine: Engine, send: Send) -> bool:
-    with engine.begin() as connection:
-        return bool(ledger.mark(connection, dots=[(send, SHA)]))
-
-
-def a_fact(send: Send) -> Fact:
-    return Fact(
-        reminder_message_id=send.reminder_message_id,
-        snooze_id=send.snooze_id,
-        claim_token=send.claim_token,
-        smtp_code=250,
-        enhanced_code="2.0.0",
-        reply="queued",
-        queue_id="4X1",
-    )
-
-
-def record(engine: Engine, send: Send) -> ledger.Recorded:
-    with engine.begin() as connection:
-        [told] = ledger.record(connection, facts=[a_fact(send)]).values()
-    return told
-
-
-def recovered(engine: Engine, held: Claim) -> Claim:
-    """The same snooze in the hands of the next worker."""
-    lapse(engine, [held.id])
-    recover(engine)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
-    [again] = claim(engine, suspects=True)
-    return again
 
 
 def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engine) -> None:
@@ -150,62 +97,9 @@ def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
         queue.cancel(connection, id=held.id, user_email=ANN)
         marking = Thread(target=lambda: marks.append(mark(engine, send)))
         marking.start()
-        _wait_until_it_waits_for_a_lock(engine, marking)
+        wait_until_somebody_waits(engine, who=marking)
     marking.join()
     assert marks == [False]
-
-
-def test_a_late_250_is_written_down_without_any_claim(engine: Engine) -> None:
-    """Seeds 001 and 002 throw the fact away when the lease is over, and send again."""
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
-    lapse(engine, [held.id])
-    recover(engine)
-    assert the_send(engine, held.id).state == "uncertain"
-    assert record(engine, send).late is True
-    row = the_send(engine, held.id)
-    assert (row.state, row.late, row.resolution, row.resolved_by) == ("sent", True, "late reply", "server")
-
-
-def test_telling_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
-    _, send = a_reserved_send(engine)
-    mark(engine, send)
-    assert (record(engine, send).late, record(engine, send).second_copy) == (False, False)
-
-
-def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine) -> None:
-    held, first = a_reserved_send(engine)
-    mark(engine, first)
-    again = recovered(engine, held)
-    [entry] = reserve(engine, again, hold=timedelta(0))
-    mark(engine, entry.send)
-    told: list[ledger.Recorded] = []
-    with engine.begin() as connection:
-        ledger.record(connection, facts=[a_fact(first)])
-        second = Thread(target=lambda: told.append(record(engine, entry.send)))
-        second.start()
-        _wait_until_it_waits_for_a_lock(engine, second)
-    second.join()
-    assert told == [ledger.Recorded(late=False, second_copy=True)]
-
-
-def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    foreign = replace(a_fact(send), reminder_message_id="<elsewhere@snoozer.example>")
-    with engine.begin() as connection:
-        assert ledger.record(connection, facts=[foreign]) == {}
-    assert the_send(engine, held.id).state == "reserved"
-
-
-def test_a_second_250_of_another_holder_is_told_as_a_second_copy(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
-    again = recovered(engine, held)
-    [entry] = reserve(engine, again, hold=timedelta(0))
-    assert entry.resent is True
-    mark(engine, entry.send)
-    record(engine, entry.send)
-    assert record(engine, send).second_copy is True
 
 
 def test_a_worker_lost_after_the_mark_leaves_an_uncertain_send(engine: Engine) -> None:
@@ -316,10 +210,3 @@ def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: En
         connection.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR KEY SHARE"), {"id": id})
         assert [held.id for held in claim(engine)] == [id]
         connection.rollback()
-
-
-def _wait_until_it_waits_for_a_lock(engine: Engine, thread: Thread) -> None:
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        while thread.is_alive() and not connection.execute(waiting).scalar_one():
-            pass

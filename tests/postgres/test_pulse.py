@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from snoozer.domain.reminder import Claim
 from snoozer.worker.pulse import Pulse, boot_time
 from tests.factories import a_snooze, the_row
-from tests.postgres.test_queue import claim
+from tests.postgres.acts import claim
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from snoozer.domain.links import Link
 from snoozer.postgres import ledger, queue
 from snoozer.postgres.appointment import Appointment
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
-from tests.postgres.test_ledger import a_fact, a_reserved_send, mark, record
+from tests.postgres.acts import a_fact, a_reserved_send, mark, record
 
 MESSAGE = "<m@mail.example>"
 

@@ -14,9 +14,8 @@ from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.postgres import kept, ledger, queue
 from snoozer.reminding.concluding import finalize
 from tests.factories import HOUR, a_kept_message, now, the_events, the_row, the_send, wait_until_somebody_waits
+from tests.postgres.acts import a_reserved_send, claim, mark, record, recovered, reserve
 from tests.postgres.test_invariants import look
-from tests.postgres.test_ledger import a_reserved_send, mark, record, recovered, reserve
-from tests.postgres.test_queue import claim
 from tests.usecases.test_answering import MESSAGE, act, folder, found, living
 
 # Never near the hour at which a test runs.

@@ -6,8 +6,7 @@ from sqlalchemy import Engine, text
 from snoozer.domain.reminder import Claim, Verdict
 from snoozer.reminding.concluding import Taken, conclude, finalize
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.postgres.test_ledger import a_fact, mark, reserve
-from tests.postgres.test_queue import claim, lapse
+from tests.postgres.acts import a_fact, claim, lapse, mark, reserve
 
 WEEKLY = {
     "unit": "week",

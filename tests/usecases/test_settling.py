@@ -16,8 +16,7 @@ from snoozer.postgres.ledger import Uncertainty
 from snoozer.reminding import Settlement, Terms
 from tests import loops
 from tests.factories import a_snooze, the_row, the_send
-from tests.postgres.test_ledger import mark, reserve
-from tests.postgres.test_queue import claim
+from tests.postgres.acts import claim, mark, reserve
 
 HOUR = timedelta(hours=1)
 TERMS = Terms(

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from snoozer.postgres.models import Snooze
 from snoozer.web.moments import Clock
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
-from tests.postgres.test_ledger import a_reserved_send, mark
+from tests.postgres.acts import a_reserved_send, mark
 from tests.usecases.test_answering_repeats import sent_and_gone_on
 from tests.web.reminders import a_sent_reminder
 
