@@ -10,9 +10,10 @@ from functools import lru_cache
 
 from snoozer.domain import links
 from snoozer.domain.reminder import Send
+from snoozer.domain.times.zones import zone_or_utc
 from snoozer.mail import author, headers
 from snoozer.mail.letter import Field, Text, letter, mailbox
-from snoozer.mail.moments import lateness, moment, zone_named, zone_words
+from snoozer.mail.moments import lateness, moment, zone_words
 from snoozer.mail.plain import readable
 from snoozer.mail.stencil import TEMPLATES, printed
 
@@ -100,7 +101,7 @@ def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
 # A batch is reserved in one moment, and many of its rows were promised for the same one.
 @lru_cache(maxsize=128)
 def _time_words(promised: datetime, reserved: datetime, zone_name: str) -> Mapping[str, str]:
-    zone, late = zone_named(zone_name), lateness(promised, reserved)
+    zone, late = zone_or_utc(zone_name), lateness(promised, reserved)
     return {
         "promised": moment(promised, zone, seen_from=reserved),
         "zone": zone_words(promised, zone),

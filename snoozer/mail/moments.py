@@ -1,26 +1,10 @@
 """Times as a mail says them, in the zone of the person who reads it."""
 
-from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime, timedelta, tzinfo
+
+from snoozer.domain.times.day import MONTH_NAMES, WEEKDAY_NAMES
 
 LATE_AFTER = timedelta(seconds=60)
-
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-# zoneinfo keeps the eight zones used last and reads any other from its file again.
-_zone = lru_cache(maxsize=128)(ZoneInfo)
-
-
-def zone_named(name: str) -> tzinfo:
-    """The zone, or UTC when there is none of that name: a reminder goes out all the same."""
-    try:
-        return _zone(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return UTC
 
 
 def moment(instant: datetime, zone: tzinfo, *, seen_from: datetime, near: bool = False) -> str:
@@ -30,7 +14,7 @@ def moment(instant: datetime, zone: tzinfo, *, seen_from: datetime, near: bool =
     if near and local.date() == other.date():
         return clock
     year = "" if local.year == other.year else f" {local.year}"
-    return f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month - 1]}{year}, {clock}"
+    return f"{WEEKDAY_NAMES[local.weekday()]} {local.day} {MONTH_NAMES[local.month - 1]}{year}, {clock}"
 
 
 def zone_words(instant: datetime, zone: tzinfo) -> str:

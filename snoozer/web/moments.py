@@ -1,22 +1,14 @@
 """Times as a person says them: "Friday 08:00", "in 22 hours", and the exact instant behind the words."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime, timedelta
 
 from snoozer.domain.times.language import Locale
+from snoozer.domain.times.zones import zone_or_utc
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-
-
-def zone_named(name: str | None) -> tzinfo:
-    """The zone of that IANA name; UTC for a name this machine does not know."""
-    try:
-        return ZoneInfo(name or "UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return UTC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +20,7 @@ class Clock:
     locale: str
 
     def local(self, moment: datetime) -> datetime:
-        return moment.astimezone(zone_named(self.zone))
+        return moment.astimezone(zone_or_utc(self.zone))
 
     def time(self, moment: datetime) -> str:
         """08:00, or 8:00 am where people say so."""
@@ -114,6 +106,11 @@ def span_in_words(span: timedelta) -> str:
         return _count(days, "day")
     months = round(span / DAY / 30.44)
     return _count(months, "month") if months < 24 else _count(round(span / DAY / 365.25), "year")
+
+
+def so_often(number: int) -> str:
+    """Once, twice, 3 times."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def _two(total: int, size: int, large: str, small: str) -> str:

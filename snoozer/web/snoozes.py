@@ -1,5 +1,6 @@
 """What is asleep: the list, one snooze, and what its owner does to it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
@@ -7,13 +8,13 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import snoozing, telemetry
+from snoozer.domain.times.zones import zone_or_utc
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
 from snoozer.postgres.pages import BadCursor, Cursor
 from snoozer.postgres.pages import snoozes as pages
 from snoozer.snoozing import CannotSnooze
 from snoozer.web import current, toast
-from snoozer.web.moments import zone_named
 from snoozer.web.sheet import Chosen, Sheet, answer, instant, sheet
 from snoozer.web.spoken import asleep_until, spoken
 from snoozer.web.standing import PATIENCE, was_it_sent
@@ -222,12 +223,5 @@ def _time_of(row: pages.Found) -> dict[str, str]:
 def _said_as_before(appointment: Appointment, *, kind: str | None) -> Appointment:
     if kind not in {"wall", "elapsed"}:
         return appointment
-    wall = appointment.remind_at.astimezone(zone_named(appointment.zone)).replace(tzinfo=None)
-    return Appointment(
-        remind_at=appointment.remind_at,
-        duration_hours=appointment.duration_hours,
-        note=appointment.note,
-        wall_time=wall,
-        zone=appointment.zone,
-        time_kind=kind,
-    )
+    wall = appointment.remind_at.astimezone(zone_or_utc(appointment.zone)).replace(tzinfo=None)
+    return replace(appointment, wall_time=wall, time_kind=kind)

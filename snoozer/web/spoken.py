@@ -8,8 +8,9 @@ from typing import Any
 
 from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.domain.times.sentence import explained, rhythm
+from snoozer.domain.times.zones import zone_or_utc
 from snoozer.postgres.appointment import Appointment
-from snoozer.web.moments import Clock, zone_named
+from snoozer.web.moments import Clock
 
 NEXT_ONES = 3
 UNREADABLE = "Repeats in a way that this page cannot read"
@@ -114,7 +115,7 @@ def _kept(row: Any, promise: datetime, clock: Clock) -> str:
         return "As so much time from when you asked: the instant stays, whatever clocks do."
     if row.time_kind != "wall" or row.zone is None:
         return "As an exact instant."
-    there = clock.hour(promise.astimezone(zone_named(row.zone)))
+    there = clock.hour(promise.astimezone(zone_or_utc(row.zone)))
     return f"By the clock: {there} in {row.zone.replace('_', ' ')}, also when clocks change there."
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer.domain.state import state_of
-from snoozer.web.moments import Clock, span_in_words
+from snoozer.web.moments import Clock, so_often, span_in_words
 
 # A reminder this much later than promised is called late; less is the time a mail takes.
 PATIENCE = timedelta(seconds=30)
@@ -109,7 +109,7 @@ def _said(state: str, when: datetime, why: str) -> Standing:
 
 
 def _late(row: Any, clock: Clock) -> str:
-    tries = f"It was tried {_times(row.attempts)}" if row.attempts else "The mail server could not be reached"
+    tries = f"It was tried {so_often(row.attempts)}" if row.attempts else "The mail server could not be reached"
     return f"{tries}. The next try is {clock.distance(row.remind_at)}. Nothing is lost, it is kept until it goes out."
 
 
@@ -138,12 +138,8 @@ def _sent(row: Any, clock: Clock) -> str:
 
 
 def _stuck(row: Any) -> str:
-    tried = f"It was tried {_times(row.attempts)} and" if row.attempts else "It"
+    tried = f"It was tried {so_often(row.attempts)} and" if row.attempts else "It"
     return (
         f"{tried} could not be delivered. Whoever runs this Snoozer sees it as a case. "
         f"You can snooze it again now{', or take the message back' if row.folder == 'snoozed' else ''}."
     )
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -101,6 +101,16 @@ def zone_of(name: str) -> tzinfo:
         raise ZoneInfoNotFoundError(f"No time zone found with key {name}") from None
 
 
+@lru_cache(maxsize=700)
+def zone_or_utc(name: str | None) -> tzinfo:
+    """The rules of a named zone, and UTC where this machine knows none of that name: rows may come from anywhere, and
+    are shown and sent all the same."""
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
 def is_offset(name: str) -> bool:
     return name[:1] in ("+", "-")
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from snoozer.postgres.pages.cases import Found
 from snoozer.web.masks import without_addresses
-from snoozer.web.moments import Clock, span_in_words
+from snoozer.web.moments import Clock, so_often, span_in_words
 
 
 def was_it_sent(send: Found | None, *, clock: Clock) -> tuple[str, str]:
@@ -51,7 +51,7 @@ def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, clock:
     if breakers:
         return f"It is due, and the mail server {breakers[0]} is left alone until it answers probes again."
     if row.crash_count:
-        return f"It is due. It lost its worker {_times(row.crash_count)}, so it is delivered alone, after the others."
+        return f"It is due. It lost its worker {so_often(row.crash_count)}, so it is delivered alone, after the others."
     return f"It is due since {_at(clock, row.remind_at)} and next in line."
 
 
@@ -62,7 +62,7 @@ def _over(row: Found, *, clock: Clock) -> str:
     if row.outcome == "cancelled":
         return f"It was cancelled or dismissed {when}, so nothing is sent."
     spent = f"{row.attempts} of {row.max_attempts} attempts were spent"
-    crashed = f" and its worker was lost {_times(row.crash_count)}" if row.crash_count else ""
+    crashed = f" and its worker was lost {so_often(row.crash_count)}" if row.crash_count else ""
     return f"It is a case since {when}: {spent}{crashed}. It waits for your decision."
 
 
@@ -84,16 +84,9 @@ def _waits(row: Found, *, clock: Clock) -> str:
 
 def _at(clock: Clock, moment: datetime | None) -> str:
     """The moment inside a sentence: today 08:00, Friday 08:00."""
-    if moment is None:
-        return "at an unknown time"
-    words = clock.words(moment)
-    return words[0].lower() + words[1:] if words.startswith(("Today", "Tomorrow", "Yesterday")) else words
+    return "at an unknown time" if moment is None else clock.inline(moment)
 
 
 def _reply(send: Found) -> str:
     said = " ".join(str(part) for part in (send.smtp_code, send.enhanced_code) if part)
     return " ".join(filter(None, (said, without_addresses(send.reply or "")))) or "without a word"
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
