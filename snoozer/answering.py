@@ -16,11 +16,11 @@ from snoozer.domain.links import Link
 from snoozer.domain.times import promise_after
 from snoozer.postgres import clock, events, kept, ledger, queue
 from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.models import Event, KeptMessage, Send, Snooze
+from snoozer.postgres.models import Event, KeptMessage, Send, Snooze, promise_of
 
 Standing = Literal["open", "done", "asleep"]
 
-_promise = func.coalesce(Snooze.scheduled_for, Snooze.remind_at).label("promise")
+_promise = promise_of().label("promise")
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from snoozer.domain.times import Recurrence
 from snoozer.domain.times.moving import moved
 from snoozer.postgres import events, queue
-from snoozer.postgres.pages import snoozes
+from snoozer.postgres.pages import Found, snoozes
 from snoozer.postgres.queue import Move
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _carry_out(
     return done
 
 
-def _moved(row: snoozes.Found, *, to: str) -> datetime | None:
+def _moved(row: Found, *, to: str) -> datetime | None:
     try:
         recurrence = None if row.recurrence is None else Recurrence.from_json(row.recurrence)
         return moved(row.promise, wall=row.wall_time, zone=row.zone, to=to, recurrence=recurrence)

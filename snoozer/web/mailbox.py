@@ -10,8 +10,8 @@ from snoozer import snoozing
 from snoozer.mail import original
 from snoozer.postgres import kept
 from snoozer.postgres.models import Account
+from snoozer.postgres.pages import Found, snoozes
 from snoozer.postgres.pages import messages as pages
-from snoozer.postgres.pages import snoozes
 from snoozer.web import current, toast
 from snoozer.web.sheet import Sheet, answer, sheet
 from snoozer.web.snoozes import ROUTE, cursor, put_away
@@ -143,12 +143,12 @@ def mark_read(account: Account, id: int) -> ResponseReturnValue:
     return redirect(url_for(".show", id=id), code=303)
 
 
-def _mine(connection: Connection, account: Account, *, id: int, whole: bool = False) -> pages.Found:
+def _mine(connection: Connection, account: Account, *, id: int, whole: bool = False) -> Found:
     row = pages.one(connection, id=id, user_email=account.email, whole=whole)
     if row is None:
         abort(404)
     return row
 
 
-def _sheet(row: pages.Found, asleep: snoozes.Found | None, *, asked: Sheet) -> ResponseReturnValue:
+def _sheet(row: Found, asleep: Found | None, *, asked: Sheet) -> ResponseReturnValue:
     return render_template("mailbox/snooze.html", row=row, asleep=asleep, sheet=asked), asked.status

@@ -11,7 +11,7 @@ from snoozer import snoozing, telemetry
 from snoozer.domain.times.zones import zone_or_utc
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
-from snoozer.postgres.pages import BadCursor, Cursor
+from snoozer.postgres.pages import BadCursor, Cursor, Found
 from snoozer.postgres.pages import snoozes as pages
 from snoozer.snoozing import CannotSnooze
 from snoozer.web import current, toast
@@ -189,7 +189,7 @@ def cursor(text: str | None) -> Cursor | None:
         abort(404)
 
 
-def _mine(connection: Connection, account: Account, *, id: int) -> pages.Found:
+def _mine(connection: Connection, account: Account, *, id: int) -> Found:
     row = pages.one(connection, id=id, user_email=account.email)
     if row is None:
         abort(404)
@@ -215,7 +215,7 @@ def _page(
     return page, 422 if note is not None else asked.status if asked else 200
 
 
-def _time_of(row: pages.Found) -> dict[str, str]:
+def _time_of(row: Found) -> dict[str, str]:
     """What Undo needs to give a single time back."""
     return {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
 

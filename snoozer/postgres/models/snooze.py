@@ -2,7 +2,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, Index, Integer, SmallInteger, text
+from sqlalchemy import ColumnElement, DateTime, Index, Integer, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.postgres.models.declared import Table
@@ -88,3 +88,9 @@ class Snooze(Table):
         Index("ix_email_snoozes_person", "user_email", "remind_at", "id"),
         Index("ix_email_snoozes_cases", "finished_at", "id", postgresql_where=text("outcome = 'retired'")),
     )
+
+
+def promise_of(snooze: Any = Snooze) -> ColumnElement[datetime]:
+    """What the person was promised, of a row that was never claimed too (docs/decisions/0001); living or archived."""
+    promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
+    return promise

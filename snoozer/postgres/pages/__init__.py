@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
+from sqlalchemy import Row
+
 T = TypeVar("T")
+Found = Row[*tuple[Any, ...]]
 
 PAGE = 40
 

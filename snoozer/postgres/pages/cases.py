@@ -7,15 +7,12 @@ numbers are taken out before errors are compared, so that the same failure of tw
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, tuple_
 
-from snoozer.postgres.models import CircuitBreaker, Event, Send, Snooze, Worker
-from snoozer.postgres.pages import Cursor, Page, page_of
+from snoozer.postgres.models import CircuitBreaker, Event, Send, Snooze, Worker, promise_of
+from snoozer.postgres.pages import Cursor, Found, Page, page_of
 from snoozer.postgres.statements import each
-
-Found = Row[*tuple[Any, ...]]
 
 PAGE = 50
 MOST_GROUPED = 10_000
@@ -33,7 +30,7 @@ _text = func.regexp_replace(
     "g",
 )
 _reason = func.md5(_text)
-_promise = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+_promise = promise_of()
 _its_send = and_(
     Send.user_email == Snooze.user_email,
     Send.message_id == Snooze.message_id,

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, and_, func, select, tuple_
+from sqlalchemy import Connection, Select, and_, func, select, tuple_
 
 from snoozer.postgres.models import KeptMessage, SinkMessage, Snooze
-from snoozer.postgres.pages import PAGE, Cursor, Page, page_of
+from snoozer.postgres.pages import PAGE, Cursor, Found, Page, page_of
 
-Found = Row[*tuple[Any, ...]]
 Folder = Literal["inbox", "snoozed", "done"]
 
 

@@ -4,17 +4,14 @@ Lists go by (created_at, id), newest first: neither ever changes, so no row is s
 `remind_at` moves between two pages.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, not_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, tuple_
 
 from snoozer.domain.state import State
-from snoozer.postgres.models import ArchivedSend, ArchivedSnooze, KeptMessage, Send, Snooze
-from snoozer.postgres.pages import Cursor, Page, page_of
-
-Found = Row[*tuple[Any, ...]]
+from snoozer.postgres.models import ArchivedSend, ArchivedSnooze, KeptMessage, Send, Snooze, promise_of
+from snoozer.postgres.pages import Cursor, Found, Page, page_of
 
 
 def browse(
@@ -52,11 +49,6 @@ def one(connection: Connection, *, id: int, user_email: str, changing: bool = Fa
     ).first()
 
 
-def sends(connection: Connection, *, id: int) -> Sequence[Found]:
-    """What the ledger says of one snooze's reminders, the newest promise first."""
-    return connection.execute(_sends(Send, id=id)).all() or connection.execute(_sends(ArchivedSend, id=id)).all()
-
-
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
     """Subject and sender of a message that Snoozer keeps for this person; None twice when it does not."""
     kept = connection.execute(
@@ -69,7 +61,7 @@ def envelope(connection: Connection, *, user_email: str, message_id: str) -> tup
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze and the ledger's word on its promise, from the living tables or from the archive's."""
-    promise = func.coalesce(snooze.scheduled_for, snooze.remind_at)
+    promise = promise_of(snooze)
     return select(
         snooze.id,
         snooze.message_id,
@@ -99,15 +91,6 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
             send.scheduled_for == promise,
         ),
         isouter=True,
-    )
-
-
-def _sends(send: Any, *, id: int) -> Select[*tuple[Any, ...]]:
-    return (
-        select(send.state, send.scheduled_for, send.sent_at, send.late, send.resends, send.reminder_message_id)
-        .where(send.snooze_id == id)
-        .order_by(send.scheduled_for.desc(), send.id.desc())
-        .limit(50)
     )
 
 

@@ -5,13 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.postgres.models import ArchivedSend, ArchivedSnooze, CircuitBreaker, Event, KeptMessage, Send, Snooze
-from snoozer.postgres.pages import PAGE, Cursor, Page, page_of
-
-Found = Row[*tuple[Any, ...]]
+from snoozer.postgres.models import (
+    ArchivedSend,
+    ArchivedSnooze,
+    CircuitBreaker,
+    Event,
+    KeptMessage,
+    Send,
+    Snooze,
+    promise_of,
+)
+from snoozer.postgres.pages import PAGE, Cursor, Found, Page, page_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +90,12 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
     ).first()
 
 
-def sends(connection: Connection, *, id: int) -> Sequence[Found]:
-    """What the ledger says of a snooze, the newest promise first."""
-    return connection.execute(_sends(Send, id=id)).all() or connection.execute(_sends(ArchivedSend, id=id)).all()
+def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
+    """What the ledger says of a snooze's newest promises, the newest first; of what repeats there is no end of them."""
+    return (
+        connection.execute(_sends(Send, id=id, size=size)).all()
+        or connection.execute(_sends(ArchivedSend, id=id, size=size)).all()
+    )
 
 
 def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
@@ -105,7 +115,7 @@ def by_the_clock(
     size: int | None = None,
 ) -> Sequence[Found]:
     """What is still to come at a time on the clock, of one person and zone or of everybody, in the order of ids."""
-    promise = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+    promise = promise_of()
     rows = select(
         Snooze.id, Snooze.subject, promise.label("promise"), Snooze.wall_time, Snooze.zone, Snooze.recurrence
     ).where(
@@ -123,7 +133,7 @@ def by_the_clock(
 
 def trouble(connection: Connection, *, user_email: str, now: datetime, patience: timedelta) -> Trouble | None:
     """What to say when this person's reminders are later than `patience`; None when none is."""
-    promised = func.coalesce(Snooze.scheduled_for, Snooze.remind_at)
+    promised = promise_of()
     late = connection.execute(
         select(
             func.count().label("late"),
@@ -165,9 +175,14 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _sends(send: Any, *, id: int) -> Select[*tuple[Any, ...]]:
+def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
     columns = send.__table__.columns
-    return select(*columns).where(columns.snooze_id == id).order_by(columns.scheduled_for.desc())
+    return (
+        select(*columns)
+        .where(columns.snooze_id == id)
+        .order_by(columns.scheduled_for.desc(), columns.id.desc())
+        .limit(size)
+    )
 
 
 def _put_away_anew() -> ColumnElement[bool]:

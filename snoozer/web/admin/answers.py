@@ -4,7 +4,7 @@ running? In words only; nothing of the message is in them."""
 from collections.abc import Sequence
 from datetime import datetime
 
-from snoozer.postgres.pages.cases import Found
+from snoozer.postgres.pages import Found
 from snoozer.web.masks import without_addresses
 from snoozer.web.moments import Clock, so_often, span_in_words
 

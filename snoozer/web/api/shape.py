@@ -9,7 +9,7 @@ from flask import url_for
 from snoozer.domain.state import State, state_of
 from snoozer.domain.times.sentence import date_in_words, distance, time_in_words
 from snoozer.postgres.models import Account
-from snoozer.postgres.pages.programs import Found
+from snoozer.postgres.pages import Found
 from snoozer.web import current
 from snoozer.web.masks import without_addresses
 from snoozer.web.moments import Clock

@@ -14,7 +14,7 @@ from snoozer.domain.state import State
 from snoozer.domain.times import Reading
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
-from snoozer.postgres.pages import BadCursor, Cursor, programs
+from snoozer.postgres.pages import BadCursor, Cursor, Found, programs, snoozes
 from snoozer.web import current
 from snoozer.web.api import fields, shape
 from snoozer.web.api.bearer import caller, verified
@@ -23,6 +23,7 @@ from snoozer.web.api.problems import Refused, fields_refused
 
 ROUTE = "api"
 MOST_ROWS = 200
+MOST_SENDS = 50
 STATES = get_args(State)
 
 _WHEN = {"remind_at", "when", "zone", "locale"}
@@ -75,7 +76,9 @@ def show(id: int) -> Response:
         row = _mine(connection, account, id)
         now = snoozing.now(connection)
         body = shape.of(row, account=account, now=now)
-        return answer(200, body | shape.history(row, programs.sends(connection, id=id), account=account, now=now))
+        return answer(
+            200, body | shape.history(row, snoozes.sends(connection, id=id, size=MOST_SENDS), account=account, now=now)
+        )
 
 
 def change(id: int) -> Response:
@@ -156,7 +159,7 @@ def _wish(connection: Connection, account: Account, given: _Given, *, note: str 
     return Wish(appointment=snoozing.appoint(reading, now=now, note=note), reading=reading)
 
 
-def _changed(connection: Connection, account: Account, given: _Given, row: programs.Found) -> Wish:
+def _changed(connection: Connection, account: Account, given: _Given, row: Found) -> Wish:
     """The wish that a PATCH makes of a row: what it does not name stays. A new note alone keeps the promise."""
     note = given.get("note") if "note" in given else row.note
     if given.get("remind_at") is not None or given.get("when") is not None:
@@ -183,14 +186,14 @@ def _told(
     return body
 
 
-def _mine(connection: Connection, account: Account, id: int, *, changing: bool = False) -> programs.Found:
+def _mine(connection: Connection, account: Account, id: int, *, changing: bool = False) -> Found:
     row = programs.one(connection, id=id, user_email=account.email, changing=changing)
     if row is None:
         raise Refused(404, "not_found", f"You have no snooze {id}.")
     return row
 
 
-def _over(row: programs.Found, *, now: datetime) -> Refused:
+def _over(row: Found, *, now: datetime) -> Refused:
     state = shape.state(row, now=now)
     return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
 
