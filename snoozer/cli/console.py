@@ -1,4 +1,4 @@
-"""What the commands about people share: one transaction, and a refusal in one sentence."""
+"""What commands share: tables, one transaction, and a refusal in one sentence."""
 
 import sys
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import click
+from rich.console import Console
+from rich.table import Table
 from sqlalchemy import Connection
 
 from snoozer import accounts
@@ -33,3 +35,10 @@ def refuse(sentence: str) -> NoReturn:
     """The end of the command: one sentence and code 2."""
     click.echo(f"snoozer: {sentence}", err=True)
     sys.exit(2)
+
+
+def show(*tables: Table) -> None:
+    """On a terminal as wide as it is; into a file or a pipe wide enough that nothing is folded away."""
+    console = Console() if sys.stdout.isatty() else Console(width=240)
+    for table in tables:
+        console.print(table)

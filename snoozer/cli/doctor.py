@@ -5,13 +5,13 @@ import sys
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings
 from snoozer.cli import examination, settings_told
+from snoozer.cli.console import show
 from snoozer.cli.finding import Finding
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings
@@ -53,8 +53,6 @@ def _of_database(terms: Settings) -> tuple[list[Finding], DBAPIError | None]:
 
 
 def _print(findings: list[Finding], told: dict[str, str]) -> None:
-    """On a terminal as wide as it is; into a file or a pipe wide enough that nothing is folded away."""
-    console = Console() if sys.stdout.isatty() else Console(width=240)
     values = Table("setting", "value", title="Settings", title_justify="left")
     for name, value in told.items():
         values.add_row(Text(name), Text(value))
@@ -65,5 +63,4 @@ def _print(findings: list[Finding], told: dict[str, str]) -> None:
             Text(finding.verdict, style=_COLOURS[finding.verdict]),
             Text(f"{finding.says}\n{finding.do}".rstrip()),
         )
-    console.print(values)
-    console.print(examined)
+    show(values, examined)

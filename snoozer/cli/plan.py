@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from snoozer.cli import figures as own
+from snoozer.cli.console import show
 from snoozer.domain.capacity import Demand, Figures, Means, Plan, plan
 from snoozer.domain.capacity_figures import MEASURED
 from snoozer.settings import SettingsRefused
@@ -90,7 +90,7 @@ def command(
         return
     for sentence in _sentences(demand, means, planned):
         click.echo(sentence)
-    Console().print(_table(planned))
+    show(_table(planned))
     click.echo(_whence(figures, own=bool(files)))
 
 

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy import CursorResult
 
 from snoozer import settings
+from snoozer.cli.console import show
 from snoozer.postgres import statements
 from snoozer.postgres.engine import connect
 
@@ -21,7 +21,7 @@ def command(name: str | None) -> None:
     """Print the support query NAME as a table; without NAME, list them."""
     known = statements.names("support")
     if name is None:
-        _print(_list(known))
+        show(_list(known))
         return
     if name not in known:
         click.echo(f"snoozer: There is no support query {name!r}; there are {', '.join(known)}.", err=True)
@@ -29,7 +29,7 @@ def command(name: str | None) -> None:
     terms = settings.load().need("database_url")
     engine = connect(terms.database_url.get_secret_value(), name="support", pool_size=1, pgbouncer=terms.pgbouncer)
     with engine.connect() as connection:
-        _print(_table(name, statements.run(connection, f"support/{name}")))
+        show(_table(name, statements.run(connection, f"support/{name}")))
 
 
 def _list(known: list[str]) -> Table:
@@ -65,9 +65,3 @@ def _said(value: object) -> str:
             return f"{value:.3f}"
         case _:
             return "".join(character if character.isprintable() else "·" for character in str(value))
-
-
-def _print(table: Table) -> None:
-    """On a terminal as wide as it is; into a file or a pipe wide enough that nothing is folded away."""
-    console = Console() if sys.stdout.isatty() else Console(width=240)
-    console.print(table)

@@ -1,13 +1,11 @@
 """`snoozer token`: what a person's programs carry. A secret is shown once, when it is made."""
 
-import sys
-
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from snoozer import accounts, settings
+from snoozer.cli import console
 from snoozer.cli.account import CLOSED
 from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
 from snoozer.postgres.people import Token
@@ -38,8 +36,7 @@ def show(email: str | None) -> None:
         table.add_row(str(token.id), Text(token.email), f"{token.created_at:%Y-%m-%d %H:%M} UTC", _now(token))
     if not tokens:
         table.caption = "No tokens."
-    console = Console() if sys.stdout.isatty() else Console(width=240)
-    console.print(table)
+    console.show(table)
 
 
 @command.command("revoke", short_help="Refuse a token from now on.")
