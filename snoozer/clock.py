@@ -51,8 +51,7 @@ def command(once: bool) -> None:
 
 def sweep(engine: Engine, terms: Settings) -> None:
     """One sweep, counted."""
-    swept = housekeeping.sweep(engine, terms=terms.housekeeping)
-    telemetry.swept(recovered=len(swept.recovered), retired=swept.cases)
+    telemetry.swept(housekeeping.sweep(engine, terms=terms.housekeeping))
 
 
 def _tick_on(engine: Engine, terms: Settings) -> None:

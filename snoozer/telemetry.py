@@ -32,6 +32,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain.reminder import Verdict
+from snoozer.housekeeping import Swept
 from snoozer.postgres.statements import run
 
 log = logging.getLogger(__name__)
@@ -214,12 +215,12 @@ def delivered(verdict: Verdict, *, milliseconds: float) -> None:
     _duration.record(milliseconds, QUEUE)
 
 
-def swept(*, recovered: int, retired: int) -> None:
+def swept(found: Swept) -> None:
     """Count what housekeeping found."""
-    if recovered:
-        _recovered.add(recovered, QUEUE)
-    if retired:
-        _retired.add(retired, QUEUE)
+    if found.recovered:
+        _recovered.add(len(found.recovered), QUEUE)
+    if found.cases:
+        _retired.add(found.cases, QUEUE)
 
 
 def _watch(engine: Engine) -> None:

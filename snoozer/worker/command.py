@@ -135,8 +135,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
 
 def sweep(engine: Engine, settings: Settings) -> None:
     """What the clock does, for a drain that may run without one."""
-    swept = housekeeping.sweep(engine, terms=settings.housekeeping)
-    telemetry.swept(recovered=len(swept.recovered), retired=swept.cases)
+    telemetry.swept(housekeeping.sweep(engine, terms=settings.housekeeping))
 
 
 def _collect_seldom() -> None:
