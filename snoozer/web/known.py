@@ -7,9 +7,6 @@ from werkzeug.wrappers import Response
 
 from snoozer.web import current, visitor
 
-# Browsers keep no cookie for longer.
-DAYS = 400
-
 
 def mark(email: str) -> str | None:
     """The mark of the browser that asks, if it signed in to this account before."""
@@ -21,7 +18,7 @@ def remember(response: Response, *, email: str) -> None:
     """Give the browser that just signed in its mark, or the one it has for longer."""
     own = mark(email) or secrets.token_urlsafe(16)
     signature = _signer().get_signature(f"{own} {email}").decode()
-    visitor.set_cookie(response, "known", f"{own}.{signature}", days=DAYS)
+    visitor.set_cookie(response, "known", f"{own}.{signature}", days=visitor.MOST_DAYS)
 
 
 def _signer() -> Signer:

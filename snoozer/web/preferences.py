@@ -12,7 +12,7 @@ from snoozer.postgres.models import Account
 from snoozer.web import current, presets, toast
 from snoozer.web.presets import Line
 from snoozer.web.rendering import THEMES
-from snoozer.web.visitor import clock, local_path, set_cookie, signed_in, usual
+from snoozer.web.visitor import MOST_DAYS, clock, local_path, set_cookie, signed_in, usual
 
 blueprint = Blueprint("preferences", __name__, url_prefix="/settings")
 
@@ -23,7 +23,6 @@ LOCALES = {
     "en_IN": "English (India) · 27 November, 2:00 pm",
     "de_DE": "Deutsch (times may be typed in German) · 27 November, 14:00",
 }
-THEME_DAYS = 400
 ROUTE = "web"
 
 
@@ -87,7 +86,7 @@ def choose_theme() -> ResponseReturnValue:
     if chosen not in THEMES:
         abort(400)
     response = make_response(redirect(local_path(request.form.get("here")), code=303))
-    set_cookie(response, "theme", chosen, days=THEME_DAYS)
+    set_cookie(response, "theme", chosen, days=MOST_DAYS)
     return response
 
 

@@ -23,6 +23,8 @@ P = ParamSpec("P")
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 USUAL_PORT = 8000
+# Browsers keep no cookie for longer.
+MOST_DAYS = 400
 # In octets: it is kept in a cookie, and browsers throw away whatever is longer than 4096.
 LONGEST_PATH = 1_000
 
