@@ -11,12 +11,11 @@ from sqlalchemy import Engine
 
 from snoozer import mailboxes, settings, telemetry
 from snoozer.domain.ending import when_told_to_stop
-from snoozer.mail.receive import Door, Incoming
+from snoozer.mail.receive import UNKNOWN, Door, Incoming
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings, SettingsRefused
 
 KEPT = "250 2.0.0 Kept"
-UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
 
 
 @click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")

@@ -13,13 +13,13 @@ from typing import Literal
 
 from snoozer.mail.conversation import AWAY, Conversation, Incoming, LmtpConversation, SmtpConversation
 
-__all__ = ["Door", "Incoming"]
+__all__ = ["UNKNOWN", "Door", "Incoming"]
 
 LARGEST = 25 * 1024 * 1024
 LAST_WORDS_SECONDS = 10
+UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
 
 _REPLY = re.compile(r"[245][0-9]{2} [\x20-\x7e]{1,400}")
-_UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Door:
     async def knows(self, address: str) -> str:
         """The reply to RCPT."""
         try:
-            return "250 2.1.5 OK" if await asyncio.to_thread(self._knows, address) else _UNKNOWN
+            return "250 2.1.5 OK" if await asyncio.to_thread(self._knows, address) else UNKNOWN
         except Exception as error:
             _log.warning("A recipient could not be looked up: %s", type(error).__name__)
             return AWAY
