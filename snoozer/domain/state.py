@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Literal
 
+Outcome = Literal["sent", "cancelled", "retired"]
 State = Literal["asleep", "due", "claimed", "sent", "cancelled", "retired", "paused"]
 
 
-def state_of(*, inactive: bool, outcome: str | None, claimed: bool, remind_at: datetime, now: datetime) -> State:
-    """The state of a row of `email_snoozes`; `outcome` is one of sent, cancelled, retired, or None while alive."""
+def state_of(*, inactive: bool, outcome: Outcome | None, claimed: bool, remind_at: datetime, now: datetime) -> State:
+    """The state of a row of `email_snoozes`; `outcome` is None while it is alive."""
     if outcome is not None:
-        return outcome  # type: ignore[return-value]
+        return outcome
     if inactive:
         return "paused"
     if claimed:

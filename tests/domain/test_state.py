@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from snoozer.domain.state import state_of
+from snoozer.domain.state import Outcome, state_of
 
 NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
     ],
 )
 def test_one_word_says_where_a_snooze_stands(
-    inactive: bool, outcome: str | None, claimed: bool, due: bool, state: str
+    inactive: bool, outcome: Outcome | None, claimed: bool, due: bool, state: str
 ) -> None:
     remind_at = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
     assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, remind_at=remind_at, now=NOW) == state
