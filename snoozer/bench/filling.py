@@ -1,20 +1,19 @@
 """Many rows at once: asleep, due, or sent and over, for runs in which a table is to be large."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count, islice
 from typing import Any
 
 import psycopg
 
+from snoozer.bench.run import Progress
 from snoozer.postgres.statements import statement
 
 # Each person of a large table has so many rows.
 ROWS_A_PERSON = 20
 CHUNK = 20_000
 _numbers = count(1)
-
-Progress = Callable[[int], None]
 
 
 def asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Progress) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from snoozer.bench import filling, floor, options
 from snoozer.bench.ground import Ground, ground
 from snoozer.bench.refusal import BenchRefused
-from snoozer.bench.run import counters, settle
+from snoozer.bench.run import Progress, counters, settle
 from snoozer.bench.shelf import Shelf, shelve
 from snoozer.bench.telling import Bar, bar, part, table, write
 
@@ -81,7 +81,7 @@ def _claimed(sizes: Sequence[int], *, claims: int, batch: int, rounds: int, begi
         return [_told(size, here, took[size], wal=wal[size]) for size, here in grounds.items()]
 
 
-def _put_down(here: Ground, size: int, *, progress: filling.Progress) -> float:
+def _put_down(here: Ground, size: int, *, progress: Progress) -> float:
     """Bytes of the write-ahead log for each row."""
     before = counters(here.engine)["wal"]
     with floor.bare(here.url) as database:
@@ -89,7 +89,7 @@ def _put_down(here: Ground, size: int, *, progress: filling.Progress) -> float:
     return float(counters(here.engine)["wal"] - before) / max(1, size)
 
 
-def _round(here: Ground, *, claims: int, batch: int, progress: filling.Progress) -> list[float]:
+def _round(here: Ground, *, claims: int, batch: int, progress: Progress) -> list[float]:
     with floor.bare(here.url) as database:
         filling.due(database, rows=claims * batch)
         settle(here.engine)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-DAY_SECONDS = 86_400
 YEAR_DAYS = 365
 
 

@@ -1,4 +1,4 @@
-"""`read`: from a phrase to a Reading. The same arguments give the same answer on every machine."""
+"""From a phrase to a Reading. The same arguments give the same answer on every machine."""
 
 import re
 from dataclasses import replace

@@ -8,7 +8,7 @@ from snoozer.domain.times.zones import local, settle, zone_of
 
 @dataclass(frozen=True, kw_only=True)
 class Habits:
-    """A person's hours. Weekdays count from Monday = 0; There is at least one working day."""
+    """A person's hours. Weekdays count from Monday = 0. There is at least one working day."""
 
     morning: time = time(8)
     afternoon: time = time(13)
