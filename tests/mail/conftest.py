@@ -1,10 +1,11 @@
 """Sends and certificates for the tests of mail."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from snoozer.domain.reminder import Send
+from snoozer.mail.wire import trusted as trusted_by_us
 from tests.conftest import SHARED
+from tests.mail.doors import Opened, Opening
 
 CORPUS = SHARED / "mail-corpus" / "messages"
 
@@ -83,3 +86,24 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContex
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(both)
     return context, trusted
+
+
+@pytest.fixture
+def trusting(certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """We trust the certificate of the tests."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    trusted_by_us.cache_clear()
+    yield
+    trusted_by_us.cache_clear()
+
+
+@pytest.fixture
+def a_door() -> Iterator[Opening]:
+    with ExitStack() as doors:
+
+        def start(protocol: Literal["lmtp", "smtp"] = "lmtp", **changes: Any) -> Opened:
+            opened = Opened(protocol=protocol, **changes)
+            doors.callback(opened.door.stop)
+            return opened
+
+        yield start

@@ -4,7 +4,6 @@ import asyncio
 import resource
 import ssl
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,14 +11,12 @@ import pytest
 
 from snoozer.mail.relay import Relay, Security
 from snoozer.mail.smtp import NoReply, Refused, RelayDown, Reply, Session, deliver
-from snoozer.mail.wire import trusted
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted
 from tests.mail.resetting_server import ResettingServer
 from tests.mail.scripted_server import ScriptedServer
-
-MESSAGE = b"From: a@snoozer.example\r\nSubject: hello\r\n\r\n.dots\r\n..more\r\n.\r\nend\r\n"
+from tests.mail.sending import MESSAGE, send
 
 FAULTS = {
     "4xx": "451 4.3.0 later",
@@ -42,31 +39,6 @@ def expected(phase: str, fault: str) -> type[Exception]:
     if phase == "dot":
         return Refused if about_this_mail or fault == "421" else NoReply
     return Refused if about_this_mail and phase in ("mail", "rcpt", "data") else RelayDown
-
-
-@pytest.fixture
-def trusting(certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """We trust the certificate of the tests."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
-    trusted.cache_clear()
-    yield
-    trusted.cache_clear()
-
-
-def send(relay: Relay, *, deadline: float = 5) -> Reply:
-    """As a worker does it, each phase with the same short deadline."""
-
-    async def converse() -> Reply:
-        session = await Session.open(relay, helo="test.example", deadline=deadline)
-        try:
-            await session.hand_over_body(
-                mail_from="snoozer@snoozer.example", rcpt_to="ann@example.com", message=MESSAGE, deadline=deadline
-            )
-            return await session.finish(deadline=deadline)
-        finally:
-            session.hang_up()
-
-    return loops.run(converse())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -207,12 +179,6 @@ def test_a_server_that_is_not_there_is_down() -> None:
         send(Relay(host="nowhere.invalid", port=25, security="plain"))
 
 
-@pytest.mark.parametrize("code", ["530 5.7.0 authenticate first", "535 5.7.8 no", "534 5.7.9 weak", "538 5.7.11 tls"])
-def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
-    with ScriptedServer(mail=code) as server, pytest.raises(RelayDown):
-        send(server.relay())
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -265,96 +231,3 @@ async def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) ->
             await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
         session.quit()
     assert server.abandoned == []
-
-
-@pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_tls_is_spoken_with_a_server_that_proves_its_name(
-    security: str, certificate: tuple[ssl.SSLContext, Path], trusting: None
-) -> None:
-    context, _ = certificate
-    ehlo = ["250-x\r\n250 STARTTLS", "250-x\r\n250 AUTH PLAIN LOGIN"]
-    script = ehlo if security == "starttls" else ehlo[1:]
-    with ScriptedServer(tls=context, security="tls" if security == "tls" else "starttls", ehlo=script) as server:
-        send(server.relay(user="ann", password="geheim"))
-        assert len(server.received) == 1
-        assert "AUTH PLAIN AGFubgBnZWhlaW0=" in server.commands
-
-
-@pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_a_certificate_nobody_vouches_for_is_refused(
-    security: Security, certificate: tuple[ssl.SSLContext, Path]
-) -> None:
-    server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
-    with server, pytest.raises(RelayDown, match="certificate was not accepted"):
-        send(server.relay())
-    assert server.received == []
-
-
-@pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_a_certificate_for_another_name_is_refused(
-    security: Security, certificate: tuple[ssl.SSLContext, Path], trusting: None
-) -> None:
-    server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
-    with server, pytest.raises(RelayDown, match="certificate was not accepted"):
-        send(server.relay(host="127.0.0.1"))
-    assert server.received == []
-
-
-def test_a_stripped_starttls_is_no_reason_to_speak_in_the_open() -> None:
-    with ScriptedServer(security="starttls") as server:
-        with pytest.raises(RelayDown, match="offers no STARTTLS"):
-            send(server.relay(user="ann", password="geheim"))
-        assert server.commands == ["EHLO test.example"]
-
-
-@pytest.mark.parametrize(
-    ("ehlo", "auth", "verdict"),
-    [
-        ("250-x\r\n250 AUTH PLAIN", ["235 fine"], None),
-        ("250-x\r\n250 AUTH LOGIN", ["334 VXNlcm5hbWU6", "334 UGFzc3dvcmQ6", "235 fine"], None),
-        ("250-x\r\n250 AUTH PLAIN", ["535 5.7.8 AGFubgBnZWhlaW0="], "refused the login with 535$"),
-        ("250-x\r\n250 AUTH PLAIN", ["454 4.7.0 later"], "refused the login with 454$"),
-        ("250-x\r\n250 AUTH GSSAPI", ["235 fine"], "offers no login"),
-        ("250 x", ["235 fine"], "offers no login"),
-    ],
-)
-def test_a_login_works_or_the_server_is_down(ehlo: str, auth: list[str], verdict: str | None) -> None:
-    with ScriptedServer(ehlo=ehlo, auth=auth) as server:
-        relay = server.relay(user="ann", password="geheim")
-        if verdict is None:
-            send(relay)
-        else:
-            with pytest.raises(RelayDown, match=verdict):
-                send(relay)
-
-
-@pytest.mark.parametrize("fault", [scripted.EOF, scripted.STALL, scripted.GARBAGE, scripted.RESET])
-def test_a_login_that_breaks_off_means_the_server_is_down(fault: str) -> None:
-    with ScriptedServer(ehlo="250-x\r\n250 AUTH PLAIN", auth=fault) as server, pytest.raises(RelayDown):
-        send(server.relay(user="ann", password="geheim"), deadline=0.5)
-
-
-@pytest.mark.parametrize(
-    ("text", "queue_id"),
-    [
-        ("250 2.0.0 Ok: queued as 4XyZ12abc", "4XyZ12abc"),
-        ("250 OK id=1rXyZ0-000ABC-2Q", "1rXyZ0-000ABC-2Q"),
-        ("250 2.0.0 OK  1700000000 d2e1a72fcca58-abc.123 - gsmtp", "1700000000"),
-        ("250 2.0.0 3fTq0x12 Message accepted for delivery", "3fTq0x12"),
-        ("250 OK", None),
-        ("250", None),
-    ],
-)
-def test_the_servers_own_name_for_the_mail_is_noted(text: str, queue_id: str | None) -> None:
-    with ScriptedServer(dot=text) as server:
-        assert send(server.relay()).queue_id == queue_id
-
-
-def test_no_address_and_no_control_character_comes_out_of_a_refusal() -> None:
-    hostile = "550 5.7.1 ann@example.com \x1b[31m" + "x" * 3_000
-    with ScriptedServer(rcpt=hostile) as server:
-        with pytest.raises(Refused) as raised:
-            send(server.relay())
-        assert "ann" not in str(raised.value)
-        assert "\x1b" not in raised.value.text
-        assert len(raised.value.text) <= 500
