@@ -7,31 +7,22 @@ lock gives up at once, as it would after a wait in a process of its own, and its
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import DBAPIError
 
-from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import doctor, ledger, queue
-from snoozer.postgres.among import EVERY_ID
 from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.ledger import Uncertainty
 from tests.factories import ANN, a_snooze, now
-from tests.postgres.acts import SHA, a_fact
+from tests.postgres import stepping
+from tests.postgres.acts import LEASE
+from tests.postgres.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
 
-LEASE = timedelta(seconds=90)
-NO_HOLD = Uncertainty(hold=timedelta(0))
-AT_ONCE = timedelta(seconds=-1)
-SNOOZES = 2
 WORKERS = ("first", "second")
 PERSON, CLOCK = "person", "clock"
-LOCK_NOT_AVAILABLE, DEADLOCK, UNIQUE_VIOLATION = "55P03", "40P01", "23505"
 # Two of them speak of time, which stands still here.
 TIMELESS = ("one_send_per_promise", "sent_stays_sent", "finished_has_its_send", "no_second_dot")
 
@@ -42,41 +33,6 @@ snoozes = st.integers(1, 2 * SNOOZES)
 picks = st.integers(0, SNOOZES - 1)
 # Most transactions are over at once, some stay open while others act.
 commits = st.integers(0, 3).map(bool)
-
-
-@dataclass
-class Job:
-    """One delivery in the hands of a worker: how far it is, as far as the worker knows."""
-
-    claim: Claim
-    send: Send
-    marked: bool = False
-    dotted: bool = False
-    replied: bool = False
-
-
-@dataclass
-class Actor:
-    """Somebody with a connection. What it learns in a transaction it believes once that is committed."""
-
-    name: str
-    connection: Connection
-    learnt: list[Callable[[], None]] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
-
-    def commit(self) -> None:
-        self.connection.commit()
-        for learn in self.learnt:
-            learn()
-        self.learnt.clear()
-
-    def roll_back(self) -> None:
-        self.connection.rollback()
-        self.learnt.clear()
-
-    def forget(self, job: Job) -> None:
-        if job in self.jobs:
-            self.jobs.remove(job)
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -107,7 +63,7 @@ class Interleavings(RuleBasedStateMachine):
                 if claim.id in sends:
                     actor.learnt.append(partial(actor.jobs.append, Job(claim=claim, send=sends[claim.id])))
                 else:
-                    _settle_known(connection, claim)
+                    stepping.settle_known(connection, claim)
 
         self._act(worker, take, commit=commit)
         for job in list(actor.jobs):
@@ -122,12 +78,12 @@ class Interleavings(RuleBasedStateMachine):
     @rule(pick=picks, commit=commits)
     def hear_nothing(self, pick: int, commit: bool) -> None:
         for worker, job in self._picked(pick, lambda job: job.dotted and not job.replied):
-            self._act(worker, partial(_hear_nothing, actor=self.actors[worker], job=job), commit=commit)
+            self._act(worker, partial(stepping.hear_nothing, actor=self.actors[worker], job=job), commit=commit)
 
     @rule(pick=picks, commit=commits)
     def fail_before_the_dot(self, pick: int, commit: bool) -> None:
         for worker, job in self._picked(pick, lambda job: not job.dotted):
-            self._act(worker, partial(_fail, actor=self.actors[worker], job=job), commit=commit)
+            self._act(worker, partial(stepping.fail, actor=self.actors[worker], job=job), commit=commit)
 
     @rule(actor=actors)
     def commit(self, actor: str) -> None:
@@ -143,7 +99,7 @@ class Interleavings(RuleBasedStateMachine):
     def lose_the_lease(self, id: int) -> None:
         with self.engine.begin() as connection:
             connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
-            _whatever_is_locked(
+            stepping.whatever_is_locked(
                 lambda: connection.execute(
                     text(
                         "UPDATE email_snoozes SET lease_expires_at = claimed_at - INTERVAL '1 second' "
@@ -155,7 +111,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(commit=commits)
     def recover(self, commit: bool) -> None:
-        self._act(CLOCK, _recover, commit=commit)
+        self._act(CLOCK, stepping.recover, commit=commit)
 
     @rule(commit=commits)
     def sweep_the_ledger(self, commit: bool) -> None:
@@ -242,7 +198,7 @@ class Interleavings(RuleBasedStateMachine):
                         "lease_expires_at = claimed_at - INTERVAL '1 second' WHERE NOT inactive"
                     )
                 )
-                _recover(connection)
+                stepping.recover(connection)
                 connection.execute(
                     text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE NOT inactive")
                 )
@@ -262,7 +218,7 @@ class Interleavings(RuleBasedStateMachine):
                 job.dotted = True
                 self.delivered[job.send.reminder_message_id] += 1
             else:
-                self._act(actor.name, partial(_next_step, actor=actor, job=job), commit=commit)
+                self._act(actor.name, partial(stepping.next_step, actor=actor, job=job), commit=commit)
 
     def _picked(self, number: int, wanted: Callable[[Job], bool]) -> list[tuple[str, Job]]:
         """One of all the jobs that are so far, and whose it is; none when there is none."""
@@ -273,7 +229,7 @@ class Interleavings(RuleBasedStateMachine):
         actor = self.actors[name]
         if not actor.connection.in_transaction():
             actor.connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
-        if not _whatever_is_locked(lambda: act(actor.connection)):
+        if not stepping.whatever_is_locked(lambda: act(actor.connection)):
             actor.roll_back()
         elif commit:
             actor.commit()
@@ -281,80 +237,6 @@ class Interleavings(RuleBasedStateMachine):
 
 def _message(number: int) -> str:
     return f"<message-{number}@mail.example>"
-
-
-def _next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
-    """Do it; the worker knows of it once it is committed."""
-    if not job.marked:
-        if ledger.mark(connection, dots=[(job.send, SHA)]):
-            actor.learnt.append(lambda: setattr(job, "marked", True))
-        else:
-            actor.learnt.append(lambda: actor.forget(job))
-    elif not job.replied:
-        assert ledger.record(connection, facts=[a_fact(job.send)])
-        actor.learnt.append(lambda: setattr(job, "replied", True))
-    else:
-        queue.finalize(connection, held=[(job.claim.id, job.claim.claim_token)])
-        actor.learnt.append(lambda: actor.forget(job))
-
-
-def _hear_nothing(connection: Connection, *, actor: Actor, job: Job) -> None:
-    ledger.doubt(connection, send=job.send, reply="the connection was closed")
-    _release(connection, job.claim, spent=0)
-    actor.learnt.append(lambda: actor.forget(job))
-
-
-def _fail(connection: Connection, *, actor: Actor, job: Job) -> None:
-    ledger.refuse(connection, send=job.send, permanent=False, reply="451 later")
-    _release(connection, job.claim, spent=1)
-    actor.learnt.append(lambda: actor.forget(job))
-
-
-def _settle_known(connection: Connection, claim: Claim) -> None:
-    """As the courier does with what the ledger would not have reserved."""
-    known = ledger.look(connection, snooze_id=claim.id, uncertainty=NO_HOLD)
-    if known is not None and known.state == "sent":
-        queue.finalize(connection, held=[(claim.id, claim.claim_token)])
-    else:
-        exhausted = known is not None and known.resends >= ledger.MOST_RESENDS
-        _release(connection, claim, spent=0, permanent=exhausted)
-
-
-def _release(connection: Connection, claim: Claim, *, spent: int, permanent: bool = False) -> None:
-    queue.release(
-        connection,
-        id=claim.id,
-        claim_token=claim.claim_token,
-        error="451 later",
-        spent=spent,
-        delay=AT_ONCE,
-        permanent=permanent,
-    )
-
-
-def _recover(connection: Connection) -> None:
-    queue.recover(
-        connection,
-        batch_size=SNOOZES,
-        lease=LEASE,
-        delay=AT_ONCE,
-        hold=AT_ONCE,
-        hold_for_operator=False,
-        most_crashes=1000,
-        most_resends=ledger.MOST_RESENDS,
-        among=EVERY_ID,
-    )
-
-
-def _whatever_is_locked(act: Callable[[], object]) -> bool:
-    """False when somebody else was in the way."""
-    try:
-        act()
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) not in (LOCK_NOT_AVAILABLE, DEADLOCK, UNIQUE_VIOLATION):
-            raise
-        return False
-    return True
 
 
 def test_no_interleaving_of_workers_clock_and_person_breaks_the_promise(engine: Engine) -> None:
