@@ -65,7 +65,7 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
     """Another time for a living snooze; for one that is over, the message is put away anew."""
     answered = answer(request.form, clock=clock(), usual=usual())
     with current.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _mine(connection, account, id=id, changing=True)
         if isinstance(answered, Sheet):
             return _page(connection, account, id=id, asked=answered)
         appointment, reading = answered.appointment, answered.reading
@@ -92,7 +92,7 @@ def restore_time(account: Account, id: int) -> ResponseReturnValue:
     if at is None:
         abort(400)
     with current.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _mine(connection, account, id=id, changing=True)
         try:
             again = snoozing.appoint_instant(at, now=clock().now, zone=row.zone or account.zone, note=row.note)
         except CannotSnooze:
@@ -110,7 +110,7 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
     """Another note; the promise stays as it is."""
     note = request.form.get("note", "")
     with current.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _mine(connection, account, id=id, changing=True)
         if len(note) > snoozing.LONGEST_NOTE:
             return _page(connection, account, id=id, note=note)
         same_promise = Appointment(
@@ -189,8 +189,8 @@ def cursor(text: str | None) -> Cursor | None:
         abort(404)
 
 
-def _mine(connection: Connection, account: Account, *, id: int) -> Found:
-    row = pages.one(connection, id=id, user_email=account.email)
+def _mine(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
+    row = pages.one(connection, id=id, user_email=account.email, changing=changing)
     if row is None:
         abort(404)
     return row

@@ -4,6 +4,7 @@ import re
 import time
 from datetime import timedelta
 from html import unescape
+from threading import Thread
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -12,7 +13,17 @@ from werkzeug.test import TestResponse
 
 from snoozer.postgres.models import Snooze
 from snoozer.web.moments import Clock
-from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
+from tests.factories import (
+    ANN,
+    HOUR,
+    People,
+    a_kept_message,
+    a_snooze,
+    now,
+    the_events,
+    the_row,
+    wait_until_somebody_waits,
+)
 from tests.postgres.acts import a_reserved_send, mark
 from tests.usecases.test_answering_repeats import sent_and_gone_on
 from tests.web.reminders import a_sent_reminder
@@ -210,3 +221,15 @@ def _preset(browser: FlaskClient, kept: int) -> dict[str, str]:
     found = re.search(r'name="preset" value="([^"]+)"', browser.get(f"/mailbox/{kept}/snooze").text)
     assert found is not None
     return {"preset": unescape(found.group(1))}
+
+
+def test_a_note_that_is_saved_beside_a_new_time_keeps_that_time(ann: FlaskClient, engine: Engine) -> None:
+    id, at = a_snooze(engine, remind_at=now() + HOUR), now() + 48 * HOUR
+    saving = Thread(target=ann.post, args=(f"/snoozes/{id}/note",), kwargs={"data": {"note": "Bring the keys"}})
+    with engine.begin() as elsewhere:
+        elsewhere.execute(text("UPDATE email_snoozes SET remind_at = :at WHERE id = :id"), {"at": at, "id": id})
+        saving.start()
+        wait_until_somebody_waits(engine, who=saving)
+    saving.join()
+    row = the_row(engine, id)
+    assert (row.remind_at, row.note) == (at, "Bring the keys")

@@ -72,9 +72,11 @@ def came_back(connection: Connection, *, user_email: str, since: datetime, size:
     ).all()
 
 
-def one(connection: Connection, *, id: int, user_email: str) -> Found | None:
-    """One snooze of this person, archived or not."""
-    living = connection.execute(_rows().where(Snooze.id == id, Snooze.user_email == user_email)).first()
+def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
+    """One snooze of this person, archived or not; with `changing`, others who change it wait until this transaction
+    ends. What is archived does not change any more."""
+    row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
+    living = connection.execute(row.with_for_update(key_share=True, of=Snooze) if changing else row).first()
     if living is not None:
         return living
     archived = ArchivedSnooze.__table__.c
