@@ -46,6 +46,16 @@ class Sheet:
     moved: bool = False
 
     @property
+    def wrong_time(self) -> CannotSnooze | None:
+        """Why the time cannot be taken."""
+        return None if self.wrong_note else self.refusal
+
+    @property
+    def wrong_note(self) -> CannotSnooze | None:
+        """Why the note cannot be kept; what the time means stands all the same."""
+        return self.refusal if self.refusal and self.refusal.code == "note_too_long" else None
+
+    @property
     def status(self) -> int:
         """422 for what cannot be taken, 200 for a question."""
         return 422 if self.refusal else 200
@@ -80,7 +90,7 @@ def _save(asked: Sheet, clock: Clock, *, seen: str, typed: bool = True) -> Chose
     try:
         appointment = snoozing.appoint(read.reading, now=clock.now, note=asked.note)
     except CannotSnooze as refusal:
-        return replace(asked, refusal=refusal)
+        return replace(read, refusal=refusal)
     return Chosen(appointment=appointment, reading=read.reading, typed=snoozing.tidy(asked.phrase) if typed else None)
 
 
@@ -97,7 +107,7 @@ def _save_instant(asked: Sheet, clock: Clock, *, at: str) -> Chosen | Sheet:
         else:
             appointment = snoozing.appoint_instant(moment, now=clock.now, zone=clock.zone, note=asked.note)
     except CannotSnooze as refusal:
-        return replace(asked, refusal=refusal)
+        return replace(read, refusal=refusal)
     return Chosen(appointment=appointment, reading=reading)
 
 

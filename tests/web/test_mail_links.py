@@ -126,6 +126,19 @@ def test_an_unreadable_phrase_is_said_so(client: FlaskClient, engine: Engine, se
     answer = client.post(f"{path}/again", data={"phrase": "whenever", "act": "read"})
     assert answer.status_code == 422
     assert 'class="error"' in answer.text
+    assert re.search(r'<input id="phrase"[^>]* aria-invalid="true" autofocus', answer.text)
+
+
+def test_what_is_to_be_done_next_has_the_focus(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    assert "autofocus" not in client.get(path).text
+    read = client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "read"})
+    assert re.search(r'value="snooze" autofocus>Snooze until', read.text)
+    chosen = {"phrase": "in 3 days", "act": "snooze", "note": "n" * 2001} | seen(read)
+    refused = client.post(f"{path}/again", data=chosen)
+    assert re.search(r'<textarea [^>]*aria-invalid="true" aria-describedby="note-error" autofocus', refused.text)
+    assert refused.text.count("autofocus") == 1
+    assert client.post(f"{path}/again", data=chosen | {"note": "n"} | seen(refused)).status_code == 303
 
 
 def test_a_link_whose_message_was_put_away_anew_explains_and_does_nothing(

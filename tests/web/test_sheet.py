@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from tests.factories import a_kept_message
+from tests.factories import a_kept_message, a_snooze
 
 
 def snoozes(engine: Engine) -> list[object]:
@@ -80,6 +80,16 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_kept(phrase: str, ann:
     assert snoozes(engine) == []
 
 
+def test_what_is_refused_has_the_focus_on_every_page_with_a_sheet(ann: FlaskClient, engine: Engine) -> None:
+    paths = (f"/mailbox/{a_kept_message(engine)}/snooze", f"/snoozes/{a_snooze(engine)}/time", "/add")
+    for path in paths:
+        for phrase in ("", "tomorow"):
+            refused = ann.post(path, data={"subject": "Call", "phrase": phrase, "act": "read"})
+            [field] = re.findall(r"<input [^>]*autofocus[^>]*>", refused.text)
+            assert 'name="phrase"' in field, path
+            assert 'aria-invalid="true"' in field, path
+
+
 def test_suggestions_are_buttons_that_show_their_reading(ann: FlaskClient, engine: Engine) -> None:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     refused = ann.post(path, data={"phrase": "nex week"})
@@ -110,7 +120,10 @@ def test_a_note_that_is_too_long_is_refused_and_kept(ann: FlaskClient, engine: E
     assert answer.status_code == 422
     assert note in answer.text
     assert "2000 is the most" in answer.text
+    assert re.search(r"<textarea [^>]*autofocus", answer.text)
+    assert len(re.findall("autofocus", answer.text)) == 1
     assert snoozes(engine) == []
+    assert ann.post(path, data={"phrase": "in 3 days", "act": "snooze", **seen(answer)}).status_code == 303
 
 
 def test_the_preview_reads_and_never_writes(ann: FlaskClient) -> None:
