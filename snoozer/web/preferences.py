@@ -65,12 +65,12 @@ def save_presets(account: Account) -> ResponseReturnValue:
             toast.say("The usual times are back.")
             return redirect(url_for(".show", _anchor="presets"), code=303)
         lines = presets.posted(request.form, clock=clock())
-        if not lines:
-            return _page(account, lines=(), none_left=True), 422
         if any(line.refusal for line in lines):
             return _page(account, lines=lines), 422
         if act == "add":
             return _page(account, lines=(*lines, Line(label="", phrase=""))[: presets.MOST], adding=True)
+        if not lines:
+            return _page(account, lines=(Line(label="", phrase=""),), none_left=True, adding=True), 422
         pairs = presets.pairs_of(lines)
         people.clear_presets(connection, account_id=account.id)
         if pairs != presets.usual_ones(account.locale):

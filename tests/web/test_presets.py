@@ -73,7 +73,13 @@ def test_what_the_grammar_refuses_is_said_beside_the_field_and_nothing_is_saved(
     assert refused.status_code == 422
     assert shown(refused.text) == [LUNCH, ("Mine", phrase)]
     assert refused.text.count('aria-invalid="true"') == 1
+    assert refused.text.count('aria-invalid="true" autofocus') == 1
     assert offered(ann) == before
+
+
+def test_of_two_that_are_refused_the_first_has_the_focus(ann: FlaskClient) -> None:
+    refused = save(ann, LUNCH, ("Mine", "soonish"), ("Too", "soonish"))
+    assert re.findall(r'aria-label="What time (\d)[^>]*autofocus', refused.text) == ["2"]
 
 
 def test_a_time_that_means_nothing_at_this_hour_may_be_kept(ann: FlaskClient) -> None:
@@ -91,6 +97,11 @@ def test_none_at_all_is_refused_and_the_usual_ones_come_back(ann: FlaskClient, e
     usual = shown(ann.get("/settings").text)
     save(ann, LUNCH)
     assert save(ann, LUNCH, act="remove:0").status_code == 422
+    emptied = save(ann, ("", ""), ("", ""))
+    assert emptied.status_code == 422
+    assert shown(emptied.text) == [("", "")]
+    assert "Take the usual ones back" in emptied.text
+    assert shown(save(ann, ("", ""), act="add").text) == [("", "")]
     assert offered(ann) == ["After lunch"]
     assert ann.post("/settings/presets", data={"act": "reset"}).status_code == 303
     assert shown(ann.get("/settings").text) == usual
