@@ -43,6 +43,7 @@ def test_what_is_no_message_is_refused_by_name(content: bytes, ann: FlaskClient,
     status, page = drop(ann, an_original(), content)
     assert status == 422
     assert "mail 1.eml is not a mail message" in page
+    assert 'aria-invalid="true" autofocus' in page
     assert rows(engine, "kept_messages") == 0
 
 

@@ -26,6 +26,8 @@ def test_a_zone_that_is_none_is_refused_and_kept(zone: str, ann: FlaskClient) ->
     assert answer.status_code == 422
     assert f'value="{zone}"' in answer.text
     assert "There is no zone of that name" in answer.text
+    assert 'aria-describedby="zone-error" autofocus' in answer.text
+    assert "there</small>" not in answer.text, "no clock is told of a zone that is none"
 
 
 def test_every_zone_on_offer_is_accepted(ann: FlaskClient) -> None:
