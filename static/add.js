@@ -10,7 +10,9 @@
   const say = (words) => {
     error.hidden = words === "";
     error.querySelector("span").textContent = words;
-    field.toggleAttribute("aria-invalid", words !== "");
+    if (words === "") return field.removeAttribute("aria-invalid");
+    field.setAttribute("aria-invalid", "true");
+    field.focus();
   };
   const check = () => {
     const files = [...field.files];

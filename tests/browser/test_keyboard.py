@@ -136,4 +136,21 @@ def test_a_file_that_is_too_large_is_not_even_sent(opened: Opened, engine: Engin
             document.dispatchEvent(new DragEvent("drop", { dataTransfer: carried, cancelable: true }));
         }"""
     )
-    expect(page.locator("#file-error")).to_contain_text("25 MB is the most")
+    expect(page.get_by_role("alert")).to_contain_text("25 MB is the most")
+    field = page.get_by_label("Drop .eml files here")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_case_that_has_the_focus_lies_under_the_bar(width: int, opened: Opened, engine: Engine) -> None:
+    for number in range(8):
+        a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=f"rcpt: 550 no {number}")
+    page = opened("/admin", width=width)
+    page.set_viewport_size({"width": width, "height": 640})
+    page.get_by_label("on every page").focus()
+    below = "e => e.getBoundingClientRect().bottom > document.querySelector('.decide').getBoundingClientRect().top"
+    for _ in range(16):
+        page.keyboard.press("Tab")
+        focused = page.locator(".case :focus")
+        assert not focused.evaluate(below), focused.evaluate("e => e.outerHTML")
