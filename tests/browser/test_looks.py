@@ -106,6 +106,21 @@ def test_a_page_with_five_hundred_rows_is_light(quiet: Opened, engine: Engine) -
     assert 0 < sum(weights) <= 100_000
 
 
+def test_where_one_is_and_what_is_chosen_show_in_the_devices_own_colours(opened: Opened, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    page = opened("/mailbox", forced_colors="active")
+    colour = "e => getComputedStyle(e).borderBottomColor"
+    here, elsewhere = (page.locator(f".tabs a{which}").first for which in ("[aria-current]", ":not([aria-current])"))
+    assert here.evaluate(colour) != elsewhere.evaluate(colour)
+    assert elsewhere.evaluate(colour) == page.evaluate("getComputedStyle(document.body).backgroundColor")
+    line = page.locator(".rooms a[aria-current]").evaluate("e => getComputedStyle(e, '::after').backgroundColor")
+    assert line == here.evaluate(colour)
+    page.goto(f"/mailbox/{id}/snooze")
+    page.get_by_label("When should it come back?").fill("2")
+    chosen = page.locator(".offers .chosen")
+    assert chosen.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+
+
 def test_the_choice_of_colours_holds_on_every_page(opened: Opened) -> None:
     page = opened("/", color_scheme="light")
     page.get_by_role("button", name="Dark").click()
