@@ -72,6 +72,17 @@ def test_everything_has_a_name_and_nothing_is_too_small_to_press(quiet: Opened, 
         assert page.evaluate(NAMELESS) == [], path
 
 
+def test_no_two_pages_have_the_same_name(quiet: Opened, site: Site, engine: Engine) -> None:
+    reminders = [a_link(engine, site.settings, a_sent_reminder(engine, subject=subject)) for subject in ("One", "Two")]
+    folders = ["/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done"]
+    page = quiet("/")
+    names = []
+    for path in ["/", *folders, "/add", "/settings", "/sink", "/admin", f"/admin?reason={'0' * 32}", *reminders]:
+        page.goto(path)
+        names.append(page.title())
+    assert len(set(names)) == len(names), names
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(scheme: str, quiet: Opened, paths: list[str]) -> None:
     page = quiet("/", color_scheme=scheme)
