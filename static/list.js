@@ -1,6 +1,8 @@
 // Lists by keyboard: j and k move, Enter opens, b snoozes, e is done, c cancels.
 (() => {
   "use strict";
+  if ("keyless" in document.documentElement.dataset) return;
+  for (const legend of document.querySelectorAll(".keys")) legend.hidden = false;
   const rows = [...document.querySelectorAll(".list [data-row]")];
   const title = (row) => row.querySelector(".row-title");
   const at = () => rows.findIndex((row) => row.contains(document.activeElement));

@@ -6,6 +6,7 @@
     const form = mark.form;
     fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" }).then(() => { form.hidden = true; }, () => {});
   }
+  if ("keyless" in document.documentElement.dataset) return;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
     if (event.key === "b" || event.key === "h") { event.preventDefault(); window.openSheet(document.querySelector("[data-row]")); }

@@ -16,6 +16,7 @@
     setTimeout(leave, 20000);
   }
 
+  if ("keyless" in document.documentElement.dataset) return;
   const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "z" || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;

@@ -1,4 +1,4 @@
-"""What a person sets: their zone, how they write dates, the times they use, light or dark."""
+"""What a person sets: their zone, how they write dates, the times they use, light or dark, single letters or none."""
 
 from collections.abc import Sequence
 
@@ -87,6 +87,18 @@ def choose_theme() -> ResponseReturnValue:
         abort(400)
     response = make_response(redirect(local_path(request.form.get("here")), code=303))
     set_cookie(response, "theme", chosen, days=MOST_DAYS)
+    return response
+
+
+@blueprint.post("/keys")
+def choose_keys() -> ResponseReturnValue:
+    """Whether single letters act, in this browser."""
+    chosen = request.form.get("keys")
+    if chosen not in {"on", "off"}:
+        abort(400)
+    toast.say(f"Single letters {'act again' if chosen == 'on' else 'do nothing now'} in this browser.")
+    response = make_response(redirect(url_for(".show"), code=303))
+    set_cookie(response, "keys", chosen, days=MOST_DAYS)
     return response
 
 

@@ -42,6 +42,11 @@ def theme() -> str:
     return chosen if chosen in THEMES else "auto"
 
 
+def keys() -> bool:
+    """Single letters act on pages, unless the person switched that off in this browser."""
+    return visitor.cookie("keys") != "off"
+
+
 def _known() -> dict[str, Any]:
     """Variables of every page. An error page is shown without asking the database who is looking."""
     person = g.get("account")
@@ -49,6 +54,7 @@ def _known() -> dict[str, Any]:
         "account": person,
         "clock": g.get("clock"),
         "theme": theme(),
+        "keys": keys(),
         "has_sink": current.settings().sink,
         "here": _here(),
     }

@@ -105,6 +105,29 @@ def test_a_snooze_is_cancelled_from_the_list_and_undone(page: Page, engine: Engi
     assert asleep(engine) == 1
 
 
+def test_letters_that_were_switched_off_do_nothing(opened: Opened, engine: Engine) -> None:
+    id = a_kept_message(engine)
+    page = opened("/mailbox")
+    expect(page.get_by_text("undo")).to_be_visible()
+    page.goto("/settings")
+    page.get_by_role("button", name="Switch them off").click()
+    expect(page.get_by_role("status")).to_contain_text("Single letters do nothing now")
+    for path in ("/mailbox", f"/mailbox/{id}"):
+        page.goto(path)
+        expect(page.get_by_text("undo")).to_be_hidden()
+        for letter in "jbhez":
+            page.keyboard.press(letter)
+        expect(page.get_by_role("dialog")).to_be_hidden()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("z")
+    page.goto("/settings")
+    page.get_by_role("button", name="Switch them on").click()
+    page.goto("/mailbox?folder=done")
+    page.keyboard.press("b")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def test_the_message_is_marked_as_read_by_its_page(opened: Opened, engine: Engine) -> None:
     id = a_kept_message(engine)
     page = opened("/mailbox")

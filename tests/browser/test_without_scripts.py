@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from sqlalchemy import Engine, text
 
 from tests.browser.conftest import Opened, Site
-from tests.factories import a_kept_message
+from tests.factories import a_kept_message, a_snooze
 from tests.web.reminders import a_link, a_sent_reminder
 
 pytestmark = pytest.mark.browser
@@ -22,6 +22,13 @@ def test_typed_words_are_read_shown_and_saved_in_two_steps(opened: Opened, engin
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
+
+
+def test_no_keys_are_promised_that_only_a_script_would_hear(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    a_snooze(engine)
+    for path in ("/", "/mailbox"):
+        expect(opened(path, java_script_enabled=False).get_by_text("undo")).to_be_hidden()
 
 
 def test_a_usual_time_is_one_click(opened: Opened, engine: Engine) -> None:
