@@ -57,12 +57,17 @@ def paths(site: Site, engine: Engine) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("width", [320, 360, 1440])
+# 180: a phone of 360 whose owner has doubled the size of text.
+@pytest.mark.parametrize("width", [180, 320, 360, 1440])
 def test_nothing_is_wider_than_the_screen(width: int, quiet: Opened, paths: list[str]) -> None:
     page = quiet("/", width=width, is_mobile=width < 500, has_touch=width < 500)
     for path in paths:
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        for title in page.locator(".row-title").all():
+            box = title.bounding_box()
+            assert box is not None
+            assert box["width"] >= width / 4, path
 
 
 def test_everything_has_a_name_and_nothing_is_too_small_to_press(quiet: Opened, paths: list[str]) -> None:
