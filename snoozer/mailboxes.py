@@ -16,7 +16,7 @@ STAND_IN_DOMAIN = "kept.snoozer.invalid"
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A message in the mailbox; `new` is False when these very bytes were there already."""
+    """A message in the mailbox; `new` is False when it was there already."""
 
     id: int
     new: bool
@@ -34,13 +34,17 @@ def owner(connection: Connection, *, address: str) -> str | None:
 def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
     """Keep one message, byte for byte, and once: a mail server whose reply was lost delivers it again.
 
-    A message without a Message-ID, or with one that another message has, is known by a stand-in.
+    A message without a Message-ID, or with one that another message has, is known by a stand-in. One that names neither
+    itself nor a date, as machines write them, may be news in the same words: it is kept again once the person has seen
+    the one before.
     """
     digest = hashlib.sha256(original).hexdigest()
-    known = kept.find(connection, user_email=user_email, sha256=digest)
+    kept.lock(connection, user_email=user_email, sha256=digest)
+    seen = reading.read(original)
+    repeatable = seen.message_id is None and seen.date is None
+    known = kept.find(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
     if known is not None:
         return Kept(id=known, new=False)
-    seen = reading.read(original)
     stand_in = f"<{uuid4().hex}@{STAND_IN_DOMAIN}>"
     envelope = Envelope(
         message_id=seen.message_id or stand_in,
@@ -51,7 +55,4 @@ def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
         sender_email=seen.sender_email,
         sent_at=seen.date,
     )
-    id = kept.keep(connection, user_email=user_email, envelope=envelope, original=original)
-    if id is None:
-        return keep(connection, user_email=user_email, original=original)
-    return Kept(id=id, new=True)
+    return Kept(id=kept.keep(connection, user_email=user_email, envelope=envelope, original=original), new=True)

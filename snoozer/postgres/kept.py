@@ -22,20 +22,24 @@ class Envelope:
     sent_at: datetime | None
 
 
-def keep(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int | None:
-    """Keep a message; answers its id, None when these very bytes are kept already."""
+def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
+    """Wait for whoever keeps these very bytes at this moment."""
+    run(connection, "kept/lock", user_email=user_email, sha256=sha256)
+
+
+def find(connection: Connection, *, user_email: str, sha256: str, repeatable: bool) -> int | None:
+    """The first kept message with these bytes; of `repeatable` ones, one that lies unread in the inbox."""
+    values = {"user_email": user_email, "sha256": sha256, "repeatable": repeatable}
+    return run(connection, "kept/find", **values).scalar_one_or_none()
+
+
+def keep(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int:
+    """Keep a message; answers its id."""
     values = {**asdict(envelope), "user_email": user_email, "original": original}
     while True:
         id = run(connection, "kept/keep", **values).scalar_one_or_none()
         if id is not None:
             return int(id)
-        if find(connection, user_email=user_email, sha256=envelope.sha256) is not None:
-            return None
-
-
-def find(connection: Connection, *, user_email: str, sha256: str) -> int | None:
-    """The first kept message with these bytes."""
-    return run(connection, "kept/find", user_email=user_email, sha256=sha256).scalar_one_or_none()
 
 
 def put_away(connection: Connection, *, user_email: str, message_id: str) -> bool:

@@ -1,6 +1,7 @@
 """The kept mailbox: originals stay as they came, each is kept once, and a broken message is readable all the same."""
 
 import hashlib
+from collections.abc import Callable
 from threading import Thread
 
 import pytest
@@ -8,10 +9,13 @@ from sqlalchemy import Engine, text
 
 from snoozer import inbound, mailboxes
 from snoozer.mail.receive import Incoming
+from snoozer.postgres import kept
 from tests.conftest import SHARED
 from tests.factories import ANN, People, a_kept_message, an_original, wait_until_somebody_waits
 
 CORPUS = SHARED / "mail-corpus" / "messages"
+UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
+TAKEN = "<taken@mail.example>"
 
 
 def keep(engine: Engine, original: bytes) -> mailboxes.Kept:
@@ -19,7 +23,7 @@ def keep(engine: Engine, original: bytes) -> mailboxes.Kept:
         return mailboxes.keep(connection, user_email=ANN, original=original)
 
 
-@pytest.mark.parametrize("original", [an_original(), b"From: bob@mail.example\r\n\r\nNo Message-ID\r\n"])
+@pytest.mark.parametrize("original", [an_original(), UNNAMED])
 def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     engine: Engine, people: People, original: bytes
 ) -> None:
@@ -39,16 +43,39 @@ def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:
     assert first.id == second.id
 
 
-def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Engine) -> None:
-    original = an_original()
+@pytest.mark.parametrize(
+    "original", [an_original(), UNNAMED, an_original(message_id=TAKEN)], ids=["named", "unnamed", "name taken"]
+)
+def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Engine, original: bytes) -> None:
+    keep(engine, an_original(message_id=TAKEN, body="The first of that name"))
     answers: list[mailboxes.Kept] = []
     with engine.begin() as connection:
         first = mailboxes.keep(connection, user_email=ANN, original=original)
         second = Thread(target=lambda: answers.append(keep(engine, original)))
         second.start()
-        wait_until_somebody_waits(engine)
+        wait_until_somebody_waits(engine, who=second)
     second.join()
     assert answers == [mailboxes.Kept(id=first.id, new=False)]
+
+
+@pytest.mark.parametrize("seen", [kept.settle, kept.put_away])
+def test_news_in_the_same_words_comes_in_after_the_first_was_seen(engine: Engine, seen: Callable[..., bool]) -> None:
+    first = keep(engine, UNNAMED)
+    assert keep(engine, UNNAMED) == mailboxes.Kept(id=first.id, new=False)
+    with engine.begin() as connection:
+        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        assert seen(connection, user_email=ANN, message_id=name)
+    second = keep(engine, UNNAMED)
+    assert second.new
+    assert second.id != first.id
+
+
+def test_a_mail_with_a_name_that_comes_again_stays_done(engine: Engine) -> None:
+    original = an_original(message_id="<once@mail.example>")
+    first = keep(engine, original)
+    with engine.begin() as connection:
+        kept.settle(connection, user_email=ANN, message_id="<once@mail.example>")
+    assert keep(engine, original) == mailboxes.Kept(id=first.id, new=False)
 
 
 def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engine: Engine) -> None:
@@ -91,8 +118,8 @@ def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name
         keep(engine, original)
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT original, sha256, subject, sender_email, message_id FROM kept_messages"))
-        kept = rows.all()
-    assert {bytes(row.original) for row in kept} == set(originals.values())
-    assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in kept)
-    assert all(row.message_id for row in kept)
-    assert all((row.subject or "x").isprintable() for row in kept)
+        found = rows.all()
+    assert {bytes(row.original) for row in found} == set(originals.values())
+    assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in found)
+    assert all(row.message_id for row in found)
+    assert all((row.subject or "x").isprintable() for row in found)

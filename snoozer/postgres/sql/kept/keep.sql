@@ -1,5 +1,5 @@
--- Keep a message byte for byte, once. One that claims a Message-ID which other bytes have gets a stand-in;
--- no row comes back when these bytes are kept, or when it was taken at this very moment, and asking again then helps.
+-- Keep a message byte for byte. One that claims a Message-ID which other bytes have gets a stand-in;
+-- no row comes back when that Message-ID was taken at this very moment, and asking again then helps.
 INSERT INTO kept_messages (
     user_email, message_id, original, sha256, subject, sender_name, sender_email, sent_at
 )
@@ -13,8 +13,5 @@ SELECT
         ELSE :message_id
     END,
     :original, :sha256, :subject, :sender_name, :sender_email, :sent_at
-WHERE NOT EXISTS (
-    SELECT 1 FROM kept_messages WHERE user_email = :user_email AND sha256 = :sha256
-)
 ON CONFLICT DO NOTHING
 RETURNING id
