@@ -9,6 +9,7 @@ import unicodedata
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from snoozer.mail.charsets import guessed, text_of
 
@@ -39,6 +40,7 @@ _TOWER = re.compile(f"({_MARK}{{8}}){_MARK}+")
 
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
+_ATOM = re.compile(r"[^\s<>()\[\],;:\\\"@]+")
 # One character that may mean something in a From header, or a stretch of those that mean nothing.
 _PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+@[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+")
@@ -85,6 +87,8 @@ def sender(raw: bytes | str | None) -> Sender:
     if raw is None:
         return Sender(None, None)
     phrase, angle, comment = _first_mailbox(raw_text(raw))
+    if angle is None and '"@' in phrase:
+        phrase, angle = "", phrase
     if angle is None:
         found = _ADDRESS.search(phrase)
         angle = found.group() if found else ""
@@ -179,12 +183,17 @@ def _word(encoding: str, payload: str) -> bytes:
 
 
 def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
-    """The phrase, what stands in angle brackets, and the comments of the first mailbox."""
+    """The phrase, what stands in angle brackets, and the comments of the first mailbox.
+
+    Quotes are left out, but for those that a local part needs: without them "a b"@c would be somebody else's b@c.
+    """
     phrase: list[str] = []
     comment: list[str] = []
     angle: list[str] | None = None
     depth, quoted, escaped, inside, named = 0, False, False, False, False
-    for piece in _PIECE.findall(raw[:LONGEST_FROM]):
+    opened = 0
+    pieces = _PIECE.findall(raw[:LONGEST_FROM])
+    for piece, following in zip_longest(pieces, pieces[1:], fillvalue=""):
         target = comment if depth else angle if inside and angle is not None else phrase
         if escaped:
             target.append(piece)
@@ -192,7 +201,9 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
         elif piece == "\\" and (quoted or depth):
             escaped = True
         elif piece == '"' and not depth:
-            quoted = not quoted
+            if quoted and following == "@" and not _ATOM.fullmatch("".join(target[opened:])):
+                target[opened:] = ['"', *target[opened:], '"']
+            quoted, opened = not quoted, len(target)
         elif quoted:
             target.append(piece)
         elif piece == "(":
