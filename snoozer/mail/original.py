@@ -1,5 +1,6 @@
 """Reading a stranger's message: what a person needs to see of it, never an exception."""
 
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -47,7 +48,7 @@ class Original:
 
 def read(original: bytes) -> Original:
     """Read at most the first megabyte, 100 parts, 20 levels. Whatever the bytes are, there is an Original."""
-    head, body = head_and_body(original[:LARGEST_READ])
+    head, body = head_and_body(original[:LARGEST_READ].removeprefix(BOM_UTF8))
     parts = list(leaves(head, body))
     sender = headers.sender(head.first("from") or head.first("sender") or head.first("reply-to"))
     unread = len(original) - LARGEST_READ

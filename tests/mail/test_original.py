@@ -148,6 +148,11 @@ def test_no_bomb_takes_two_seconds(name: str) -> None:
     assert is_harmless(original)
 
 
+def test_a_file_that_an_editor_marked_as_utf_8_keeps_its_first_header() -> None:
+    original = read(b"\xef\xbb\xbfMessage-ID: <1@mail.example>\r\nSubject: Hello\r\n\r\nText")
+    assert (original.message_id, original.subject, original.text) == ("<1@mail.example>", "Hello", "Text")
+
+
 def test_the_plain_version_is_preferred_and_the_other_one_never_shown_as_html() -> None:
     both = (
         b"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nplain\r\n"
