@@ -17,6 +17,7 @@ MOST_CONNECTIONS = 200
 # Bodies in memory at once, in messages of the largest size: beyond that a sender is asked to come again.
 MOST_HELD = 8
 LONGEST_LINE = 65_536
+# For each 64 KiB of a mail, and for keeping it: a slow line that moves may take hours, a silent one not.
 DATA_SECONDS = 600
 
 AWAY = "451 4.3.0 Snoozer cannot keep mail at the moment; please try again later"
@@ -138,6 +139,7 @@ class Conversation(SMTP):
     async def _read_data(self, body: bytearray) -> str:
         """Fill `body` up to the final dot; the reply that refuses it, or nothing. Only CRLF.CRLF ends a mail."""
         refusal = ""
+        taken = 0
         tail = b"\r\n"
         while not tail.endswith(_END):
             try:
@@ -145,6 +147,10 @@ class Conversation(SMTP):
             except asyncio.LimitOverrunError as overrun:
                 piece = await self._reader.read(overrun.consumed)
             tail = tail[-len(_END) :] + piece[-len(_END) :]
+            taken += len(piece)
+            if taken >= LONGEST_LINE:
+                self._reset_timeout(DATA_SECONDS)
+                taken = 0
             if refusal:
                 continue
             body += piece

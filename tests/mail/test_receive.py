@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from snoozer.mail import conversation
 from snoozer.mail.receive import Incoming
 from tests.mail.doors import KEPT, Opening
 
@@ -115,6 +116,28 @@ def test_a_database_that_is_away_is_a_try_again_and_tells_no_secrets(
     assert nobody.value.recipients["secret@b.example"][0] == 451
     assert "secret" not in caplog.text
     assert "ConnectionError" in caplog.text
+
+
+def test_a_sender_on_a_slow_line_has_time_as_long_as_something_comes(
+    a_door: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "DATA_SECONDS", 2)
+    opened = a_door()
+    talk = opened.talk()
+    talk.opens_data("ann@b.example")
+    talk._socket.settimeout(0.25)
+    for _ in range(12):
+        talk.says(b"x" * 70_000 + b"\r\n")
+        with pytest.raises(TimeoutError):
+            talk._socket.recv(1)
+    talk._socket.settimeout(10)
+    talk.says(b".\r\n")
+    assert talk._socket.recv(100) == KEPT.encode() + b"\r\n"
+    talk.opens_data("ann@b.example")
+    talk.says(b"and now nothing")
+    assert talk.hears() == ""
+    talk.close()
+    assert [len(incoming.original) for incoming in opened.kept] == [12 * 70_002]
 
 
 def test_a_sender_that_vanishes_leaves_nothing_behind(a_door: Opening) -> None:
