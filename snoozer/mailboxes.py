@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, select
 
+from snoozer.mail import headers
 from snoozer.mail import original as reading
 from snoozer.postgres import kept
 from snoozer.postgres.kept import Envelope
@@ -23,7 +24,10 @@ class Kept:
 
 
 def owner(connection: Connection, *, address: str) -> str | None:
-    """The account address that mail to `address` belongs to; None when nobody may receive it here."""
+    """The account address that mail to `address` belongs to; None when nobody may receive it here. Accounts have the
+    domain as the wire has it, xn--…; mail servers that know SMTPUTF8 may say it in its own letters."""
+    if not address.isascii():
+        address = headers.ascii_address(address) or address
     return connection.execute(
         select(Account.email).where(
             Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)

@@ -109,6 +109,14 @@ def test_mail_belongs_to_verified_addresses_only(engine: Engine, people: People)
         assert mailboxes.owner(connection, address=ANN) is None
 
 
+@pytest.mark.parametrize("address", ["ann@bücher.example", "Ann@BÜCHER.example", "ann@xn--bcher-kva.example"])
+def test_mail_to_a_domain_in_its_own_letters_finds_its_owner(engine: Engine, people: People, address: str) -> None:
+    people.ann(email="ann@xn--bcher-kva.example")
+    with engine.begin() as connection:
+        assert mailboxes.owner(connection, address=address) == "ann@xn--bcher-kva.example"
+        assert mailboxes.owner(connection, address="änn@bücher.example") is None
+
+
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder shared/mail-corpus is not beside this checkout")
 def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(engine: Engine) -> None:
     messages = sorted(CORPUS.glob("*.eml"))
