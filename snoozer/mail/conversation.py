@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,10 @@ class Conversation(SMTP):
             await self.push("421 4.3.2 Too many connections; please try again later")
             self.transport.close()
             return
-        await super()._handle_client()
+        # The connection is gone or the door closes. Raised on, it would tie what was read of a mail into a cycle:
+        # megabytes that stay until Python happens to look for garbage.
+        with suppress(asyncio.CancelledError):
+            await super()._handle_client()
 
     async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
         if await self.check_helo_needed():

@@ -1,8 +1,12 @@
 """What was on the wire is what is kept: every odd byte, no mail inside another, no more than there is room for."""
 
+import gc
 import re
 import resource
 import smtplib
+import threading
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Literal
 
@@ -103,3 +107,27 @@ def test_25_mb_of_empty_lines_and_30_mb_of_anything_do_not_blow_up_memory(a_door
     assert talk.hears().startswith("552 5.3.4 ")
     talk.close()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150 * 1_024
+
+
+def test_what_a_vanished_sender_sent_is_forgotten_at_once(a_door: Opening) -> None:
+    gone = threading.Event()
+    opened = a_door(deliver=lambda incoming: [KEPT] if gone.wait(10) else [])
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for end in [b"", b"\r\n.\r\n"] * 2:
+            talk = opened.talk()
+            talk.opens_data("ann@b.example")
+            talk.says(b"x" * 4 * 1024 * 1024 + end)
+            talk.close()
+        watcher, until = opened.talk(), time.monotonic() + 10
+        while len(opened.door.connections) > 1:
+            watcher.asks("NOOP")
+        gone.set()
+        while tracemalloc.get_traced_memory()[0] > 3 * 1024 * 1024:
+            assert time.monotonic() < until
+            watcher.asks("NOOP")
+        watcher.close()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
