@@ -15,7 +15,8 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
 from snoozer.postgres.engine import connect
-from snoozer.telemetry import Discreet
+from snoozer.telemetry import gauges
+from snoozer.telemetry.discreet import Discreet
 from tests.factories import ANN, a_snooze
 
 REQUEST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -69,32 +70,27 @@ def test_where_nobody_traces_a_delivery_is_no_span(monkeypatch: pytest.MonkeyPat
         assert not trace.get_current_span().get_span_context().is_valid
 
 
-def gauges_of(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> InMemoryMetricReader:
+def gauges_of(engine: Engine) -> InMemoryMetricReader:
     """Every gauge, watching this database."""
     reader = InMemoryMetricReader()
-    monkeypatch.setattr(telemetry, "_meter", MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
-    telemetry._watch(engine)
+    gauges.watch(engine, MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
     return reader
 
 
-def test_all_gauges_together_ask_the_database_each_question_once(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_gauges_together_ask_the_database_each_question_once(engine: Engine) -> None:
     asked: list[str] = []
     watched = create_engine(engine.url)
     event.listen(watched, "before_cursor_execute", lambda *about: asked.append(about[2]))
-    told = gauges_of(watched, monkeypatch).get_metrics_data()
+    told = gauges_of(watched).get_metrics_data()
     assert told is not None
     assert len(told.resource_metrics[0].scope_metrics[0].metrics) > len(asked) == 2
     watched.dispose()
 
 
-def test_while_the_database_is_away_gauges_try_it_once_a_question_and_say_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_while_the_database_is_away_gauges_try_it_once_a_question_and_say_nothing() -> None:
     away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
     tried: list[object] = []
     event.listen(away, "do_connect", lambda *about: tried.append(about))
-    told = gauges_of(away, monkeypatch).get_metrics_data()
+    told = gauges_of(away).get_metrics_data()
     assert told is None or not told.resource_metrics
     assert len(tried) == 2
