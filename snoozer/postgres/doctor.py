@@ -60,6 +60,11 @@ def server(connection: Connection) -> Server:
     return Server(**run(connection, "doctor/server").one()._mapping)
 
 
+def writes(connection: Connection) -> None:
+    """Raises DBAPIError where the server only reads."""
+    run(connection, "doctor/writes")
+
+
 def guards(connection: Connection) -> list[str]:
     """Constraints and triggers that are switched off or gone; empty when all is well."""
     return list(run(connection, "doctor/guards").scalars())

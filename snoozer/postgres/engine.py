@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -32,6 +33,8 @@ QUIET_SECONDS = 0.5
 # Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
 # after a failover, connection lost (Appendix A of the Postgres manual).
 _GONE = ("57P", "08", "25006", "53300")
+# The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
+_ONLY_READS = "25006"
 # Cancelled by a timeout, deadlock, serialization failure, lock not available.
 _BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
 # Somebody else did the same in this moment: unique violation, deadlock.
@@ -108,6 +111,7 @@ def connect(
         hide_parameters=True,
         json_deserializer=_json,
     )
+    event.listen(engine, "handle_error", _leave_who_only_reads)
     event.listen(engine, "checkout", partial(_look_whether_it_lives, quiet=quiet))
     if pgbouncer:
         event.listen(engine, "begin", partial(_limit, limits=limits))
@@ -146,6 +150,12 @@ def _forget_old_plans(
     uses = entry.info["uses"] = entry.info.get("uses", 0) + 1
     if uses % PLAN_USES == 0:
         _say(raw, "waiting/forget_plans")
+
+
+def _leave_who_only_reads(context: ExceptionContext) -> None:
+    """Sessions with a server that takes no writes are given up, so that the address is asked who does."""
+    if getattr(context.original_exception, "sqlstate", None) == _ONLY_READS:
+        context.is_disconnect = True
 
 
 def _limit(connection: Connection, *, limits: dict[str, str]) -> None:
@@ -187,6 +197,11 @@ def sqlstate(error: DBAPIError) -> str | None:
     """The server's code for what went wrong; None when the server did not say."""
     code = getattr(error.orig, "sqlstate", None)
     return code if isinstance(code, str) else None
+
+
+def only_reads(error: DBAPIError) -> bool:
+    """Did a server that takes no writes answer: a standby, or a primary that somebody switched to reading?"""
+    return sqlstate(error) == _ONLY_READS
 
 
 def is_a_collision(error: DBAPIError) -> bool:

@@ -7,7 +7,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from snoozer.postgres import schema
+from snoozer.postgres import doctor, schema
+from snoozer.postgres.engine import only_reads
 from snoozer.postgres.pages import figures
 from snoozer.web import current
 
@@ -22,14 +23,18 @@ def healthz() -> dict[str, str]:
 
 @blueprint.get("/readyz")
 def readyz() -> tuple[dict[str, Any], int]:
-    """Pages can be served. A schema newer than this copy is ready too: so it is while a new version rolls out."""
+    """Pages can be served and messages put away. A schema newer than this copy is ready too: so it is while a new
+    version rolls out."""
     try:
         with current.transaction() as connection:
             stands = schema.standing(connection)
             if stands.where in {"nothing there", "behind"}:
                 return _not_ready("schema_behind", f"{stands.says}; {stands.do}.")
+            doctor.writes(connection)
             late = figures.oldest_due(connection)
-    except (DBAPIError, NoConnection):
+    except (DBAPIError, NoConnection) as error:
+        if isinstance(error, DBAPIError) and only_reads(error):
+            return _not_ready("database_read_only", "The database only reads: nothing can be put away or sent.")
         return _not_ready("database_away", "The database cannot be reached.")
     return {"status": "ready", "schema": stands.current, "oldest_due_seconds": round(late, 3)}, 200
 

@@ -2,8 +2,9 @@
 
 import pytest
 from sqlalchemy import Engine, make_url, text
+from sqlalchemy.exc import DBAPIError
 
-from snoozer.postgres.engine import connect, url_of
+from snoozer.postgres.engine import connect, may_pass, only_reads, url_of
 
 
 @pytest.mark.parametrize(
@@ -36,4 +37,21 @@ def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_ur
     )
     with engine.connect() as connection:
         assert connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one() is False
+    engine.dispose()
+
+
+def test_sessions_of_a_primary_that_only_reads_now_are_left_for_one_that_writes(postgres_url: str) -> None:
+    """Old primaries that go on living kept the sessions of workers, which took no reminder until they ended."""
+    engine = connect(postgres_url, name="tests", pool_size=2)
+    with engine.connect() as one, engine.connect() as other:
+        for demoted in (one, other):
+            demoted.execute(text("SET default_transaction_read_only = on"))
+            demoted.commit()
+    with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+        connection.execute(text("CREATE TABLE nothing ()"))
+    assert only_reads(refused.value)
+    assert may_pass(refused.value)
+    with engine.connect() as one, engine.connect() as other:
+        told = [each.execute(text("SHOW transaction_read_only")).scalar_one() for each in (one, other)]
+    assert told == ["off", "off"]
     engine.dispose()

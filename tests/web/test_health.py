@@ -41,6 +41,22 @@ def test_not_ready_while_the_database_is_away(cut_off: FlaskClient) -> None:
     assert (answer.status_code, answer.get_json()["code"]) == (503, "database_away")
 
 
+def test_not_ready_while_the_database_only_reads_and_ready_once_it_writes(
+    empty_database: Engine, settings: Settings
+) -> None:
+    schema.upgrade(empty_database)
+    with empty_database.begin() as connection:
+        connection.execute(text("ALTER DATABASE another SET default_transaction_read_only = on"))
+    engine = connect(empty_database.url.render_as_string(hide_password=False), name="reads")
+    site = create_app(engine=engine, settings=settings).test_client()
+    answer = site.get("/readyz")
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "database_read_only")
+    with empty_database.begin() as connection:
+        connection.execute(text("ALTER DATABASE another RESET default_transaction_read_only"))
+    assert site.get("/readyz").status_code == 200
+    engine.dispose()
+
+
 def test_not_ready_while_the_schema_is_behind_and_ready_when_it_is_ahead(
     empty_database: Engine, settings: Settings
 ) -> None:
