@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Event
 from typing import Any
 
 import click
-from apscheduler.schedulers.blocking import BlockingScheduler
+from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
@@ -26,6 +27,9 @@ MONTHS_SECONDS = 86_400
 @click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
     terms = settings.load().need("database_url")
+    stopping = Event()
+    if not once:
+        when_told_to_stop(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
     engine = connect(
@@ -43,7 +47,7 @@ def command(once: bool) -> None:
             housekeeping.archive(engine, terms=terms.retention)
             housekeeping.tidy(engine)
         else:
-            _tick_on(engine, terms)
+            _tick_on(engine, terms, until=stopping)
     finally:
         flush()
         engine.dispose()
@@ -54,8 +58,8 @@ def sweep(engine: Engine, terms: Settings) -> None:
     telemetry.swept(housekeeping.sweep(engine, terms=terms.housekeeping))
 
 
-def _tick_on(engine: Engine, terms: Settings) -> None:
-    scheduler = BlockingScheduler(timezone="UTC")
+def _tick_on(engine: Engine, terms: Settings, *, until: Event) -> None:
+    scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
     def at_each(seconds: float, chore: Callable[[], object], **when: Any) -> None:
@@ -66,8 +70,9 @@ def _tick_on(engine: Engine, terms: Settings) -> None:
     at_each(ARCHIVE_SECONDS, lambda: housekeeping.archive(engine, terms=retention))
     at_each(TIDY_SECONDS, lambda: housekeeping.tidy(engine))
     at_each(MONTHS_SECONDS, lambda: housekeeping.keep_months(engine, terms=retention), next_run_time=datetime.now(UTC))
-    when_told_to_stop(lambda: scheduler.shutdown(wait=False))
     scheduler.start()
+    until.wait()
+    scheduler.shutdown(wait=False)
 
 
 def _patiently(chore: Callable[[], object]) -> Callable[[], None]:

@@ -1,23 +1,39 @@
-"""Being told to stop: SIGTERM and SIGINT, heard in a thread of their own."""
+"""Being told to stop: SIGTERM, SIGINT, SIGQUIT, a terminal that is closed; heard in a thread of their own."""
 
+import os
 import signal
+import time
 from collections.abc import Callable
 from threading import Thread
 
-ENDINGS = frozenset({signal.SIGTERM, signal.SIGINT})
+LOOK_SECONDS = 1.0
 
 
 def when_told_to_stop(act: Callable[[], None]) -> None:
-    """Call `act` at each SIGTERM or SIGINT. To be called by the main thread, before others are started.
+    """Call `act` at each signal to stop. To be called by the main thread, before others are started.
 
     A handler would run inside whatever the main thread is at, and setting an event there waits for ever
     when that is the event's own lock.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    endings = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # As nohup leaves it: the terminal may go.
+        endings.add(signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, endings)
 
     def listen() -> None:
         while True:
-            signal.sigwait(ENDINGS)
+            signal.sigwait(endings)
             act()
 
     Thread(target=listen, name="ending", daemon=True).start()
+
+
+def when_left_alone(act: Callable[[], None], *, parent: int) -> None:
+    """Call `act` once the process that started this one is gone: nobody would hand a signal on any longer."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_SECONDS)
+        act()
+
+    Thread(target=look, name="parent", daemon=True).start()

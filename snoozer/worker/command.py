@@ -18,7 +18,7 @@ from sqlalchemy import Engine
 
 from snoozer import housekeeping, settings, telemetry
 from snoozer.domain import failpoint
-from snoozer.domain.ending import when_told_to_stop
+from snoozer.domain.ending import when_left_alone, when_told_to_stop
 from snoozer.domain.reminder import Send
 from snoozer.mail import author
 from snoozer.mail.compose import compose_reminder
@@ -55,16 +55,17 @@ CONNECTIONS = 4 + 3 + THREADS
 @click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Workers side by side.")
-def command(drain: bool, batch: int, concurrency: int, processes: int) -> None:
+@click.option("--parent", type=int, hidden=True, help="Stop when this process, which started this one, is gone.")
+def command(drain: bool, batch: int, concurrency: int, processes: int, parent: int | None) -> None:
     given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
         sys.exit(side_by_side(arguments, count=processes, lasting=not drain))
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    sys.exit(work(given, drain=drain, batch_size=batch, concurrency=concurrency))
+    sys.exit(work(given, drain=drain, batch_size=batch, concurrency=concurrency, parent=parent))
 
 
-def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) -> int:
+def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
     """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
     terms, passage, stopping = _terms(settings), _passage(settings), Event()
     os.nice(NICENESS)
@@ -77,6 +78,8 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int) 
             wake()
 
     when_told_to_stop(stop)
+    if parent is not None:
+        when_left_alone(stop, parent=parent)
     rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
     with ExitStack() as closing:
         engine = connect(

@@ -1,5 +1,6 @@
 """`snoozer worker --processes N`: so many workers side by side, each an incarnation of its own."""
 
+import os
 import signal
 import subprocess
 import time
@@ -16,9 +17,10 @@ LOOK_SECONDS = 0.2
 def run(arguments: Sequence[str], *, count: int, lasting: bool) -> int:
     """Run `count` workers until they end; answers the worst of their exit codes.
 
-    A signal to stop is handed on to all of them. With `lasting`, one that ends unasked is replaced after a second.
+    A signal to stop is handed on to all of them, and where this process is killed, they stop by themselves. With
+    `lasting`, one that ends unasked is replaced after a second.
     """
-    command = [*MODULE, "snoozer", "worker", *arguments]
+    command = [*MODULE, "snoozer", "worker", f"--parent={os.getpid()}", *arguments]
     stopping = Event()
     when_told_to_stop(stopping.set)
     workers = [subprocess.Popen(command) for _ in range(count)]

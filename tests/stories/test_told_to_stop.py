@@ -1,0 +1,88 @@
+"""However a process is told to stop, it ends well, and leaves nobody at work behind."""
+
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+from sqlalchemy import Engine, text
+
+from tests.factories import wait_until_somebody_waits
+from tests.processes import processes_of
+from tests.stories.conftest import PATIENCE, Field
+from tests.stories.test_a_slow_recipient import wait
+
+
+def workers(engine: Engine, *states: str) -> int:
+    with engine.connect() as connection:
+        told = connection.execute(
+            text("SELECT count(*) FROM workers WHERE state = ANY(:states)"), {"states": [*states]}
+        )
+        return int(told.scalar_one())
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    try:
+        _, said = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM])
+def test_a_worker_takes_its_leave_whatever_tells_it_to_stop(place: Field, how: signal.Signals) -> None:
+    """A closed terminal ended it as a crash does, with its claims in hand."""
+    process = place.start("worker")
+    wait(lambda: workers(place.engine, "alive") == 1)
+    process.send_signal(how)
+    assert ended(process)[0] == 0
+    assert workers(place.engine, "alive", "draining") == 0
+
+
+def test_a_worker_started_with_nohup_outlives_its_terminal(place: Field) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = place.start("worker")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait(lambda: workers(place.engine, "alive") == 1)
+    process.send_signal(signal.SIGHUP)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
+def test_processes_side_by_side_end_with_the_one_that_started_them(place: Field, how: signal.Signals) -> None:
+    """They went on as orphans, and whoever started them anew had twice as many, half of which no signal reached."""
+    process = place.start("worker", "--processes", "2")
+    wait(lambda: workers(place.engine, "alive") == 2)
+    process.send_signal(how)
+    ended(process)
+    wait(lambda: processes_of(place.home) == [])
+    assert workers(place.engine, "alive", "draining") == 0
+
+
+def test_a_clock_with_metrics_ends_well(place: Field) -> None:
+    """The thread that serves them took the signal, and the process ended in the middle of a chore."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = place.start("clock", SNOOZER_METRICS_PORT=str(port))
+    assert process.stderr is not None
+    while not re.search("metrics are served", process.stderr.readline()):
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 0
+
+
+def test_a_clock_that_is_told_twice_ends_well(place: Field) -> None:
+    process = place.start("clock")
+    with place.engine.begin() as holder:
+        holder.execute(text("LOCK TABLE server_starts IN ACCESS EXCLUSIVE MODE"))
+        wait_until_somebody_waits(place.engine)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+    code, said = ended(process)
+    assert code == 0
+    assert "Traceback" not in said
