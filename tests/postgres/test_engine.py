@@ -1,5 +1,7 @@
 """The way to the database, as DATABASE_URL tells it."""
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import DBAPIError
@@ -38,6 +40,20 @@ def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_ur
     with engine.connect() as connection:
         assert connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one() is False
     engine.dispose()
+
+
+def test_what_an_administrator_set_for_everybody_changes_nothing(empty_database: Engine) -> None:
+    """Times were read by nobody, and workers ended by what other transactions did."""
+    odd = ("datestyle = 'German'", "timezone = 'Asia/Kolkata'", "default_transaction_isolation = 'serializable'")
+    with empty_database.begin() as connection:
+        for setting in odd:
+            connection.execute(text(f"ALTER DATABASE another SET {setting}"))
+    engine = connect(empty_database.url.render_as_string(hide_password=False), name="odd")
+    with engine.connect() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+        now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    engine.dispose()
+    assert now.utcoffset() == timedelta(0)
 
 
 def test_sessions_of_a_primary_that_only_reads_now_are_left_for_one_that_writes(postgres_url: str) -> None:
