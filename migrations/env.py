@@ -13,9 +13,11 @@ ONE_AT_A_TIME = 7_266_837_001
 def migrate(connection: Connection) -> None:
     context.configure(connection=connection, target_metadata=metadata)
     with context.begin_transaction():
+        # Before the first lock: another one's migration may take as long as ours may, and is waited for.
+        connection.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'"))
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
-        connection.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'"))
         context.run_migrations()
 
 

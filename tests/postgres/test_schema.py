@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -53,6 +54,26 @@ def test_the_schema_goes_up_down_and_up_again(empty: Engine) -> None:
 def test_upgrading_twice_changes_nothing(migrated: Engine) -> None:
     schema.upgrade(migrated)
     with migrated.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_one_that_upgrades_is_waited_for_however_long_it_takes(empty: Engine) -> None:
+    """The second of two ended after the seconds that any statement has, while the first was still at work."""
+    brief = create_engine(empty.url, connect_args={"options": "-c statement_timeout=100ms -c lock_timeout=100ms"})
+    waits = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND query_start < clock_timestamp() - INTERVAL '300 ms'"
+    )
+    with ThreadPoolExecutor(1) as another, empty.connect() as watcher:
+        with empty.begin() as first:
+            first.execute(text("SELECT pg_advisory_xact_lock(7266837001)"))
+            upgrading = another.submit(schema.upgrade, brief)
+            while not upgrading.done() and not watcher.execute(waits).scalar_one():
+                watcher.rollback()
+        upgrading.result()
+    brief.dispose()
+    with empty.connect() as connection:
         current, head = schema.versions(connection)
     assert current == head
 
