@@ -1,9 +1,24 @@
-// On every page: the browser's zone for the sign-in form, toasts that are announced and leave by themselves, z for Undo.
+// On every page: the browser's zone for the sign-in form, buttons that are pressed twice, toasts that are announced and
+// leave by themselves, z for Undo.
 (() => {
   "use strict";
   for (const field of document.querySelectorAll("[data-zone]")) {
     field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   }
+
+  // A button that is pressed again while its answer is on the way asks for nothing more.
+  const AGAIN = 5000;
+  let asked = "";
+  let since = 0;
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    const { target, submitter } = event;
+    const asks = [target.id, submitter?.formAction || target.action, submitter?.name, submitter?.value].join("\n");
+    if (asks === asked && Date.now() - since < AGAIN) return event.preventDefault();
+    asked = asks;
+    since = Date.now();
+  });
+  addEventListener("pageshow", () => { asked = ""; });
 
   const region = document.querySelector(".toasts");
   for (const toast of [...region.children]) {

@@ -138,6 +138,25 @@ def test_the_message_is_marked_as_read_by_its_page(opened: Opened, engine: Engin
     expect(page.get_by_role("img", name="Unread")).to_have_count(0)
 
 
+def test_a_button_pressed_twice_asks_once_and_another_one_is_heard(opened: Opened) -> None:
+    page = opened("/add")
+    # The answers never come: what would be sent is counted where the page has had its say.
+    page.evaluate(
+        """() => {
+            window.sent = 0;
+            addEventListener("submit", (event) => { window.sent += !event.defaultPrevented; event.preventDefault(); });
+        }"""
+    )
+    usual = page.get_by_role("group", name="Usual times").get_by_role("button")
+    usual.first.dblclick()
+    assert page.evaluate("window.sent") == 1
+    usual.nth(1).dblclick()
+    assert page.evaluate("window.sent") == 2
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow'))")
+    usual.nth(1).click()
+    assert page.evaluate("window.sent") == 3, "on the way back it is a new question"
+
+
 def test_a_dropped_file_lands_in_the_mailbox(opened: Opened, engine: Engine) -> None:
     page = opened("/add")
     page.evaluate(
