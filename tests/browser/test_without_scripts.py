@@ -38,6 +38,20 @@ def test_a_usual_time_is_one_click(opened: Opened, engine: Engine) -> None:
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
 
 
+def test_what_happened_covers_nothing_at_the_end_of_the_page(opened: Opened, engine: Engine) -> None:
+    for _ in range(9):
+        a_kept_message(engine)
+    page = opened("/mailbox", java_script_enabled=False, width=360)
+    page.get_by_role("button", name="Done: Hello").first.click()
+    page.get_by_role("button", name="Dark").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 9_999)
+    page.wait_for_timeout(300)
+    foot, toast = page.get_by_role("button", name="Dark").bounding_box(), page.locator(".toast").bounding_box()
+    assert foot is not None
+    assert toast is not None
+    assert foot["y"] + foot["height"] <= toast["y"]
+
+
 def test_a_message_is_opened_marked_and_done(opened: Opened, engine: Engine) -> None:
     id = a_kept_message(engine)
     page = opened(f"/mailbox/{id}", java_script_enabled=False)
