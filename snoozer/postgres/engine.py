@@ -29,8 +29,9 @@ IDLE_SECONDS, LEAST_IDLE_SECONDS = 60.0, 5.0
 # while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
 PLAN_USES = 200
 QUIET_SECONDS = 0.5
-# Whatever an administrator set for the role or the database: times written otherwise cannot be read.
-_AS_WE_READ = "-c timezone=UTC -c datestyle=ISO"
+# Whatever an administrator set for the role or the database: times written otherwise cannot be read, and statements
+# are to see what others did while they waited for a row.
+_AS_WE_EXPECT = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
 
 # Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
 # after a failover, connection lost (Appendix A of the Postgres manual).
@@ -103,7 +104,7 @@ def connect(
     if pgbouncer:
         arguments["prepare_threshold"] = None
     else:
-        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items()) + f" {_AS_WE_READ}"
+        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items()) + f" {_AS_WE_EXPECT}"
     engine = create_engine(
         url,
         connect_args=arguments,
@@ -111,7 +112,7 @@ def connect(
         max_overflow=2,
         pool_timeout=10,
         hide_parameters=True,
-        isolation_level="READ COMMITTED",  # Statements see what others did while they waited for a row.
+        isolation_level="READ COMMITTED",  # For transactions behind a pooler, too.
         json_deserializer=_json,
     )
     event.listen(engine, "handle_error", _leave_who_only_reads)

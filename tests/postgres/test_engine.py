@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.postgres.engine import connect, may_pass, only_reads, url_of
+from snoozer.postgres.engine import at_once, connect, may_pass, only_reads, url_of
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ def test_what_an_administrator_set_for_everybody_changes_nothing(empty_database:
             connection.execute(text(f"ALTER DATABASE another SET {setting}"))
     engine = connect(empty_database.url.render_as_string(hide_password=False), name="odd")
     with engine.connect() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+    with at_once(engine) as connection:
         assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
         now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
     engine.dispose()
