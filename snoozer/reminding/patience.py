@@ -10,9 +10,9 @@ from random import Random
 from typing import ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.postgres.engine import may_pass
+from snoozer.postgres.engine import may_be_a_rows_fault, may_pass
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -51,12 +51,24 @@ class Patience:
 
     async def with_the_database(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
         """Do it with the database there, however long that takes, unless the worker is giving up."""
+        return await self._again(partial(act, *values, **named), while_it_is=may_pass)
+
+    async def until_put_right(self, act: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
+        """Do it also where a full disk or a missing right is in the way: somebody will see to that. Only values that
+        are refused are not tried again."""
+        return await self._again(partial(act, *values, **named), while_it_is=_can_be_put_right)
+
+    async def _again(self, act: Callable[[], T], *, while_it_is: Callable[[SQLAlchemyError], bool]) -> T:
         pause = FIRST_PAUSE
         while True:
             try:
-                return await self.apart(act, *values, **named)
+                return await self.apart(act)
             except SQLAlchemyError as error:
-                if not may_pass(error) or self.giving_up():
+                if not while_it_is(error) or self.giving_up():
                     raise
             await asyncio.sleep(pause * (0.5 + self.rng.random()))
             pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _can_be_put_right(error: SQLAlchemyError) -> bool:
+    return may_pass(error) or (isinstance(error, DBAPIError) and not may_be_a_rows_fault(error))

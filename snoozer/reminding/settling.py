@@ -76,7 +76,7 @@ class Settlement:
         except Exception:
             # Whatever went wrong, what the server said must not be forgotten.
             with self._kept_on_disk(fact):
-                await self.patience.with_the_database(self._write_facts, [fact])
+                await self.patience.until_put_right(self._write_facts, [fact])
         recorded()
         return verdict or await self.finalize(claim)
 
