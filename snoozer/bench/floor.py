@@ -122,7 +122,12 @@ def take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> lis
 
 def claim(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
     """Claim a batch, in the caller's transaction."""
-    values = {
+    return database.execute(sql("queue/claim"), claim_values(batch=batch, worker=worker)).fetchall()
+
+
+def claim_values(*, batch: int, worker: str) -> dict[str, object]:
+    """What the claim's statement is given by a worker that is alone and knows of no crowd."""
+    return {
         "worker": worker,
         "batch_size": batch,
         "lease": LEASE,
@@ -135,7 +140,6 @@ def claim(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> li
         "steal_after": timedelta(0),
         "known_schema": 1,
     }
-    return database.execute(sql("queue/claim"), values).fetchall()
 
 
 def mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:

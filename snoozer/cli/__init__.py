@@ -6,7 +6,7 @@ import sys
 import click
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.cli.complaint import of_database
+from snoozer.cli.complaint import of_failure
 from snoozer.settings import SettingsRefused
 
 DOORS = {
@@ -53,7 +53,7 @@ def main() -> None:
     except SettingsRefused as refused:
         _refuse(str(refused))
     except DBAPIError as error:
-        _refuse(str(of_database(error)))
+        _refuse(str(of_failure(error)))
 
 
 def _refuse(sentence: str) -> None:

@@ -22,7 +22,7 @@ class Complaint:
         return f"{self.says}; {self.do}" if self.do else self.says
 
 
-def of_database(error: DBAPIError) -> Complaint:
+def of_failure(error: DBAPIError) -> Complaint:
     """Why the database could not be asked."""
     code = getattr(error.orig, "sqlstate", None)
     if code is not None and code.startswith(_NO_SUCH_THING) and (wrong := _of_schema()):

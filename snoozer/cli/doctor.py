@@ -11,7 +11,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings
 from snoozer.cli import examination, settings_told
-from snoozer.cli.console import show
+from snoozer.cli.complaint import Complaint, of_failure
+from snoozer.cli.console import refuse, show
 from snoozer.cli.finding import Finding
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings
@@ -24,7 +25,7 @@ _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped"
 def command(as_json: bool) -> None:
     """Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked."""
     terms = settings.load().need("database_url")
-    of_database, failure = _of_database(terms)
+    of_database, complaint = _of_database(terms)
     findings = [*settings_told.of_settings(terms), *of_database, *examination.of_mail(terms)]
     healthy = all(finding.verdict != "wrong" for finding in findings)
     if as_json:
@@ -33,12 +34,12 @@ def command(as_json: bool) -> None:
     else:
         _print(findings, settings_told.told(terms))
         click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
-    if failure is not None:
-        raise failure
+    if complaint is not None:
+        refuse(f"{complaint}.")
     sys.exit(0 if healthy else 1)
 
 
-def _of_database(terms: Settings) -> tuple[list[Finding], DBAPIError | None]:
+def _of_database(terms: Settings) -> tuple[list[Finding], Complaint | None]:
     """What the database answers, up to where it fails."""
     findings: list[Finding] = []
     engine = connect(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
@@ -46,7 +47,8 @@ def _of_database(terms: Settings) -> tuple[list[Finding], DBAPIError | None]:
         with engine.begin() as connection:
             findings.extend(examination.of_database(connection, terms))
     except DBAPIError as failure:
-        return [*findings, examination.of_failure(failure)], failure
+        complaint = of_failure(failure)
+        return [*findings, examination.of_complaint(complaint)], complaint
     finally:
         engine.dispose()
     return findings, None

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
-from snoozer.cli import complaint
+from snoozer.cli.complaint import Complaint
 from snoozer.cli.finding import Finding, advice, right, skipped, wrong
 from snoozer.cli.settings_told import is_private, sender_domain
 from snoozer.mail.relay import Relay
@@ -65,10 +64,9 @@ def of_database(connection: Connection, settings: Settings) -> Iterator[Finding]
         yield _invariant(invariant, doctor.broken(connection, invariant))
 
 
-def of_failure(failure: DBAPIError) -> Finding:
+def of_complaint(complaint: Complaint) -> Finding:
     """What is wrong where the database could not be asked."""
-    told = complaint.of_database(failure)
-    return wrong("database", f"{told.says}.", _sentence(told.do))
+    return wrong("database", f"{complaint.says}.", _sentence(complaint.do))
 
 
 def of_mail(settings: Settings) -> Iterator[Finding]:

@@ -40,10 +40,11 @@ _TOWER = re.compile(f"({_MARK}{{8}}){_MARK}+")
 
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
-_ATOM = re.compile(r"[^\s<>()\[\],;:\\\"@]+")
 # One character that may mean something in a From header, or a stretch of those that mean nothing.
 _PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
-_ADDRESS = re.compile(r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+@[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+")
+_WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+"
+_ATOM = re.compile(_WORD)
+_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 
 
 @dataclass(frozen=True)

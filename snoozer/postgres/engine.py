@@ -33,11 +33,11 @@ QUIET_SECONDS = 0.5
 # are to see what others did while they waited for a row.
 _AS_WE_EXPECT = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
 
-# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
-# after a failover, connection lost (Appendix A of the Postgres manual).
-_GONE = ("57P", "08", "25006", "53300")
 # The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
 _ONLY_READS = "25006"
+# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
+# after a failover, connection lost (Appendix A of the Postgres manual).
+_GONE = ("57P", "08", _ONLY_READS, "53300")
 # Cancelled by a timeout, deadlock, serialization failure, lock not available.
 _BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
 # Somebody else did the same in this moment: unique violation, deadlock.

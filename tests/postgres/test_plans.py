@@ -13,7 +13,8 @@ from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import engine as door
 from snoozer.postgres import ledger, queue
 from snoozer.postgres.engine import connect
-from snoozer.postgres.ledger import Fact, Uncertainty
+from snoozer.postgres.ledger import Uncertainty
+from tests.postgres.acts import a_fact
 
 # The sixth use of a statement prepares it, and five plans of its own later it gets one that is kept.
 ENOUGH = 12
@@ -58,7 +59,7 @@ def deliver(worker: Engine, *, batch_size: int) -> int:
     with worker.begin() as connection:
         ledger.mark(connection, dots=[(send, "0" * 64) for send in sends])
     with worker.begin() as connection:
-        ledger.record(connection, facts=[_fact(send) for send in sends])
+        ledger.record(connection, facts=[a_fact(send) for send in sends])
         queue.finalize(connection, held=[(claim.id, claim.claim_token) for claim in claims])
     return len(sends)
 
@@ -72,18 +73,6 @@ def _reserve(connection: Connection, claims: list[Claim]) -> list[Send]:
         uncertainty=Uncertainty(hold=LEASE),
     )
     return [entry.send for entry in reserved]
-
-
-def _fact(send: Send) -> Fact:
-    return Fact(
-        reminder_message_id=send.reminder_message_id,
-        snooze_id=send.snooze_id,
-        claim_token=send.claim_token,
-        smtp_code=250,
-        enhanced_code=None,
-        reply="queued",
-        queue_id=None,
-    )
 
 
 def kept_plans(worker: Engine) -> dict[str, str]:

@@ -6,11 +6,11 @@ from threading import Thread
 
 from sqlalchemy import Engine, text
 
+from snoozer.bench.floor import claim_values
 from snoozer.postgres import queue
 from snoozer.postgres.statements import run, statement
 from tests.factories import HOUR, a_snooze, now, the_row
 from tests.postgres.acts import (
-    DELAY,
     LEASE,
     claim,
 )
@@ -85,19 +85,7 @@ def test_the_claim_walks_its_index_and_sorts_nothing(engine: Engine) -> None:
         connection.execute(text("ANALYZE email_snoozes"))
         plan = connection.execute(
             text("EXPLAIN " + statement("queue/claim").text),
-            {
-                "worker": "w",
-                "batch_size": 50,
-                "lease": LEASE,
-                "priority": 0,
-                "suspects": False,
-                "after_time": None,
-                "after_id": 0,
-                "crowd": [],
-                "buckets": None,
-                "steal_after": DELAY,
-                "known_schema": 1,
-            },
+            claim_values(batch=50, worker="w"),
         )
         lines = "\n".join(plan.scalars())
         connection.rollback()
