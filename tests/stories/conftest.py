@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,12 @@ def sink(tmp_path: Path) -> Iterator[Sink]:
 @pytest.fixture
 def place(engine: Engine, sink: Sink, tmp_path: Path) -> Field:
     return Field(engine=engine, sink=sink, home=tmp_path / "home")
+
+
+def wait(is_there: Callable[[], bool]) -> None:
+    """Until it is so; the test fails where it does not come to pass."""
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        if is_there():
+            return
+    pytest.fail("it did not come to pass")

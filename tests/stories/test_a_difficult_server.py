@@ -8,8 +8,7 @@ from sqlalchemy import text
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import EOF, STALL, ScriptedServer
 from tests.postgres.acts import record
-from tests.stories.conftest import PATIENCE, Field
-from tests.stories.test_a_slow_recipient import wait
+from tests.stories.conftest import PATIENCE, Field, wait
 
 LONG = "720"
 # The scripted server gives up a stall after a minute.

@@ -2,15 +2,14 @@
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from tests.factories import a_snooze, now, the_row
-from tests.stories.conftest import PATIENCE, Field
+from tests.stories.conftest import PATIENCE, Field, wait
 
 
 class Staller:
@@ -75,11 +74,3 @@ def test_a_stalled_delivery_does_not_keep_later_ones_waiting(place: Field, stall
 
 def is_sent(place: Field, id: int) -> bool:
     return bool(the_row(place.engine, id).outcome == "sent")
-
-
-def wait(is_there: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE
-    while time.monotonic() < ends:
-        if is_there():
-            return
-    pytest.fail("it did not come to pass")

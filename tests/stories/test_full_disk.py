@@ -3,8 +3,7 @@
 from sqlalchemy import text
 
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.stories.conftest import PATIENCE, Field
-from tests.stories.test_a_slow_recipient import wait
+from tests.stories.conftest import PATIENCE, Field, wait
 
 FULL = """
 CREATE SEQUENCE refusals;

@@ -7,8 +7,8 @@ from itertools import chain
 from sqlalchemy import text
 
 from tests.factories import HOUR, a_snooze, now, the_row
-from tests.stories.conftest import PATIENCE, Field
-from tests.stories.test_a_slow_recipient import Staller, is_sent, staller, wait
+from tests.stories.conftest import PATIENCE, Field, wait
+from tests.stories.test_a_slow_recipient import Staller, is_sent, staller
 
 __all__ = ["staller"]
 

@@ -10,8 +10,7 @@ from sqlalchemy import Engine, text
 
 from tests.factories import wait_until_somebody_waits
 from tests.processes import processes_of
-from tests.stories.conftest import PATIENCE, Field
-from tests.stories.test_a_slow_recipient import wait
+from tests.stories.conftest import PATIENCE, Field, wait
 
 
 def workers(engine: Engine, *states: str) -> int:

@@ -12,8 +12,7 @@ from sqlalchemy import text
 from snoozer.domain.failpoint import STEPS
 from snoozer.postgres import queue
 from tests.factories import ANN, a_snooze, the_events, the_row, the_send
-from tests.stories.conftest import PATIENCE, Field
-from tests.stories.test_a_slow_recipient import wait
+from tests.stories.conftest import PATIENCE, Field, wait
 
 KILLS = 10
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
