@@ -12,9 +12,9 @@ def register(connection: Connection, *, id: str) -> None:
     run(connection, "workers/register", id=id)
 
 
-def heartbeat(connection: Connection, *, id: str) -> bool:
-    """Still here; False when the worker was declared dead and must stop."""
-    return run(connection, "workers/heartbeat", id=id).first() is not None
+def heartbeat(connection: Connection, *, id: str) -> list[str] | None:
+    """Still here: answers the ids of the living, in order. None when the worker was declared dead and must stop."""
+    return run(connection, "workers/heartbeat", id=id).scalar_one_or_none()
 
 
 def drain(connection: Connection, *, id: str) -> None:

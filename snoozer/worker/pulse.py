@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.domain import ring
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
+from snoozer.postgres.engine import at_once
 
 log = logging.getLogger(__name__)
 
@@ -113,17 +114,18 @@ class Pulse:
 
     def beat(self) -> None:
         """One heartbeat. Deliveries past their absolute deadline are not held any longer; a row that somebody has
-        locked keeps the lease it has."""
+        locked keeps the lease it has. Each statement is a transaction by itself: idle workers beat all the time."""
         before = boot_time()
         with self._lock:
             held = {id: hold for id, hold in self._held.items() if before < hold.deadline}
-        with self._engine.begin() as connection:
-            if not workers.heartbeat(connection, id=self._worker):
+        with at_once(self._engine) as connection:
+            living = workers.heartbeat(connection, id=self._worker)
+            if living is None:
                 self.declared_dead.set()
                 return
             pairs = [(id, hold.claim_token) for id, hold in held.items()]
             ours = queue.extend(connection, held=pairs, lease=timedelta(seconds=self._lease)) if pairs else {}
-            self._share_out(workers.living(connection))
+        self._share_out(living)
         self._heard = before
         for id, hold in held.items():
             if id not in ours:

@@ -226,7 +226,7 @@ GUARDS = (
     Guard(
         "the dead stay dead",
         SQL + "workers/heartbeat.sql",
-        "\n  AND state <> 'dead'",
+        "\n      AND state <> 'dead'",
         "",
         "tests/postgres/test_housekeeping.py::test_a_buried_worker_stays_dead",
     ),

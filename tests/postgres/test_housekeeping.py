@@ -135,7 +135,7 @@ def test_a_buried_worker_stays_dead(engine: Engine) -> None:
     with engine.begin() as connection:
         workers.register(connection, id="undead")
         workers.leave(connection, id="undead")
-        assert workers.heartbeat(connection, id="undead") is False
+        assert workers.heartbeat(connection, id="undead") is None
         workers.drain(connection, id="undead")
         assert connection.execute(text("SELECT state FROM workers")).scalar_one() == "dead"
 
