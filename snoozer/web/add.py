@@ -1,6 +1,6 @@
 """What is not in the mailbox yet: a message file, or a few words about a message somewhere else."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4, uuid5
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -69,7 +69,7 @@ def snooze(account: Account) -> ResponseReturnValue:
             sender=sender,
             subject_error=missing,
         )
-    message = snoozing.Message(message_id=f"<{uuid4()}@added.snoozer.invalid>", subject=subject, sender_email=sender)
+    message = snoozing.Message(message_id=_name(subject, sender), subject=subject, sender_email=sender)
     with current.transaction() as connection:
         id = put_away(connection, account, message, answered).id
     toast.say(asleep_until(answered.appointment, clock()), undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
@@ -87,6 +87,21 @@ def looks_like_a_message(content: bytes) -> bool:
     return False
 
 
+def _name(subject: str, sender: str | None) -> str:
+    """The Message-ID of what has none. The same words sent twice from one page mean the same thing, so that a button
+    pressed twice makes one snooze."""
+    words = f"{subject}\n{sender or ''}"
+    return f"<{uuid5(_page_id(), words)}@added.snoozer.invalid>"
+
+
+def _page_id() -> UUID:
+    """Which page of ours a form was sent from; a new one where it does not say."""
+    try:
+        return UUID(request.form.get("page_id", ""))
+    except ValueError:
+        return uuid4()
+
+
 def _page(
     *,
     asked: Sheet | None = None,
@@ -102,6 +117,7 @@ def _page(
         sender=sender or "",
         subject_error=subject_error,
         file_error=file_error,
+        page_id=_page_id(),
         largest=current.settings().largest_message,
     )
     return page, 422 if subject_error or file_error else asked.status if asked else 200

@@ -1,5 +1,6 @@
 """Bringing in what is not there yet: whole or not at all."""
 
+import re
 from io import BytesIO
 
 import pytest
@@ -91,6 +92,20 @@ def test_a_reminder_of_something_elsewhere_needs_words_and_a_time(ann: FlaskClie
         row = connection.execute(text("SELECT * FROM email_snoozes")).one()
     assert (row.subject, row.sender_email, row.note) == ("Call Bcc: x", "Bob", "n")
     assert row.message_id.startswith("<")
+
+
+def test_a_button_pressed_twice_adds_one_reminder_and_other_words_another(ann: FlaskClient, engine: Engine) -> None:
+    found = re.search(r'name="page_id" value="([^"]+)"', ann.get("/add").text)
+    assert found
+    form = {"at": "2031-05-01T08:00:00+00:00", "page_id": found[1]}
+    for subject in ("Call", "Call", "Write"):
+        assert ann.post("/add", data={**form, "subject": subject}).status_code == 303
+    assert rows(engine, "email_snoozes") == 2
+    refused = ann.post("/add", data={**form, "subject": ""})
+    assert found[1] in refused.text
+    for _ in range(2):
+        assert ann.post("/add", data={**form, "subject": "Call", "page_id": "none"}).status_code == 303
+    assert rows(engine, "email_snoozes") == 4
 
 
 def test_the_form_says_how_large_a_message_may_be(ann: FlaskClient, app: Flask) -> None:
