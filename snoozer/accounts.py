@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
 from snoozer.domain.times.zones import canonical
+from snoozer.mail.headers import LONGEST_ADDRESS
 from snoozer.postgres import people
 from snoozer.postgres.models import Account
 
@@ -57,7 +58,7 @@ class Closed:
 def fold(email: str) -> str:
     """The one spelling of an address that accounts use. Raises BadAddress."""
     folded = email.strip().lower()
-    if len(folded) > 254 or not _ADDRESS.fullmatch(folded):
+    if len(folded) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(folded):
         raise BadAddress("That is not a mail address. It looks like ann@example.org.")
     return folded
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, select
 
 from snoozer.domain import times
+from snoozer.domain.reminder import LONGEST_NOTE
 from snoozer.domain.times.zones import zone_of
 from snoozer.postgres import events, kept, queue
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.clock import now as now
 from snoozer.postgres.models import Snooze
 
-LONGEST_NOTE = 2000
 # In octets: a line of a mail (RFC 5322). The database refuses more.
 LONGEST_MESSAGE_ID = 998
 

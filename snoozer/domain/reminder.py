@@ -6,6 +6,9 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+# In characters: what a person may add to a message that is put away.
+LONGEST_NOTE = 2_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 from functools import lru_cache
 
 from snoozer.domain import links
-from snoozer.domain.reminder import Send
+from snoozer.domain.reminder import LONGEST_NOTE, Send
 from snoozer.domain.times.zones import zone_or_utc
 from snoozer.mail import author, headers
 from snoozer.mail.letter import Field, Text, letter, mailbox
@@ -18,7 +18,6 @@ from snoozer.mail.plain import readable
 from snoozer.mail.stencil import TEMPLATES, printed
 
 NO_SUBJECT = "(no subject)"
-LONGEST_NOTE = 2_000
 
 # What the links of a reminder ask for.
 BUTTONS: dict[str, tuple[links.Act, str | None]] = {

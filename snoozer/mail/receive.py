@@ -15,7 +15,6 @@ from snoozer.mail.conversation import AWAY, Conversation, Incoming, LmtpConversa
 
 __all__ = ["UNKNOWN", "Door", "Incoming"]
 
-LARGEST = 25 * 1024 * 1024
 LAST_WORDS_SECONDS = 10
 UNKNOWN = "550 5.1.1 There is no mailbox with this address here"
 
@@ -39,7 +38,7 @@ class Door:
         port: int,
         knows: Callable[[str], bool],
         deliver: Callable[[Incoming], Sequence[str]],
-        max_bytes: int = LARGEST,
+        max_bytes: int,
         protocol: Literal["lmtp", "smtp"] = "lmtp",
         hostname: str = "localhost",
     ) -> None:

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import snoozing, telemetry
+from snoozer.domain.reminder import LONGEST_NOTE
 from snoozer.domain.times.zones import zone_or_utc
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.models import Account
@@ -111,7 +112,7 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
     note = request.form.get("note", "")
     with current.transaction() as connection:
         row = _mine(connection, account, id=id, changing=True)
-        if len(note) > snoozing.LONGEST_NOTE:
+        if len(note) > LONGEST_NOTE:
             return _page(connection, account, id=id, note=note)
         same_promise = Appointment(
             remind_at=row.scheduled_for or row.remind_at,
@@ -210,7 +211,7 @@ def _page(
         sent=was_it_sent(row, sends, clock=clock()),
         sheet=asked or sheet(clock(), usual=usual(), note=row.note),
         long_note=note,
-        longest_note=snoozing.LONGEST_NOTE,
+        longest_note=LONGEST_NOTE,
     )
     return page, 422 if note is not None else asked.status if asked else 200
 

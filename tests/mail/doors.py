@@ -21,6 +21,7 @@ class Opened:
             "port": 0,
             "knows": lambda address: not address.startswith("nobody"),
             "deliver": self._keep,
+            "max_bytes": 25 * 1024 * 1024,
         }
         self.door = Door(**(settled | changes))
         self.door.start()

@@ -9,9 +9,10 @@ from typing import Any
 from flask import request
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from snoozer.domain.reminder import LONGEST_NOTE
 from snoozer.domain.times import locales, zones
 from snoozer.mail import headers
-from snoozer.snoozing import LONGEST_MESSAGE_ID, LONGEST_NOTE
+from snoozer.snoozing import LONGEST_MESSAGE_ID
 from snoozer.web.api.problems import LARGEST_BODY, Refused, fields_refused, name_refused
 
 LONGEST_SUBJECT = 998
