@@ -21,9 +21,6 @@ class Claim:
     remind_at: datetime
     scheduled_for: datetime
     attempts: int
-    max_attempts: int
-    crash_count: int
-    lease_expires_at: datetime
     recurrence: dict[str, Any] | None
     zone: str | None
     traceparent: str | None

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
+from typing import cast
 
 import pytest
 from sqlalchemy import Engine, text
@@ -24,6 +26,10 @@ def claimed(engine: Engine, count: int) -> list[Claim]:
     for _ in range(count):
         a_snooze(engine)
     return claim(engine, worker="w")
+
+
+def lease_of(engine: Engine, claim: Claim) -> datetime:
+    return cast("datetime", the_row(engine, claim.id).lease_expires_at)
 
 
 def test_a_fresh_claim_is_ours_and_a_settled_one_is_not(engine: Engine, pulse: Pulse) -> None:
@@ -55,10 +61,11 @@ def test_a_worker_that_was_not_heard_lately_authorises_no_dot(engine: Engine, mo
 
 def test_a_heartbeat_lengthens_the_lease_of_what_is_in_hand_only(engine: Engine, pulse: Pulse) -> None:
     held, other = claimed(engine, 2)
+    first, others = lease_of(engine, held), lease_of(engine, other)
     pulse.hold([held], since=boot_time())
     pulse.beat()
-    assert the_row(engine, held.id).lease_expires_at > held.lease_expires_at
-    assert the_row(engine, other.id).lease_expires_at == other.lease_expires_at
+    assert lease_of(engine, held) > first
+    assert lease_of(engine, other) == others
 
 
 def test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat(engine: Engine, pulse: Pulse) -> None:
@@ -74,23 +81,24 @@ def test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating(engine:
     """The heartbeat waited for the lock with everybody's leases in its hands, and the worker was declared dead."""
     locked, other = claimed(engine, 2)
     pulse.hold([locked, other], since=boot_time() - 9)
-    heard = pulse._heard
+    heard, first, others = pulse._heard, lease_of(engine, locked), lease_of(engine, other)
     with engine.begin() as operator:
         operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": locked.id})
         pulse.beat()
         assert pulse._heard > heard
-        assert the_row(engine, other.id).lease_expires_at > other.lease_expires_at
+        assert lease_of(engine, other) > others
         assert pulse.still_ours(locked.id)
-    assert the_row(engine, locked.id).lease_expires_at == locked.lease_expires_at
+    assert lease_of(engine, locked) == first
     pulse.beat()
-    assert the_row(engine, locked.id).lease_expires_at > locked.lease_expires_at
+    assert lease_of(engine, locked) > first
 
 
 def test_a_delivery_past_its_deadline_is_not_held_any_longer(engine: Engine, pulse: Pulse) -> None:
     [held] = claimed(engine, 1)
+    first = lease_of(engine, held)
     pulse.hold([held], since=boot_time() - 721)
     pulse.beat()
-    assert the_row(engine, held.id).lease_expires_at == held.lease_expires_at
+    assert lease_of(engine, held) == first
 
 
 def test_a_worker_that_was_declared_dead_stops(engine: Engine, pulse: Pulse) -> None:

@@ -63,9 +63,6 @@ RETURNING
     snooze.remind_at,
     snooze.scheduled_for,
     snooze.attempts,
-    snooze.max_attempts,
-    snooze.crash_count,
-    snooze.lease_expires_at,
     snooze.recurrence,
     snooze.zone,
     snooze.traceparent
