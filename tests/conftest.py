@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from snoozer.embedded.postgres import Postgres
 from snoozer.postgres import schema
@@ -72,13 +72,15 @@ def migrated(postgres_url: str) -> Iterator[Engine]:
 @pytest.fixture
 def empty_database(migrated: Engine) -> Iterator[Engine]:
     """Another database with nothing in it, as `createdb --template=template0` leaves it."""
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    # Its sessions have all the time they need: to drop a database is a checkpoint of all others.
+    patient = create_engine(migrated.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with patient.connect() as connection:
         connection.execute(text("DROP DATABASE IF EXISTS another"))
         connection.execute(text("CREATE DATABASE another TEMPLATE template0"))
     engine = connect(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
     yield engine
     engine.dispose()
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with patient.connect() as connection:
         connection.execute(text("DROP DATABASE another WITH (FORCE)"))
 
 

@@ -121,7 +121,7 @@ def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field, step: st
     zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop")
     _wait_until_stopped(zombie)
     ends = time.monotonic() + PATIENCE
-    while the_row(place.engine, id).outcome is None and time.monotonic() < ends:
+    while (the_row(place.engine, id).outcome is None or _somebody_lives(place)) and time.monotonic() < ends:
         place.run("worker", "--drain")
     zombie.send_signal(signal.SIGCONT)
     zombie.communicate(timeout=PATIENCE)
@@ -143,6 +143,11 @@ def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, 
     for worker in (frozen, healthy):
         worker.communicate(timeout=PATIENCE)
     assert healthy.returncode == 0
+
+
+def _somebody_lives(place: Field) -> bool:
+    with place.engine.connect() as connection:
+        return connection.execute(text("SELECT 1 FROM workers WHERE state <> 'dead'")).first() is not None
 
 
 def _wait_until_stopped(process: "subprocess.Popen[str]") -> None:

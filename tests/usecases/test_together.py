@@ -47,7 +47,8 @@ def test_what_gathers_during_one_act_is_done_by_the_next() -> None:
     assert acts == [[0], list(range(1, 9))]
 
 
-def test_who_is_on_the_way_is_waited_for() -> None:
+def test_who_is_on_the_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("snoozer.reminding.together.LINGER_SECONDS", 60)
     acts: list[list[int]] = []
 
     def act(wishes: Sequence[int]) -> list[int]:
