@@ -12,6 +12,7 @@ from sqlalchemy import Engine, insert, text
 
 from snoozer import accounts, mailboxes
 from snoozer.domain.reminder import Claim
+from snoozer.domain.times import read
 from snoozer.postgres.models import Snooze
 
 _numbers = itertools.count(1)
@@ -60,6 +61,22 @@ def a_snooze(engine: Engine, **columns: Any) -> int:
         } | values
     with engine.begin() as connection:
         return int(connection.execute(insert(Snooze).values(**values).returning(Snooze.id)).scalar_one())
+
+
+def asked_for(engine: Engine, phrase: str, *, zone: str = "Europe/Berlin", **columns: Any) -> int:
+    """A snooze as the sheet would have saved it."""
+    reading = read(phrase, now=now(), zone=zone, locale="en_GB")
+    return a_snooze(
+        engine,
+        **{
+            "remind_at": reading.at,
+            "wall_time": reading.wall,
+            "zone": reading.zone,
+            "time_kind": reading.time_kind,
+            "recurrence": reading.recurrence.as_json() if reading.recurrence else None,
+            **columns,
+        },
+    )
 
 
 def a_long_snooze(engine: Engine, **columns: Any) -> int:

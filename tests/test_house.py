@@ -94,5 +94,11 @@ def test_the_house_has_no_drawer_for_odds_and_ends() -> None:
     assert [path for path in modules() if path.stem in drawers] == []
 
 
+def test_what_tests_share_lies_in_no_test_file() -> None:
+    taken = re.compile(r"^from tests\.[\w.]*\btest_\w+ import", re.M)
+    guilty = [str(path) for path in (ROOT / "tests").rglob("*.py") if taken.search(path.read_text())]
+    assert guilty == []
+
+
 def _code(path: Path) -> str:
     return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))

@@ -10,15 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.cli.measuring import ROOT, bench
 from tests.processes import processes_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
-
-
-def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "snoozer", "bench", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_a_small_bench_tells_figures_beside_the_floor(tmp_path: Path) -> None:

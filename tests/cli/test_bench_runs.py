@@ -10,7 +10,7 @@ import pytest
 
 from snoozer.bench.herd import persons
 from snoozer.bench.idle import verbs
-from tests.cli.test_bench import bench
+from tests.cli.measuring import bench
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what processes use is read from /proc")
 

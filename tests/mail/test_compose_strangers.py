@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.mail.composed import LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
-from tests.mail.test_headers import HOSTILE
-from tests.mail.test_letter import HOSTILE_SUBJECT
+from tests.mail.hostile import HOSTILE, HOSTILE_SUBJECT
 
 
 def test_the_hostile_subject_injects_nothing(a_send: Sends) -> None:

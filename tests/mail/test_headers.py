@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 
 from snoozer.mail import headers
 from snoozer.mail.headers import Sender, address, ascii_address, message_id, one_line, references, sender, subject
+from tests.mail.hostile import HOSTILE
 
-HOSTILE = st.text(
-    st.one_of(
-        st.characters(),
-        st.sampled_from(
-            "\r\n\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\u202e\u2066\u200b\u200c\u200d\ufeff\ud800\u0301=?<>@,"
-        ),
-    ),
-    max_size=300,
-)
 ENCODED = st.lists(
     st.one_of(
         HOSTILE,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from snoozer.mail.letter import PLAIN_SUBJECT, Field, NotFaithful, Text, is_seven_bit, letter, mailbox, reads_as
 from snoozer.mail.stencil import quoted_printable
+from tests.mail.hostile import HOSTILE_SUBJECT
 
-HOSTILE_SUBJECT = "=?utf-8?q?x=0D=0AContent-Type:_text/html=0D=0A=0D=0A<h1>evil</h1>?="
 FRAME: list[Field] = [("From", "s@s.example"), ("To", "a@b.example")]
 
 

@@ -3,26 +3,15 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 from snoozer import triage
 from snoozer.postgres import doctor, ledger, queue, workers
 from tests.factories import HOUR, a_snooze, now, the_send
 from tests.postgres.acts import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
+from tests.postgres.invariants import look, shown
 
 LONG_AGO = "now() - INTERVAL '1 hour'"
-
-
-def shown(connection: Connection) -> dict[str, list[int | None]]:
-    """Which snoozes each view shows, the empty views left out."""
-    doctor.terms(connection, lease=0.001, sweep=0.001, backoff=0.001)
-    rows = {name: [row.snooze_id for row in doctor.broken(connection, name)] for name in doctor.INVARIANTS}
-    return {name: ids for name, ids in rows.items() if ids}
-
-
-def look(engine: Engine) -> dict[str, list[int | None]]:
-    with engine.begin() as connection:
-        return shown(connection)
 
 
 def a_sent_snooze(engine: Engine) -> int:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from tests.factories import the_row
+from tests.stories.staller import Staller
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120
 
@@ -64,6 +67,10 @@ class Field:
             **self.settings,
         }
 
+    def is_sent(self, id: int) -> bool:
+        """Is this snooze over, because its reminder was sent?"""
+        return bool(the_row(self.engine, id).outcome == "sent")
+
     def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
         """One command of the product, started."""
         return subprocess.Popen(
@@ -102,6 +109,14 @@ def sink(tmp_path: Path) -> Iterator[Sink]:
 @pytest.fixture
 def place(engine: Engine, sink: Sink, tmp_path: Path) -> Field:
     return Field(engine=engine, sink=sink, home=tmp_path / "home")
+
+
+@pytest.fixture
+def staller() -> Iterator[Staller]:
+    staller = Staller()
+    yield staller
+    staller.let_go()
+    staller.stop()
 
 
 def wait(is_there: Callable[[], bool]) -> None:

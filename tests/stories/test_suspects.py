@@ -8,9 +8,7 @@ from sqlalchemy import text
 
 from tests.factories import HOUR, a_snooze, now, the_row
 from tests.stories.conftest import PATIENCE, Field, wait
-from tests.stories.test_a_slow_recipient import Staller, is_sent, staller
-
-__all__ = ["staller"]
+from tests.stories.staller import Staller
 
 SECOND = timedelta(seconds=1)
 
@@ -32,8 +30,8 @@ def test_a_suspect_that_somebody_has_locked_halts_nobody(place: Field) -> None:
         operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": suspect})
         worker = place.start("worker")
         for other in others:
-            wait(partial(is_sent, place, other))
-    wait(partial(is_sent, place, suspect))
+            wait(partial(place.is_sent, other))
+    wait(partial(place.is_sent, suspect))
     worker.terminate()
     worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0
@@ -47,10 +45,10 @@ def test_a_suspect_beside_a_stalled_delivery_halts_the_others_for_moments_only(p
         suspect = a_snooze(place.engine, crash_count=1)
         others = [a_snooze(place.engine, remind_at=now() + n * SECOND) for n in range(1, 4)]
         for other in others:
-            wait(partial(is_sent, place, other))
+            wait(partial(place.is_sent, other))
         assert (the_row(place.engine, slow).outcome, the_row(place.engine, suspect).outcome) == (None, None)
         staller.let_go()
-        wait(partial(is_sent, place, suspect))
+        wait(partial(place.is_sent, suspect))
     finally:
         worker.terminate()
         worker.communicate(timeout=PATIENCE)

@@ -3,17 +3,15 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from snoozer import answering
-from snoozer.answering import Occurrence
 from snoozer.domain.links import Link
 from snoozer.postgres import ledger, queue
 from snoozer.postgres.appointment import Appointment
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
 from tests.postgres.acts import a_fact, a_reserved_send, mark, record
-
-MESSAGE = "<m@mail.example>"
+from tests.usecases.links import MESSAGE, act, folder, found, living
 
 
 @pytest.fixture
@@ -26,33 +24,6 @@ def link(engine: Engine) -> Link:
     with engine.begin() as connection:
         queue.finalize(connection, held=[(held.id, held.claim_token)])
     return Link(snooze_id=held.id, scheduled_for=send.scheduled_for, act="done")
-
-
-def found(engine: Engine, link: Link) -> Occurrence:
-    with engine.begin() as connection:
-        occurrence = answering.find(connection, link=link)
-    assert occurrence is not None
-    return occurrence
-
-
-def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
-    with engine.begin() as connection:
-        occurrence = answering.find(connection, link=link, acting=True)
-        assert occurrence is not None
-        if what == "again":
-            appointment = Appointment(remind_at=now() + hours * HOUR)
-            return answering.again(connection, occurrence=occurrence, appointment=appointment, route="mail")
-        return bool(getattr(answering, what)(connection, occurrence=occurrence, route="mail"))
-
-
-def folder(engine: Engine) -> str:
-    with engine.connect() as connection:
-        return str(connection.execute(text("SELECT folder FROM kept_messages")).scalar_one())
-
-
-def living(engine: Engine) -> int:
-    with engine.connect() as connection:
-        return int(connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one())
 
 
 def test_done_settles_the_message_once(engine: Engine, link: Link) -> None:

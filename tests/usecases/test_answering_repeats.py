@@ -3,54 +3,33 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Thread
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.domain.links import Link
 from snoozer.domain.reminder import Claim, Send
 from snoozer.domain.times import Recurrence, next_occurrence
 from snoozer.postgres import kept, ledger, queue
 from snoozer.reminding.concluding import finalize
-from tests.factories import HOUR, a_kept_message, now, the_events, the_row, the_send, wait_until_somebody_waits
-from tests.postgres.acts import a_reserved_send, claim, mark, record, recovered, reserve
-from tests.postgres.test_invariants import look
-from tests.usecases.test_answering import MESSAGE, act, folder, found, living
-
-# Never near the hour at which a test runs.
-DAILY = {
-    "unit": "day",
-    "interval": 1,
-    "start": "2026-01-05",
-    "at": f"{now() + 12 * HOUR:%H}:00:00",
-    "until": None,
-    "weekdays": [],
-    "rest": [],
-}
-HOLD = timedelta(minutes=10)
+from tests.factories import HOUR, now, the_events, the_row, the_send, wait_until_somebody_waits
+from tests.postgres.acts import claim, mark, record, recovered, reserve
+from tests.postgres.invariants import look
+from tests.usecases.links import (
+    DAILY,
+    HOLD,
+    act,
+    before_the_end,
+    folder,
+    found,
+    in_flight,
+    link_in,
+    living,
+    sent_and_gone_on,
+    uncertain,
+)
 
 # A recurring snooze at some moment between its dot and its next promise.
 Window = Callable[[Engine], tuple[Claim, Send]]
-
-
-def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
-    """Past the dot; no reply was heard yet."""
-    a_kept_message(engine, message_id=MESSAGE)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
-    held, send = a_reserved_send(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
-    mark(engine, send)
-    return held, send
-
-
-def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
-    """The mail server dropped the line after the dot, and the row waits out the hold."""
-    held, send = in_flight(engine, **columns)
-    with engine.begin() as connection:
-        ledger.doubt(connection, send=send, reply="no answer")
-        queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", spent=0, delay=HOLD)
-    return held, send
 
 
 def sent_once_more(engine: Engine) -> tuple[Claim, Send]:
@@ -60,17 +39,6 @@ def sent_once_more(engine: Engine) -> tuple[Claim, Send]:
     [entry] = reserve(engine, again, hold=timedelta(0))
     assert entry.resent
     return again, entry.send
-
-
-def before_the_end(engine: Engine) -> tuple[Claim, Send]:
-    """The mail server said 250, and the worker has written nothing else down."""
-    held, send = in_flight(engine)
-    record(engine, send)
-    return held, send
-
-
-def link_in(send: Send) -> Link:
-    return Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, act="done")
 
 
 def next_of(send: Send) -> datetime:
@@ -205,14 +173,6 @@ def test_a_link_of_what_the_person_changed_since_leaves_it_alone(engine: Engine)
         )
     assert [act(engine, link_in(send), what) for what in ("done", "again", "undo")] == [False, False, False]
     assert the_row(engine, send.snooze_id).remind_at == changed
-
-
-def sent_and_gone_on(engine: Engine) -> Send:
-    """The mail server said 250, and the row waits for its next occurrence."""
-    held, send = before_the_end(engine)
-    with engine.begin() as connection:
-        assert finalize(connection, [held])
-    return send
 
 
 def test_done_after_the_row_has_gone_on_files_the_message_and_leaves_the_series(engine: Engine) -> None:

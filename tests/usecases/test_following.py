@@ -15,28 +15,11 @@ import tzdata  # type: ignore[import-untyped]
 from sqlalchemy import Engine, text
 
 from snoozer import following, snoozing
-from snoozer.domain.times import read
-from tests.factories import ANN, HOUR, a_snooze, now, the_events, the_row
+from tests.factories import ANN, HOUR, a_snooze, asked_for, now, the_events, the_row
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BERLIN, KOLKATA, TOKYO = "Europe/Berlin", "Asia/Kolkata", "Asia/Tokyo"
 NEW_YORK = "America/New_York"
-
-
-def asked_for(engine: Engine, phrase: str, *, zone: str = BERLIN, **columns: Any) -> int:
-    """A snooze as the sheet would have saved it."""
-    reading = read(phrase, now=now(), zone=zone, locale="en_GB")
-    return a_snooze(
-        engine,
-        **{
-            "remind_at": reading.at,
-            "wall_time": reading.wall,
-            "zone": reading.zone,
-            "time_kind": reading.time_kind,
-            "recurrence": reading.recurrence.as_json() if reading.recurrence else None,
-            **columns,
-        },
-    )
 
 
 def move(engine: Engine, *, old: str = BERLIN, new: str = KOLKATA) -> int:

@@ -11,9 +11,9 @@ from sqlalchemy import Engine, text
 from snoozer.domain import links
 from snoozer.settings import Settings
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
-from tests.usecases.test_answering_repeats import DAILY, link_in, sent_and_gone_on, uncertain
+from tests.usecases.links import DAILY, link_in, sent_and_gone_on, uncertain
+from tests.web.pressed import seen
 from tests.web.reminders import a_link, a_sent_reminder
-from tests.web.test_sheet import seen
 
 
 def forms(page: str) -> list[tuple[str, str]]:

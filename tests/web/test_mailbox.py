@@ -8,8 +8,8 @@ from sqlalchemy import Engine, text
 
 from tests.conftest import SHARED
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
-from tests.usecases.test_answering_repeats import DAILY
-from tests.web.test_snoozes import undo
+from tests.usecases.links import DAILY
+from tests.web.pressed import undo
 
 CORPUS = SHARED / "mail-corpus" / "messages"
 

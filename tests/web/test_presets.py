@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.factories import a_kept_message
-from tests.web.test_sheet import seen
+from tests.web.pressed import seen
 
 
 def offered(ann: FlaskClient) -> list[str]:

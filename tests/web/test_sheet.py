@@ -7,20 +7,14 @@ from html import unescape
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
-from werkzeug.test import TestResponse
 
 from tests.factories import a_kept_message, a_snooze
+from tests.web.pressed import seen
 
 
 def snoozes(engine: Engine) -> list[object]:
     with engine.connect() as connection:
         return list(connection.execute(text("SELECT * FROM email_snoozes")).all())
-
-
-def seen(answer: TestResponse) -> dict[str, str]:
-    """What a browser sends back from the sheet: its hidden fields."""
-    found = re.findall(r'<input type="hidden" name="(seen_\w+)" value="([^"]*)"', answer.text)
-    return {name: unescape(value) for name, value in found}
 
 
 def test_typed_words_are_saved_only_after_their_reading_was_shown(ann: FlaskClient, engine: Engine) -> None:

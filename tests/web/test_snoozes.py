@@ -9,7 +9,6 @@ from threading import Thread
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
-from werkzeug.test import TestResponse
 
 from snoozer.postgres.models import Snooze
 from snoozer.web.moments import Clock
@@ -25,18 +24,11 @@ from tests.factories import (
     wait_until_somebody_waits,
 )
 from tests.postgres.acts import a_reserved_send, mark
-from tests.usecases.test_answering_repeats import sent_and_gone_on
+from tests.usecases.links import sent_and_gone_on
+from tests.web.pressed import undo
 from tests.web.reminders import a_sent_reminder
 
 CANARY = "<script>alert('x')</script>"
-
-
-def undo(browser: FlaskClient, page: str) -> TestResponse:
-    """Press Undo in the toast, as a browser without scripts would."""
-    form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.DOTALL)
-    assert form is not None
-    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(2))}
-    return browser.post(form.group(1), data=fields, follow_redirects=True)
 
 
 def test_each_state_is_said_in_a_word(ann: FlaskClient, engine: Engine) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from snoozer.domain import times
 from snoozer.web.moments import Clock
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
-from tests.web.test_sheet import seen
+from tests.web.pressed import seen
 
 
 def put_away(ann: FlaskClient, engine: Engine, phrase: str) -> int:

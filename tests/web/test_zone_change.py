@@ -5,8 +5,7 @@ from zoneinfo import ZoneInfo
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from tests.factories import ANN, HOUR, a_snooze, now, the_events, the_row
-from tests.usecases.test_following import asked_for
+from tests.factories import ANN, HOUR, a_snooze, asked_for, now, the_events, the_row
 
 THERE = {"zone": "Asia/Kolkata", "locale": "en_GB"}
 
