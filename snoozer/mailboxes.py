@@ -1,6 +1,7 @@
 """USE CASE of mail that comes in: keep the original, byte for byte, in its owner's mailbox."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -35,6 +36,14 @@ def owner(connection: Connection, *, address: str) -> str | None:
     ).scalar_one_or_none()
 
 
+def keep_each(connection: Connection, *, user_email: str, originals: Sequence[bytes]) -> list[Kept]:
+    """Keep several messages in their order. Who keeps some of the same at this moment is waited for in an order that is
+    everybody's, so that no two wait for each other."""
+    for digest in sorted({_digest(original) for original in originals}):
+        kept.lock(connection, user_email=user_email, sha256=digest)
+    return [keep(connection, user_email=user_email, original=original) for original in originals]
+
+
 def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
     """Keep one message, byte for byte, and once: a mail server whose reply was lost delivers it again.
 
@@ -42,7 +51,7 @@ def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
     itself nor a date, as machines write them, may be news in the same words: it is kept again once the person has seen
     the one before.
     """
-    digest = hashlib.sha256(original).hexdigest()
+    digest = _digest(original)
     kept.lock(connection, user_email=user_email, sha256=digest)
     seen = reading.read(original)
     repeatable = seen.message_id is None and seen.date is None
@@ -60,3 +69,7 @@ def keep(connection: Connection, *, user_email: str, original: bytes) -> Kept:
         sent_at=seen.date,
     )
     return Kept(id=kept.keep(connection, user_email=user_email, envelope=envelope, original=original), new=True)
+
+
+def _digest(original: bytes) -> str:
+    return hashlib.sha256(original).hexdigest()

@@ -114,12 +114,12 @@ def the_events(engine: Engine, snooze_id: int) -> list[str]:
         return list(rows.scalars())
 
 
-def wait_until_somebody_waits(engine: Engine, *, who: Thread | None = None) -> None:
+def wait_until_somebody_waits(engine: Engine, *, who: Thread | None = None, how_many: int = 1) -> None:
     """Until a statement waits for a lock that this test holds, or `who` was to wait for it is done without."""
     waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     end = time.monotonic() + 30
     with engine.connect() as watcher:
-        while not watcher.execute(waits).scalar_one() and (who is None or who.is_alive()):
+        while watcher.execute(waits).scalar_one() < how_many and (who is None or who.is_alive()):
             assert time.monotonic() < end, "nobody waits"
             watcher.rollback()
 

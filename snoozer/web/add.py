@@ -45,7 +45,7 @@ def keep(account: Account) -> ResponseReturnValue:
                 "Nothing was saved."
             )
     with current.transaction() as connection:
-        held = [mailboxes.keep(connection, user_email=account.email, original=content) for _, content in files]
+        held = mailboxes.keep_each(connection, user_email=account.email, originals=[content for _, content in files])
     if len(held) > 1:
         toast.say(f"{sum(one.new for one in held)} of {len(held)} messages are new in your mailbox.")
         return redirect(url_for("mailbox.browse"), code=303)

@@ -1,6 +1,8 @@
 """Bringing in what is not there yet: whole or not at all."""
 
+import hashlib
 import re
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
 import pytest
@@ -8,9 +10,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.postgres import kept
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from tests.factories import People, an_original
+from tests.factories import ANN, People, an_original, wait_until_somebody_waits
 
 
 def rows(engine: Engine, table: str) -> int:
@@ -37,6 +40,33 @@ def test_a_dropped_message_is_kept_byte_for_byte_and_once(ann: FlaskClient, engi
 def test_several_files_come_in_together(ann: FlaskClient, engine: Engine) -> None:
     assert "2 of 2 messages are new" in drop(ann, an_original(), an_original())[1]
     assert rows(engine, "kept_messages") == 2
+
+
+def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
+    app: Flask, people: People, engine: Engine
+) -> None:
+    """Each upload held what the other one waited for, and one of them was refused."""
+    first, middle, last = sorted((an_original(), an_original(), an_original()), key=_digest)
+    session = people.ann().session
+
+    def send(*contents: bytes) -> tuple[int, str]:
+        browser = app.test_client()
+        browser.set_cookie("snoozer_session", session)
+        return drop(browser, *contents)
+
+    with ThreadPoolExecutor(2) as hands:
+        with engine.begin() as holding:
+            kept.lock(holding, user_email=ANN, sha256=_digest(middle))
+            sent = [hands.submit(send, first, middle, last), hands.submit(send, last, middle, first)]
+            wait_until_somebody_waits(engine, how_many=2)
+        answers = [one.result() for one in sent]
+    assert [status for status, _ in answers] == [200, 200]
+    assert {new for _, page in answers for new in (0, 3) if f"{new} of 3 messages are new" in page} == {0, 3}
+    assert rows(engine, "kept_messages") == 3
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n0000", b"%PDF-1.7 ...", b"just words\r\nand more"])
