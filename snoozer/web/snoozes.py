@@ -25,6 +25,8 @@ from snoozer.web.visitor import clock, remember, signed_in, usual
 blueprint = Blueprint("snoozes", __name__)
 
 LATELY = timedelta(days=7)
+# Waits between tries end at some hours, but for the hold of what may have been sent.
+A_DAY = timedelta(days=1)
 ROUTE = "web"
 
 
@@ -41,7 +43,13 @@ def home(account: Account) -> ResponseReturnValue:
             "total": pages.count(connection, user_email=person),
             "stuck": [] if after else pages.stuck(connection, user_email=person),
             "came_back": [] if after else pages.came_back(connection, user_email=person, since=clock().now - LATELY),
-            "trouble": pages.trouble(connection, user_email=person, now=clock().now, patience=2 * PATIENCE),
+            "trouble": pages.trouble(
+                connection,
+                user_email=person,
+                now=clock().now,
+                patience=2 * PATIENCE,
+                longest_pause=A_DAY + timedelta(seconds=current.settings().uncertain_hold),
+            ),
         }
     ahead = (
         row.remind_at for row in page.rows if not row.inactive and (row.scheduled_for or row.remind_at) > clock().now

@@ -85,7 +85,7 @@ class Snooze(Table):
             postgresql_where=text("claimed_at IS NOT NULL AND serialization_key IS NOT NULL"),
         ),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
-        Index("ix_email_snoozes_person", "user_email", "remind_at", "id"),
+        Index("ix_email_snoozes_of_person", "user_email", "outcome", "remind_at", "id"),
         Index("ix_email_snoozes_cases", "finished_at", "id", postgresql_where=text("outcome = 'retired'")),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.postgres.models import (
@@ -36,7 +36,8 @@ def asleep(connection: Connection, *, user_email: str, after: Cursor | None = No
     living = _rows().where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     if after is not None:
         living = living.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
-    rows = connection.execute(living.order_by(Snooze.remind_at, Snooze.id).limit(size + 1)).all()
+    # By `outcome` first, which is the same for all of them, because the index has it there.
+    rows = connection.execute(living.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id).limit(size + 1)).all()
     return page_of(rows, size=size, at=lambda row: row.remind_at)
 
 
@@ -48,11 +49,11 @@ def count(connection: Connection, *, user_email: str) -> int:
 
 
 def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
-    """Cases: their attempts are spent and the person has not put the message away anew since."""
+    """Cases, the last tried first: their attempts are spent and the person has not put the message away anew since."""
     return connection.execute(
         _rows()
         .where(Snooze.user_email == user_email, Snooze.outcome == "retired", ~_put_away_anew())
-        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+        .order_by(Snooze.remind_at.desc(), Snooze.id.desc())
         .limit(size)
     ).all()
 
@@ -133,15 +134,26 @@ def by_the_clock(
     return connection.execute(rows.order_by(Snooze.id).limit(size)).all()
 
 
-def trouble(connection: Connection, *, user_email: str, now: datetime, patience: timedelta) -> Trouble | None:
-    """What to say when this person's reminders are later than `patience`; None when none is."""
+def trouble(
+    connection: Connection, *, user_email: str, now: datetime, patience: timedelta, longest_pause: timedelta
+) -> Trouble | None:
+    """What to say when this person's reminders are later than `patience`; None when none is.
+
+    What failed is tried again within `longest_pause`: what comes later than that is not looked at.
+    """
     promised = promise_of()
     late = connection.execute(
         select(
             func.count().label("late"),
             func.min(promised).label("oldest"),
             func.max(Snooze.last_error).label("reason"),
-        ).where(Snooze.user_email == user_email, ~Snooze.inactive, promised < now - patience)
+        ).where(
+            Snooze.user_email == user_email,
+            Snooze.outcome.is_(None),
+            ~Snooze.inactive,
+            Snooze.remind_at < now + longest_pause,
+            promised < now - patience,
+        )
     ).one()
     if not late.late:
         return None
@@ -188,7 +200,16 @@ def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
 
 
 def _put_away_anew() -> ColumnElement[bool]:
-    newer = aliased(Snooze)
-    return exists().where(
-        newer.user_email == Snooze.user_email, newer.message_id == Snooze.message_id, newer.id > Snooze.id
+    """Is the message away again, or has a later reminder of it begun? What was cancelled before that is as if it had
+    never been. Two questions that indexes answer; a person's rows by message are in none."""
+    newer, later = aliased(Snooze), aliased(Send)
+    away = exists().where(
+        newer.user_email == Snooze.user_email,
+        newer.message_id == Snooze.message_id,
+        newer.id > Snooze.id,
+        ~newer.inactive,
     )
+    begun = exists().where(
+        later.user_email == Snooze.user_email, later.message_id == Snooze.message_id, later.snooze_id > Snooze.id
+    )
+    return or_(away, begun)
