@@ -51,12 +51,14 @@ class Reason:
 
 
 def page(connection: Connection, *, reason: str | None = None, before: Cursor | None = None) -> Page[Found]:
-    """The next `PAGE` cases, newest first, with the state of their send, those of one reason only if it is given."""
+    """The next `PAGE` cases, newest first, with the state of their send, those of one reason only if it is given;
+    `text` is the error without addresses."""
     chosen = (
         select(
             Snooze.id,
             Snooze.user_email,
             Snooze.last_error,
+            _text.label("text"),
             Snooze.attempts,
             Snooze.max_attempts,
             Snooze.crash_count,
@@ -109,6 +111,12 @@ def matching(
 ) -> list[int]:
     """The cases of a bulk act, longest waiting first: none that became a case after `until`."""
     return [row.id for row in connection.execute(_matching(until, reason, ids).limit(limit))]
+
+
+def count(connection: Connection, *, until: datetime, most: int, reason: str) -> int:
+    """How many cases failed alike (`most` + 1 for more than that); in no order, so that it ends when it has these."""
+    rows = _matching(until, reason, None).order_by(None).limit(most + 1).subquery()
+    return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
 
 def tally(

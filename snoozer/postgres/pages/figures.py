@@ -13,6 +13,8 @@ MOST_COUNTED = 10_000
 MOST_LISTED = 20
 A_DAY = timedelta(days=1)
 
+_heard_until = func.coalesce(Worker.stopped_at, func.current_timestamp())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
@@ -28,6 +30,7 @@ class Figures:
     oldest_claim: datetime | None
     asleep: int
     cases: int
+    newest_case: datetime | None
     uncertain: int
     alive: int
     draining: int
@@ -38,29 +41,36 @@ class Figures:
 
 def read(connection: Connection, *, dead_after: timedelta) -> Figures:
     """All figures in one statement, and so of one instant. A worker not heard of for `dead_after` is lost."""
-    heard_until = func.coalesce(Worker.stopped_at, func.current_timestamp())
-    heard = heard_until - Worker.heartbeat_at <= dead_after
+    heard = _heard_until - Worker.heartbeat_at <= dead_after
     claimed = Snooze.claimed_at.is_not(None)
     waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
     due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
+    a_case = Snooze.outcome == literal("retired", literal_execute=True)
     row = connection.execute(
         select(
             func.current_timestamp().label("at"),
-            _capped(*due).label("due"),
+            _capped(*due, by=Snooze.remind_at).label("due"),
             select(func.min(Snooze.remind_at)).where(*due).scalar_subquery().label("oldest_due"),
             _capped(claimed).label("claimed"),
             select(func.min(Snooze.claimed_at)).where(claimed).scalar_subquery().label("oldest_claim"),
-            _capped(*waiting, Snooze.remind_at > func.current_timestamp()).label("asleep"),
-            _capped(Snooze.outcome == literal("retired", literal_execute=True)).label("cases"),
+            _capped(*waiting, Snooze.remind_at > func.current_timestamp(), by=Snooze.remind_at).label("asleep"),
+            _capped(a_case, by=Snooze.finished_at).label("cases"),
+            select(func.max(Snooze.finished_at)).where(a_case).scalar_subquery().label("newest_case"),
             _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
             _capped(Worker.state == "alive", heard).label("alive"),
             _capped(Worker.state == "draining", heard).label("draining"),
-            _capped(not_(heard), heard_until > func.current_timestamp() - A_DAY).label("lost"),
+            _capped(not_(heard), _heard_until > func.current_timestamp() - A_DAY).label("lost"),
             select(func.max(Worker.heartbeat_at)).scalar_subquery().label("heard"),
             select(func.max(HousekeepingRun.finished_at)).scalar_subquery().label("housekeeping"),
         )
     ).one()
     return Figures(**row._mapping)
+
+
+def alive(connection: Connection, *, dead_after: timedelta) -> int:
+    """How many workers are alive; one not heard of for `dead_after` is not."""
+    heard = _heard_until - Worker.heartbeat_at <= dead_after
+    return connection.execute(select(func.count()).where(Worker.state == "alive", heard)).scalar_one()
 
 
 def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -102,7 +112,8 @@ def oldest_due(connection: Connection) -> float:
     return 0.0 if late is None else float(late.total_seconds())
 
 
-def _capped(*conditions: ColumnElement[bool]) -> Any:
-    """A count that looks at no more than `MOST_COUNTED` + 1 rows."""
-    rows = select(literal(1)).where(*conditions).limit(MOST_COUNTED + 1).subquery()
+def _capped(*conditions: ColumnElement[bool], by: Any = None) -> Any:
+    """A count that looks at no more than `MOST_COUNTED` + 1 rows; `by` is the order of an index which has just these,
+    because who believes that there are many reads the whole table until there are enough."""
+    rows = select(literal(1)).where(*conditions).order_by(by).limit(MOST_COUNTED + 1).subquery()
     return select(func.count()).select_from(rows).scalar_subquery()

@@ -7,14 +7,16 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.postgres.models import Account
+from snoozer.postgres.pages import Found, Page, figures
 from snoozer.postgres.pages import cases as pages
-from snoozer.postgres.pages import figures
 from snoozer.web import current
 from snoozer.web.admin.answers import was_it_sent, why_not_running
 from snoozer.web.admin.operators import operators_only, reason_in
 from snoozer.web.masks import masked, without_addresses
 from snoozer.web.snoozes import cursor
 from snoozer.web.visitor import clock
+
+MOST_MATCHING = 1_000
 
 
 @operators_only
@@ -24,22 +26,22 @@ def overview(account: Account) -> ResponseReturnValue:
     before = cursor(request.args.get("before"))
     with current.transaction() as connection:
         page = pages.page(connection, reason=reason, before=before)
-        standing = _figures(connection)
-        matching, _ = pages.tally(connection, until=standing.at, most=figures.MOST_COUNTED, reason=reason)
+        standing = figures.read(connection, dead_after=_dead_after())
         words = {
             "page": page,
-            "matching": matching,
+            "matching": _matching(connection, page, standing, reason=reason, first_page=before is None),
             "reason": reason,
-            "reason_text": pages.text_of(connection, reason=reason) if reason else None,
+            "reason_text": page.rows[0].text if reason and page.rows else None,
             "first_page": before is None,
             "figures": standing,
             "breakers": figures.breakers(connection),
             "uncertain": figures.uncertain(connection),
-            "reasons": pages.reasons(connection),
+            "reasons": [] if reason else pages.reasons(connection),
         }
     return render_template(
         "admin/cases.html",
         most=figures.MOST_COUNTED,
+        most_matching=MOST_MATCHING if reason else figures.MOST_COUNTED,
         most_grouped=pages.MOST_GROUPED,
         masked=masked,
         without_addresses=without_addresses,
@@ -57,7 +59,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends = pages.sends(connection, id=id)
         events = pages.events(connection, id=id)
         breakers = pages.open_breakers(connection)
-        workers = _figures(connection).alive
+        workers = figures.alive(connection, dead_after=_dead_after())
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
         "admin/case.html",
@@ -71,5 +73,16 @@ def show(account: Account, id: int) -> ResponseReturnValue:
     )
 
 
-def _figures(connection: Connection) -> figures.Figures:
-    return figures.read(connection, dead_after=timedelta(seconds=current.settings().worker_dead))
+def _matching(
+    connection: Connection, page: Page[Found], standing: figures.Figures, *, reason: str | None, first_page: bool
+) -> int:
+    """How many cases the list has on all its pages. Errors have to be read to be compared, so few are."""
+    if reason is None:
+        return standing.cases
+    if first_page and page.following is None:
+        return len(page.rows)
+    return pages.count(connection, until=standing.at, most=MOST_MATCHING, reason=reason)
+
+
+def _dead_after() -> timedelta:
+    return timedelta(seconds=current.settings().worker_dead)
