@@ -76,8 +76,11 @@ def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
 
 
 def broken(connection: Connection, invariant: str, *, most: int = 100) -> list[Broken]:
-    """The rows that break one of the INVARIANTS, at most so many."""
-    rows: Select[*tuple[Any, ...]] = (
-        select(literal_column("*")).select_from(table(f"invariant_{invariant}")).limit(most)
-    )
-    return each(connection.execute(rows), Broken)
+    """The rows that break one of the INVARIANTS, at most so many.
+
+    Planned as if all were wanted: who looks for a hundred expects to find them soon, and goes through everything row
+    by row where there are none.
+    """
+    view: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(table(f"invariant_{invariant}"))
+    whole = view.cte("broken").prefix_with("MATERIALIZED", dialect="postgresql")
+    return each(connection.execute(select(literal_column("*")).select_from(whole).limit(most)), Broken)
