@@ -18,12 +18,12 @@ SAME_MOMENT_SECONDS = 0.5
 # Instrument, support query, its column, what it means.
 _GAUGES = (
     ("queue.depth", "backlog", "due", "Snoozes that are due and not claimed"),
-    ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come"),
+    ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"),
     ("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
     ("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
     ("queue.oldest_claim_seconds", "backlog", "oldest_claim_seconds", "How long the oldest claim has been held"),
     ("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
-    ("queue.retrying", "health", "retrying", "Living snoozes with failed attempts"),
+    ("queue.retrying", "health", "retrying", "Snoozes with failed attempts that are tried again within a day"),
     ("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
     ("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     ("workers.alive", "health", "workers", "Workers that are alive"),
