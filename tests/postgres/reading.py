@@ -12,9 +12,10 @@ _Said = list[tuple[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Of all statements together: rows read in tables (not in indexes alone), and tables read from end to end."""
+    """Of all statements together: rows read in tables, entries read in indexes alone, tables read from end to end."""
 
     rows: int
+    entries: int
     whole_tables: frozenset[str]
 
 
@@ -24,9 +25,11 @@ def reading(engine: Engine, act: Callable[[Connection], object]) -> Reading:
         with _listening(engine) as said:
             act(connection)
         nodes = [node for statement in said for node in _nodes(connection, *statement)]
-    scans = [node for node in nodes if "Relation Name" in node and node["Node Type"] != "Index Only Scan"]
+    scans = [node for node in nodes if node["Node Type"].endswith(" Scan") and "Relation Name" in node]
+    apart = [node for node in scans if node["Node Type"] == "Index Only Scan"]
     return Reading(
-        rows=round(sum(_looked_at(node) for node in scans)),
+        rows=round(sum(_looked_at(node) for node in scans if node not in apart)),
+        entries=round(sum(map(_looked_at, apart))),
         whole_tables=frozenset(node["Relation Name"] for node in scans if node["Node Type"] == "Seq Scan"),
     )
 

@@ -1,4 +1,4 @@
-"""Pages, the API, the operator's figures and the gauges read what they show, however much there is."""
+"""Pages, the API, the operator's figures, the gauges and housekeeping read what they need, however much there is."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.domain.state import State
-from snoozer.postgres import doctor
+from snoozer.postgres import archive, doctor
 from snoozer.postgres.pages import Cursor, cases, figures, programs, snoozes
 from snoozer.postgres.statements import run
 from tests.factories import ANN, HOUR, a_snooze, now
@@ -45,20 +45,24 @@ SELECT
     gen_random_uuid(), 'UTC', scheduled_for, CASE outcome WHEN 'sent' THEN scheduled_for END, 250
 FROM email_snoozes
 WHERE outcome IN ('sent', 'retired');
+INSERT INTO snooze_events (snooze_id, kind, actor, route)
+SELECT n, 'edited', 'user', 'web'
+FROM generate_series(1, 60000) AS n;
 """
+TABLES = "email_snoozes, reminder_sends, snooze_events"
 
 
 @pytest.fixture(scope="module")
 def filled(migrated: Engine) -> Iterator[Engine]:
     """Filled once, vacuumed and analyzed."""
     with migrated.begin() as connection:
-        connection.execute(text("TRUNCATE email_snoozes, reminder_sends RESTART IDENTITY CASCADE"))
+        connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
         connection.execute(text(FILL))
     with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("VACUUM ANALYZE email_snoozes, reminder_sends"))
+        connection.execute(text(f"VACUUM ANALYZE {TABLES}"))
     yield migrated
     with migrated.begin() as connection:
-        connection.execute(text("TRUNCATE email_snoozes, reminder_sends RESTART IDENTITY CASCADE"))
+        connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
 
 
 FRONT: dict[str, Callable[[Connection], object]] = {
@@ -113,6 +117,15 @@ def test_the_doctor_does_not_look_row_by_row_for_what_is_nowhere(filled: Engine)
     """Planned for the first hundred of many, it went through each month of the archive for each row."""
     read = reading(filled, lambda connection: doctor.broken(connection, "finished_has_its_send"))
     assert read.rows <= 12_000 + 6_000, read
+
+
+def test_housekeeping_looks_for_what_is_over_long_ago_and_at_nothing_else(filled: Engine) -> None:
+    """It went through all that was finished, once a minute, and through the whole paper trail."""
+    ripe = reading(filled, lambda connection: archive.ripe(connection, older_than=35 * A_DAY, batch_size=500))
+    assert (ripe.rows, ripe.entries) == (0, 0)
+    old = reading(filled, lambda connection: archive.forget_events(connection, keep_months=24, batch_size=500))
+    # What came in since the last vacuum is in no summary, so that its pages are looked at.
+    assert old.rows < 15_000, old
 
 
 def test_the_gauges_read_nothing_that_is_asleep(filled: Engine) -> None:

@@ -3,7 +3,7 @@
 WITH forgotten AS MATERIALIZED (
     SELECT event.id
     FROM snooze_events AS event
-    WHERE event.at < date_trunc('month', clock_timestamp()) - :keep_months * INTERVAL '1 month'
+    WHERE event.at < date_trunc('month', CURRENT_TIMESTAMP) - :keep_months * INTERVAL '1 month'
       AND event.id BETWEEN :first_id AND :last_id
       AND NOT EXISTS (SELECT 1 FROM email_snoozes AS snooze WHERE snooze.id = event.snooze_id)
       AND NOT EXISTS (SELECT 1 FROM email_snoozes_archive AS snooze WHERE snooze.id = event.snooze_id)

@@ -2,7 +2,7 @@
 SELECT id, finished_at, date_trunc('month', finished_at AT TIME ZONE 'UTC')::date AS month
 FROM email_snoozes
 WHERE outcome IN ('sent', 'cancelled')
-  AND finished_at < clock_timestamp() - :older_than
+  AND finished_at < CURRENT_TIMESTAMP - :older_than
   AND (finished_at, id) > (COALESCE(CAST(:finished_at AS timestamptz), '-infinity'), CAST(:id AS bigint))
 ORDER BY finished_at, id
 LIMIT :batch_size
