@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.domain.state import State
 from snoozer.postgres import archive, doctor
-from snoozer.postgres.pages import Cursor, cases, figures, programs, snoozes
+from snoozer.postgres.pages import Cursor, cases, figures, messages, programs, snoozes
+from snoozer.postgres.pages.messages import Folder
 from snoozer.postgres.statements import run
 from tests.factories import ANN, HOUR, a_snooze, now
 from tests.postgres.reading import reading
@@ -48,8 +49,13 @@ WHERE outcome IN ('sent', 'retired');
 INSERT INTO snooze_events (snooze_id, kind, actor, route)
 SELECT n, 'edited', 'user', 'web'
 FROM generate_series(1, 60000) AS n;
+INSERT INTO kept_messages (user_email, message_id, original, sha256, folder)
+SELECT
+    user_email, message_id, convert_to(repeat(md5(id::text), 30), 'UTF8'), 'x',
+    (ARRAY['inbox', 'snoozed', 'done'])[1 + id % 3]
+FROM email_snoozes;
 """
-TABLES = "email_snoozes, reminder_sends, snooze_events"
+TABLES = "email_snoozes, reminder_sends, snooze_events, kept_messages"
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +102,20 @@ def test_the_api_reads_the_rows_of_its_page(state: State | None, after: int | No
     # Rows that were paused by hand are looked for among all that is asleep.
     most = 1_100 if state == "paused" else A_PAGE
     assert (read.rows <= most, read.whole_tables) == (True, frozenset()), read
+
+
+@pytest.mark.parametrize("folder", ["inbox", "snoozed", "done"])
+def test_a_folder_reads_the_messages_of_its_page(folder: Folder, filled: Engine) -> None:
+    before = Cursor(at=now() + A_DAY, id=1)
+    read = reading(
+        filled, lambda connection: messages.in_folder(connection, user_email=ANN, folder=folder, before=before)
+    )
+    assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
+def test_how_full_the_folders_are_is_counted_in_an_index(filled: Engine) -> None:
+    read = reading(filled, lambda connection: messages.counts(connection, user_email=ANN))
+    assert (read.rows, read.whole_tables) == (0, frozenset())
 
 
 def test_the_operators_figures_read_no_table_from_end_to_end(filled: Engine) -> None:

@@ -31,7 +31,7 @@ class KeptMessage(Table):
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", name="uq_kept_messages_message"),
         Index("ix_kept_messages_sha256", "user_email", "sha256"),
-        Index("ix_kept_messages_folder", "user_email", "folder", "surfaced_at", "id"),
+        Index("ix_kept_messages_folder", "user_email", "folder", "surfaced_at", "id", postgresql_include=["unread"]),
     )
 
 
