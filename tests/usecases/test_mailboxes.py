@@ -70,11 +70,13 @@ def test_news_in_the_same_words_comes_in_after_the_first_was_seen(engine: Engine
     assert second.id != first.id
 
 
-def test_a_mail_with_a_name_that_comes_again_stays_done(engine: Engine) -> None:
-    original = an_original(message_id="<once@mail.example>")
+@pytest.mark.parametrize("known_by", [b"Message-ID: <once@mail.example>", b"Date: Thu, 5 Mar 2026 10:20:00 +0000"])
+def test_a_mail_with_a_name_or_a_date_that_comes_again_stays_done(engine: Engine, known_by: bytes) -> None:
+    original = known_by + b"\r\n" + UNNAMED
     first = keep(engine, original)
     with engine.begin() as connection:
-        kept.settle(connection, user_email=ANN, message_id="<once@mail.example>")
+        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        kept.settle(connection, user_email=ANN, message_id=name)
     assert keep(engine, original) == mailboxes.Kept(id=first.id, new=False)
 
 
@@ -96,8 +98,11 @@ def test_a_message_without_a_message_id_can_be_snoozed(engine: Engine) -> None:
 
 def test_two_people_each_have_their_own_copy(engine: Engine) -> None:
     original = an_original()
-    a_kept_message(engine, original=original)
-    assert a_kept_message(engine, original=original, user_email="bob@snoozer.example")
+    anns = a_kept_message(engine, original=original)
+    assert a_kept_message(engine, original=original, user_email="bob@snoozer.example") != anns
+    with engine.connect() as connection:
+        owners = connection.execute(text("SELECT user_email FROM kept_messages ORDER BY id")).scalars().all()
+    assert owners == [ANN, "bob@snoozer.example"]
 
 
 def test_mail_belongs_to_verified_addresses_only(engine: Engine, people: People) -> None:
