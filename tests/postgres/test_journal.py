@@ -1,6 +1,7 @@
 """Facts heard while the database is away survive the worker that heard them."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -85,6 +86,19 @@ def test_what_the_database_knows_leaves_the_disk(tmp_path: Path) -> None:
     journal.settle(fact)
     journal.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_database_knows_takes_nothing_else_off_the_disk(tmp_path: Path) -> None:
+    journal, known = Journal(tmp_path, worker="dead"), a_loose_fact()
+    unknown = replace(known, reminder_message_id="<other@snoozer.example>")
+    journal.append(known)
+    journal.append(unknown)
+    journal.settle(known)
+    journal.close()
+    living = Journal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert unknown in facts
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_any_mail(tmp_path: Path) -> None:

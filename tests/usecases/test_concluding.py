@@ -1,12 +1,14 @@
 """How what went well ends: many in one commit, and a recurrence that makes no sense ends instead of hanging."""
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.domain.reminder import Claim, Verdict
-from snoozer.reminding.concluding import Taken, conclude, finalize
+from snoozer.domain.reminder import Claim, Send, Verdict
+from snoozer.reminding.concluding import Taken, conclude, finalize, write_facts
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.postgres.acts import a_fact, claim, lapse, mark, reserve
+from tests.postgres.acts import a_fact, a_reserved_send, claim, lapse, mark, record, recovered, reserve
 
 WEEKLY = {
     "unit": "week",
@@ -83,3 +85,29 @@ def test_a_recurrence_that_makes_sense_promises_anew(engine: Engine) -> None:
     [held] = claim(engine)
     assert finalized(engine, held)
     assert the_row(engine, id).outcome is None
+
+
+def told(engine: Engine, send: Send) -> list[str]:
+    """The server's word is written down; what stands in the paper trail then."""
+    with engine.begin() as connection:
+        write_facts(connection, [a_fact(send)], actor="worker:w")
+    return the_events(engine, send.snooze_id)
+
+
+def test_a_reply_that_comes_late_leaves_a_trace_once(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    assert told(engine, send) == ["late"]
+    assert told(engine, send) == ["late"]
+
+
+def test_a_second_copy_leaves_a_trace(engine: Engine) -> None:
+    held, first = a_reserved_send(engine)
+    mark(engine, first)
+    [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
+    mark(engine, entry.send)
+    record(engine, entry.send)
+    assert told(engine, first) == ["late"]
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT detail FROM snooze_events")).scalar_one() == {"second_copy": True}

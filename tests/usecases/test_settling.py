@@ -6,18 +6,23 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
 from snoozer.domain.reminder import Claim, Send, Verdict
 from snoozer.mail.smtp import Reply
+from snoozer.postgres.engine import connect
 from snoozer.postgres.journal import Journal
 from snoozer.postgres.ledger import Uncertainty
-from snoozer.reminding import Settlement, Terms
+from snoozer.reminding import Settlement, Terms, write_inherited_facts
 from tests import loops
 from tests.factories import a_snooze, the_row, the_send
 from tests.postgres.acts import claim, mark, reserve
 
+DAILY = {"unit": "day", "interval": 1, "start": "2026-01-05", "at": "08:00:00", "until": None}
 HOUR = timedelta(hours=1)
 TERMS = Terms(
     worker="w", domain="x.example", lease=HOUR, uncertainty=Uncertainty(hold=HOUR), first_delay=HOUR, deadline=60
@@ -36,8 +41,8 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def sent(engine: Engine) -> tuple[Claim, Send]:
-    a_snooze(engine)
+def sent(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    a_snooze(engine, **columns)
     [held] = claim(engine)
     [entry] = reserve(engine, held)
     mark(engine, entry.send)
@@ -62,3 +67,32 @@ def test_a_reply_that_no_disk_takes_is_told_to_the_database_all_the_same(engine:
     journal.close()
     assert verdict is Verdict.SENT
     assert (the_send(engine, held.id).state, the_row(engine, held.id).outcome) == ("sent", "sent")
+
+
+def test_what_the_database_cannot_be_told_lies_on_disk_for_the_next_worker(engine: Engine, tmp_path: Path) -> None:
+    held, send = sent(engine)
+    journal, away = Journal(tmp_path, worker="w"), connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    settlement = Settlement(engine=away, journal=journal, terms=TERMS, giving_up=lambda: True, rng=Random(1))
+    with pytest.raises(OperationalError):
+        loops.run(settlement.conclude(held, send, REPLY, recorded=lambda: None))
+    journal.close()
+    next_one = Journal(tmp_path, worker="next")
+    assert write_inherited_facts(engine, journal=next_one, actor="worker:next") == 1
+    assert the_send(engine, held.id).state == "sent"
+    next_one.close()
+
+
+@pytest.mark.parametrize("recurrence", [None, DAILY], ids=["once", "daily"])
+@pytest.mark.parametrize(("ours", "verdict"), [(True, Verdict.SENT), (False, Verdict.LOST)])
+def test_a_verdict_says_whether_the_claim_was_still_ours(
+    engine: Engine, tmp_path: Path, recurrence: object, ours: bool, verdict: Verdict
+) -> None:
+    held, send = sent(engine, recurrence=recurrence)
+    if not ours:
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE email_snoozes SET claim_token = gen_random_uuid()"))
+    journal = Journal(tmp_path, worker="w")
+    settlement = Settlement(engine=engine, journal=journal, terms=TERMS, giving_up=lambda: True, rng=Random(1))
+    assert loops.run(settlement.conclude(held, send, REPLY, recorded=lambda: None)) is verdict
+    assert the_send(engine, held.id).state == "sent"
+    journal.close()

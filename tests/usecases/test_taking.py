@@ -11,11 +11,12 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from snoozer.domain import failpoint
-from snoozer.postgres import queue
+from snoozer.postgres import ledger, queue
 from snoozer.postgres.ledger import Uncertainty
 from snoozer.reminding import Delivery, Terms, take
 from snoozer.reminding.taking import Flaw
-from tests.factories import a_long_snooze, a_snooze, the_row, the_send
+from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
+from tests.postgres.acts import a_reserved_send, mark
 
 LEASE = timedelta(seconds=90)
 TERMS = Terms(
@@ -83,7 +84,7 @@ def test_several_bad_rows_are_all_found(engine: Engine) -> None:
     bad = [a_long_snooze(engine, user_email=f"p{number}@snoozer.example") for number in range(5)]
     fine = [a_snooze(engine) for _ in range(5)]
     deliveries = taken(engine)
-    assert all(the_flaw(deliveries[id]).surely for id in bad)
+    assert [(the_flaw(deliveries[id]).surely, the_flaw(deliveries[id]).spent) for id in bad] == [(True, 1)] * len(bad)
     assert all(deliveries[id].send for id in fine)
 
 
@@ -140,3 +141,15 @@ def test_what_was_set_aside_can_be_taken_once_it_is_corrected(engine: Engine) ->
     deliveries = taken(engine)
     assert deliveries[bad].send is not None
     assert fine not in deliveries
+
+
+def test_what_is_sent_once_more_leaves_a_trace(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    with engine.begin() as connection:
+        ledger.doubt(connection, send=send, reply="no answer")
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 hour'"))
+        queue.hand_back(connection, held=[(held.id, held.claim_token)])
+    first_time = a_snooze(engine)
+    assert {delivery.send is not None for delivery in taken(engine).values()} == {True}
+    assert (the_events(engine, held.id), the_events(engine, first_time)) == (["resent"], [])
