@@ -11,7 +11,7 @@ from snoozer.postgres import ledger, queue
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.ledger import Uncertainty
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_somebody_waits
-from tests.postgres.acts import HOLD, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
+from tests.postgres.acts import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
 
 TWO_LOOKS = Uncertainty(hold=timedelta(0), looks=2)
 
@@ -151,6 +151,8 @@ def test_a_reminder_is_missed_twice_before_it_is_sent_again(engine: Engine) -> N
     held, send = a_reserved_send(engine)
     mark(engine, send)
     again = recovered(engine, held)
+    a_kept_message(engine)
+    a_kept_message(engine, message_id=send.reminder_message_id, user_email="bob@snoozer.example")
     for looks in (1, 2):
         assert reserve(engine, again, hold=timedelta(0), looks=2) == []
         with engine.begin() as connection:
@@ -179,7 +181,30 @@ def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> 
     with engine.begin() as connection:
         assert ledger.refuse(connection, send=send, permanent=False, reply="greylisted", smtp_code=451)
     row = the_send(engine, held.id)
-    assert (row.state, row.smtp_code) == ("reserved", 451)
+    assert (row.state, row.smtp_code, row.reply, row.bytes_sha256) == ("reserved", 451, "greylisted", None)
+
+
+def test_a_refusal_that_comes_late_ends_the_doubt_and_the_next_copy_is_the_same(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    with engine.begin() as connection:
+        assert ledger.refuse(connection, send=send, permanent=False, reply="greylisted", smtp_code=451)
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution, row.resolved_by, row.bytes_sha256) == ("reserved", "late refusal", "server", SHA)
+
+
+def test_a_late_doubt_changes_nothing(engine: Engine) -> None:
+    held, first = a_reserved_send(engine)
+    mark(engine, first)
+    [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
+    mark(engine, entry.send)
+    with engine.begin() as connection:
+        assert ledger.doubt(connection, send=first, reply="no answer") is None
+    assert the_send(engine, held.id).state == "sending"
+    record(engine, entry.send)
+    with engine.begin() as connection:
+        assert ledger.doubt(connection, send=entry.send, reply="no answer") is None
 
 
 def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotten(engine: Engine) -> None:
@@ -193,6 +218,17 @@ def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotte
         assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == [held.id]
     row = the_send(engine, held.id)
     assert (row.state, row.resolution) == ("failed", "no longer wanted")
+
+
+def test_what_was_answered_or_never_marked_is_no_orphan(engine: Engine) -> None:
+    answered, send = a_reserved_send(engine)
+    mark(engine, send)
+    record(engine, send)
+    unmarked, _ = a_reserved_send(engine)
+    with engine.begin() as connection:
+        for held in (answered, unmarked):
+            queue.cancel(connection, id=held.id, user_email=ANN)
+        assert ledger.doubt_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == []
 
 
 def test_an_uncertain_send_that_is_still_wanted_is_not_abandoned(engine: Engine) -> None:
