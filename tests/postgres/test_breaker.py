@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from threading import Barrier, Thread
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine, text
@@ -218,3 +219,22 @@ def test_a_probe_that_found_nothing_to_send_goes_to_the_next(engine: Engine) -> 
     with engine.begin() as connection:
         breaker.waive(connection, server=SERVER, probe_token=probe.probe_token)
     assert permit(engine, cooldown=timedelta(milliseconds=1)).kind == "probe"
+
+
+def state(engine: Engine) -> object:
+    with engine.connect() as connection:
+        found = text("SELECT state, probe_token FROM circuit_breakers WHERE server = :server")
+        return connection.execute(found, {"server": SERVER}).one()
+
+
+def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
+    opened(engine)
+    probe, other = permit(engine, cooldown=NOW), "other.example:25"
+    before = state(engine)
+    with engine.begin() as connection:
+        kinds = [breaker.permit(connection, server=other, cooldown=NOW).kind for _ in range(2)]
+        breaker.waive(connection, server=other, probe_token=probe.probe_token)
+        breaker.waive(connection, server=SERVER, probe_token=uuid4())
+        breaker.succeed(connection, server=other, probe_token=uuid4())
+    assert kinds == ["closed", "closed"]
+    assert state(engine) == before

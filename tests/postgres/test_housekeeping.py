@@ -145,9 +145,13 @@ def test_tidying_leaves_no_old_workers_behind(engine: Engine) -> None:
         workers.register(connection, id="old")
         workers.leave(connection, id="old")
         connection.execute(text("UPDATE workers SET stopped_at = now() - INTERVAL '8 days'"))
+        for lately in ("at work", "gone"):
+            workers.register(connection, id=lately)
+        workers.leave(connection, id="gone")
     housekeeping.tidy(engine)
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM workers")).scalar_one() == 0
+        rows = connection.execute(text("SELECT id, state FROM workers ORDER BY id")).all()
+    assert [tuple(row) for row in rows] == [("at work", "alive"), ("gone", "dead")]
 
 
 @contextmanager

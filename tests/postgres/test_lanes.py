@@ -209,6 +209,16 @@ def test_buckets_of_others_are_left_to_them_for_a_moment_and_then_taken(engine: 
     assert [held.id for held in mine] == [old]
 
 
+def test_a_row_of_the_own_buckets_is_taken_at_once(engine: Engine) -> None:
+    fresh = a_snooze(engine, remind_at=now())
+    own = [the_row(engine, fresh).bucket]
+    with engine.begin() as connection:
+        mine = queue.claim(
+            connection, worker="w", batch_size=9, lease=LEASE, buckets=own, steal_after=timedelta(minutes=1)
+        )
+    assert [held.id for held in mine] == [fresh]
+
+
 def test_a_row_inserted_behind_the_cursor_is_found_by_the_next_sweep(engine: Engine) -> None:
     many(engine, count=120, person="p%s@snoozer.example", since="1 minute")
     way = lanes()

@@ -78,6 +78,7 @@ def test_max_attempts_is_each_rows_own(engine: Engine) -> None:
 
 def test_rows_spent_by_another_hand_become_cases(engine: Engine) -> None:
     id = a_snooze(engine, attempts=5)
+    a_snooze(engine, attempts=5, remind_at=now() + HOUR)
     with engine.begin() as connection:
         assert queue.retire(connection, batch_size=10) == [id]
     assert the_row(engine, id).outcome == "retired"

@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.postgres import queue
+from snoozer.postgres import events, queue
 from snoozer.postgres.appointment import Appointment
 from snoozer.postgres.handling import ORDINARY, Handling
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
@@ -71,6 +71,14 @@ def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine:
         assert queue.restore(connection, id=id, user_email=ANN) is False
 
 
+def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> None:
+    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
+    with engine.begin() as connection:
+        queue.dismiss(connection, ids=[case])
+        events.append(connection, snooze_id=case, kind="dismissed", actor="operator:1", route="admin")
+        assert queue.restore(connection, id=case, user_email=ANN) is False
+
+
 def test_undo_beside_somebody_who_puts_it_away_anew_is_no_error(engine: Engine) -> None:
     over = {"inactive": True, "outcome": "cancelled", "finished_at": now()}
     id = a_snooze(engine, message_id="<m@mail.example>", **over)
@@ -104,6 +112,16 @@ def test_an_operator_can_only_reactivate_cases(engine: Engine) -> None:
         assert queue.reactivate(connection, ids=[case, sent, cancelled, paused, living]) == [case]
         assert queue.dismiss(connection, ids=[case, sent, cancelled, paused, living]) == []
     assert [held.id for held in claim(engine)] == [case]
+
+
+def test_a_reactivated_case_starts_afresh_and_is_due_now(engine: Engine) -> None:
+    over = {"inactive": True, "finished_at": now(), "outcome": "retired"}
+    case = a_snooze(engine, attempts=5, crash_count=5, remind_at=now() - 100 * HOUR, **over)
+    with engine.begin() as connection:
+        queue.reactivate(connection, ids=[case])
+    row = the_row(engine, case)
+    assert (row.attempts, row.crash_count, row.finished_at) == (0, 0, None)
+    assert row.remind_at > now() - HOUR
 
 
 def test_two_cases_of_one_message_come_back_as_one(engine: Engine) -> None:
