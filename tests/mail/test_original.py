@@ -153,6 +153,15 @@ def test_a_file_that_an_editor_marked_as_utf_8_keeps_its_first_header() -> None:
     assert (original.message_id, original.subject, original.text) == ("<1@mail.example>", "Hello", "Text")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("quoted-printable", b"Gr=C3=BC=C3=9Fe=\r\n!"), ("Base64 ", b"R3LDvMOfZSE="), ("8bit", "Grüße!".encode())],
+)
+def test_a_text_is_read_however_it_was_wrapped_for_the_way(encoding: str, body: bytes) -> None:
+    head = f"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n"
+    assert read(head.encode() + body).text.strip() == "Grüße!"
+
+
 def test_the_plain_version_is_preferred_and_the_other_one_never_shown_as_html() -> None:
     both = (
         b"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nplain\r\n"

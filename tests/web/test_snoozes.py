@@ -74,7 +74,9 @@ def test_somebody_elses_snooze_is_not_there(ann: FlaskClient, engine: Engine) ->
         data = {"phrase": "in 3 days", "at": (now() + HOUR).isoformat(), "note": "x"}
         assert ann.post(f"/snoozes/{id}/{act}", data=data).status_code == 404
     assert the_row(engine, id) == before
-    assert "Private" not in ann.get("/").text
+    front = ann.get("/").text
+    assert "Private" not in front
+    assert "1 message" not in front
     assert ann.get(f"/snoozes/{2**63}").status_code == 404
 
 

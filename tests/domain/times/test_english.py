@@ -177,6 +177,12 @@ def test_three_hours_before_midnight_there_is_no_later_today(typed: Typed, refus
     assert refused_for("later today", now="2026-03-05T20:45:01").code == "no_later_today"
 
 
+def test_a_bare_weekday_is_never_today(typed: Typed) -> None:
+    early_on_monday = {"now": "2026-03-09T06:00:00"}
+    assert str(typed("monday", **early_on_monday).at) == "2026-03-16 08:00:00-04:00"
+    assert str(typed("monday 8am", **early_on_monday).at) == "2026-03-09 08:00:00-04:00"
+
+
 def test_the_end_of_a_period_that_is_over_is_the_next_one(typed: Typed) -> None:
     late = {"now": "2026-03-31T17:00:00"}
     assert [str(typed(phrase, **late).at) for phrase in ("eod", "end of month", "end of quarter")] == [

@@ -29,6 +29,7 @@ RefusedFor = Callable[..., Refused]
         ("every month on the 8th or next weekday until march 8", "past"),
         *((phrase, "too_soon") for phrase in ("in 0 minutes", "in 59 seconds", "now")),
         *((phrase, "too_far") for phrase in ("in 11 years", "2037-01-01", "9" * 150 + " days", "every 1000 years")),
+        ("every monday starting 2040-01-02", "too_far"),
         *((phrase, "negative") for phrase in ("-2h", "- 2 hours", "in −3 days", "in-2hours")),
         *(
             (phrase, "invalid_date")
