@@ -93,3 +93,16 @@ def test_a_link_for_another_promise_finds_nothing(engine: Engine, link: Link) ->
 def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> None:
     a_snooze(engine, subject="Private")
     assert "Private" not in repr(found(engine, link))
+
+
+def test_a_reminder_whose_snooze_was_given_another_time_settles_nothing(engine: Engine) -> None:
+    """Nobody knows whether it came; the person has wished for another time since."""
+    held, send = a_reserved_send(engine, message_id=MESSAGE)
+    mark(engine, send)
+    with engine.begin() as connection:
+        ledger.doubt(connection, send=send, reply="no answer")
+        queue.reschedule(connection, id=held.id, user_email=ANN, appointment=Appointment(remind_at=now() + HOUR))
+    link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, act="done")
+    assert (found(engine, link).standing, found(engine, link).repeats) == ("asleep", False)
+    assert act(engine, link, "done") is False
+    assert the_events(engine, held.id) == []
