@@ -25,7 +25,6 @@ class RelayDown(Exception):
 
     def __init__(self, reason: str, *, asks_for_less: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.asks_for_less = asks_for_less
 
 
@@ -52,10 +51,6 @@ class Refused(Exception):
 
 class NoReply(Exception):
     """The final dot may have left and no clear answer came: the server may have the mail, or not."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True)
