@@ -9,9 +9,9 @@ from snoozer.mail import outbox as outboxes
 from snoozer.mail.gate import Gate, Shut
 from snoozer.mail.manners import LONGEST_GAP, MOST_CONNECTIONS, MOST_MESSAGES, QUIET_SECONDS, SHORTEST_GAP, Manners
 from snoozer.mail.outbox import Outbox
-from snoozer.mail.smtp import RelayDown, Session
+from snoozer.mail.smtp import Refused, RelayDown, Session
 from tests import loops
-from tests.mail.scripted_server import ScriptedServer
+from tests.mail.scripted_server import USUAL, ScriptedServer
 
 MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
 
@@ -64,6 +64,27 @@ async def delivered(outbox: Outbox) -> None:
     session = await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
     await session.finish(deadline=5)
     outbox.keep(session)
+
+
+@pytest.mark.parametrize("dot", [USUAL["dot"], "550 5.7.1 no"], ids=["taken", "refused"])
+def test_a_server_that_answers_for_a_mail_is_there_whatever_failed_before(dot: str) -> None:
+    """Else hiccups far apart would add up, and all mail would wait for a server that is well."""
+    with ScriptedServer(dot=dot) as server:
+        outbox = an_outbox(server)
+        outbox.gate.failed("a hiccup")
+
+        async def deliver() -> None:
+            session = await outbox.hand_over_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+            try:
+                await session.finish(deadline=5)
+            except Refused as refused:
+                outbox.refused(session, refused)
+            else:
+                outbox.keep(session)
+            outbox.close()
+
+        loops.run(deliver())
+        assert outbox.gate.report().failures == 0
 
 
 def test_a_server_that_bears_two_connections_gets_everything_over_two() -> None:
