@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer import housekeeping, settings, telemetry
 from snoozer.domain.ending import when_told_to_stop
 from snoozer.postgres.engine import connect
+from snoozer.postgres.reason import reason
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,6 @@ def _patiently(chore: Callable[[], object]) -> Callable[[], None]:
         try:
             chore()
         except DBAPIError as error:
-            log.warning("a chore was not done: %s; it is done again at the next tick", type(error.orig).__name__)
+            log.warning("a chore was not done: %s; it is done again at the next tick", reason(error))
 
     return run

@@ -13,6 +13,7 @@ from snoozer import mailboxes, settings, telemetry
 from snoozer.domain.ending import when_told_to_stop
 from snoozer.mail.receive import UNKNOWN, Door, Incoming
 from snoozer.postgres.engine import connect
+from snoozer.postgres.reason import reason
 from snoozer.settings import Settings, SettingsRefused
 
 KEPT = "250 2.0.0 Kept"
@@ -41,6 +42,7 @@ def open_door(engine: Engine, given: Settings) -> Door:
         port=given.inbound_port,
         knows=lambda address: _owner(engine, address) is not None,
         deliver=lambda incoming: keep(engine, incoming),
+        why=reason,
         max_bytes=given.largest_message,
         protocol=given.inbound_protocol,
         hostname=socket.gethostname(),

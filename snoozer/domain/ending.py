@@ -1,4 +1,5 @@
-"""Being told to stop: SIGTERM, SIGINT, SIGQUIT, a terminal that is closed; heard in a thread of their own."""
+"""Being told to stop: SIGTERM, SIGINT, SIGQUIT, a terminal that is closed; heard in a thread of their own. And how
+another process ended."""
 
 import os
 import signal
@@ -37,3 +38,10 @@ def when_left_alone(act: Callable[[], None], *, parent: int) -> None:
         act()
 
     Thread(target=look, name="parent", daemon=True).start()
+
+
+def how_it_ended(code: int) -> str:
+    """What an exit code means, in words."""
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with code {code}" if code else "ended"

@@ -7,6 +7,7 @@ import time
 from asyncio.subprocess import PIPE, Process
 from dataclasses import dataclass
 
+from snoozer.domain.ending import how_it_ended
 from snoozer.embedded import guardian
 from snoozer.embedded.child import OUT, Child, Hear
 from snoozer.embedded.processes import send
@@ -175,10 +176,3 @@ class Supervisor:
     def _tell(self, line: str) -> None:
         if self._guardian is not None and self._guardian.stdin is not None:
             self._guardian.stdin.write(line.encode())
-
-
-def how_it_ended(code: int) -> str:
-    """What an exit code means, in words."""
-    if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with code {code}" if code else "ended"

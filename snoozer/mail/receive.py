@@ -28,7 +28,8 @@ class Door:
 
     `knows(address)` says whether a recipient lives here; `deliver(incoming)` keeps the mail and returns one reply for
     each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. What they raise becomes a 451, and
-    the sender comes again. LMTP hears each reply; SMTP, which has only one, hears the worst.
+    the sender comes again; `why(error)` is what the log says of it. LMTP hears each reply; SMTP, which has only one,
+    hears the worst.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Door:
         knows: Callable[[str], bool],
         deliver: Callable[[Incoming], Sequence[str]],
         max_bytes: int,
+        why: Callable[[Exception], str] = lambda error: type(error).__name__,
         protocol: Literal["lmtp", "smtp"] = "lmtp",
         hostname: str = "localhost",
     ) -> None:
@@ -51,6 +53,7 @@ class Door:
         self.at_work: set[asyncio.Future[None]] = set()
         self._knows = knows
         self._deliver = deliver
+        self._why = why
         self._speaks: type[Conversation] = LmtpConversation if protocol == "lmtp" else SmtpConversation
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
@@ -83,7 +86,7 @@ class Door:
         try:
             return "250 2.1.5 OK" if await asyncio.to_thread(self._knows, address) else UNKNOWN
         except Exception as error:
-            _log.warning("A recipient could not be looked up: %s", type(error).__name__)
+            _log.warning("A recipient could not be looked up: %s", self._why(error))
             return AWAY
 
     async def deliver(self, incoming: Incoming) -> list[str]:
@@ -91,7 +94,7 @@ class Door:
         try:
             replies = list(await asyncio.to_thread(self._deliver, incoming))
         except Exception as error:
-            _log.warning("A mail could not be kept: %s", type(error).__name__)
+            _log.warning("A mail could not be kept: %s", self._why(error))
             replies = []
         whole = len(replies) == len(incoming.rcpt_to) and all(_REPLY.fullmatch(reply) for reply in replies)
         return replies if whole else [AWAY] * len(incoming.rcpt_to)

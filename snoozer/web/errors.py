@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
 from snoozer.postgres.engine import may_pass
+from snoozer.postgres.reason import reason
 from snoozer.web import api, current
 
 log = logging.getLogger("snoozer.web")
@@ -81,7 +82,7 @@ def _refused(error: HTTPException) -> Response:
 def _database(error: DBAPIError | TimeoutError) -> Response:
     if isinstance(error, DBAPIError) and not may_pass(error):
         return _broken(error)
-    log.error("The database is away: %s", type(error).__name__)
+    log.error("The database is away: %s", reason(error))
     g.account = g.clock = None
     return _refused(ServiceUnavailable())
 
@@ -89,10 +90,8 @@ def _database(error: DBAPIError | TimeoutError) -> Response:
 def _broken(error: Exception) -> Response:
     if isinstance(error, DBAPIError):
         # Its own words name rows: "Key (user_email, message_id)=(…) already exists".
-        state, frames = getattr(error.orig, "sqlstate", None), "".join(traceback.format_tb(error.__traceback__))
-        log.error(
-            "%s %s failed: %s, SQLSTATE %s\n%s", request.method, request.endpoint, type(error).__name__, state, frames
-        )
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("%s %s failed: %s\n%s", request.method, request.endpoint, reason(error), frames)
     else:
         log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
     return _refused(InternalServerError())

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.postgres.notices import listen
+from snoozer.postgres.reason import reason
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,6 @@ class Bell:
             try:
                 listen(self._engine, heard=self._ring, until=self._stop.is_set)
             except SQLAlchemyError as error:
-                log.info("nothing rings for a moment: %s", type(error).__name__)
+                log.info("nothing rings for a moment: %s", reason(error))
                 pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
                 self._stop.wait(pause)

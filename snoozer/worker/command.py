@@ -58,10 +58,10 @@ CONNECTIONS = 4 + 3 + THREADS
 @click.option("--parent", type=int, hidden=True, help="Stop when this process, which started this one, is gone.")
 def command(drain: bool, batch: int, concurrency: int, processes: int, parent: int | None) -> None:
     given = settings.load().need("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
         sys.exit(side_by_side(arguments, count=processes, lasting=not drain))
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     sys.exit(work(given, drain=drain, batch_size=batch, concurrency=concurrency, parent=parent))
 
 

@@ -15,6 +15,7 @@ from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, waiting, workers
 from snoozer.postgres.breaker import Permit
 from snoozer.postgres.engine import at_once, may_pass
+from snoozer.postgres.reason import reason
 from snoozer.reminding import Courier, Lanes, take
 from snoozer.reminding.lanes import KNOWN_SCHEMA
 from snoozer.worker.alone import ALONE_SECONDS, Alone
@@ -113,9 +114,7 @@ class Worker:
         A row that lost a worker before (a suspect) is delivered alone: nothing new is taken until all is settled, and
         then until it is, but others wait only some seconds for that, and one that cannot be had halts nobody.
         """
-        if not self._pulse.is_trusted:
-            return 0
-        if not self._has_room:
+        if not self._pulse.is_trusted or not self._has_room:
             return 0
         # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
         self._protection.tell(self._permit)
@@ -202,7 +201,7 @@ class Worker:
                 workers.drain(connection, id=self._terms.worker)
                 queue.hand_back(connection, held=[(claim.id, claim.claim_token) for claim in unbegun])
         except SQLAlchemyError as error:
-            log.warning("what was not begun is recovered later: %s", type(error).__name__)
+            log.warning("what was not begun is recovered later: %s", reason(error))
         for claim in unbegun:
             self._pulse.let_go(claim)
         called_back, ends = False, time.monotonic() + GRACE_SECONDS
@@ -245,6 +244,6 @@ class Worker:
                     raise
                 if self._is_over():
                     raise Leaving from None
-                log.warning("the database is away: %s", type(error).__name__)
+                log.warning("the database is away: %s", reason(error))
             self._stopping.wait(pause * (0.5 + self._rng.random()))
             pause = min(pause * 2, LONGEST_ABSENCE)

@@ -19,6 +19,7 @@ from snoozer.domain import ring
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 from snoozer.postgres.engine import at_once
+from snoozer.postgres.reason import reason
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +78,8 @@ class Pulse:
         try:
             with self._engine.begin() as connection:
                 workers.leave(connection, id=self._worker)
-        except DBAPIError:
-            log.warning("the database is away: this worker is declared dead by its silence")
+        except DBAPIError as error:
+            log.warning("the database is away (%s): this worker is declared dead by its silence", reason(error))
 
     def hold(self, claims: Iterable[Claim], *, since: float) -> None:
         """These claims are ours; their leases were granted after the boot time `since`."""
@@ -146,7 +147,7 @@ class Pulse:
                     self.beat()
                 except Exception as error:
                     # Whatever it is: a worker that is not heard takes nothing on, and ends when it is taken for dead.
-                    log.warning("no heartbeat: %s", type(error).__name__)
+                    log.warning("no heartbeat: %s", reason(error))
         finally:
             if not self._stop.is_set():
                 self.declared_dead.set()

@@ -1,9 +1,11 @@
 """However a process is told to stop, it ends well, and leaves nobody at work behind."""
 
+import os
 import re
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 from sqlalchemy import Engine, text
@@ -11,6 +13,8 @@ from sqlalchemy import Engine, text
 from tests.factories import wait_until_somebody_waits
 from tests.processes import processes_of
 from tests.stories.conftest import PATIENCE, Field, wait
+
+NOWHERE = "postgresql://snoozer:secret@127.0.0.1:1/snoozer"
 
 
 def workers(engine: Engine, *states: str) -> int:
@@ -61,6 +65,35 @@ def test_processes_side_by_side_end_with_the_one_that_started_them(place: Field,
     ended(process)
     wait(lambda: processes_of(place.home) == [])
     assert workers(place.engine, "alive", "draining") == 0
+
+
+def test_workers_that_fail_are_started_later_each_time(place: Field) -> None:
+    """Each second all of them began anew, for as long as the database was not there."""
+    process = place.start("worker", "--processes", "2", DATABASE_URL=NOWHERE)
+    assert process.stderr is not None
+    pauses: list[str] = []
+    while pauses.count("2") < 2:
+        pauses += re.findall(r"another one is started in (\S+) s", process.stderr.readline())
+        assert process.poll() is None
+    assert [pauses.count(seconds) for seconds in ("1", "2")] == [2, 2]
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert ended(process)[0] == 0
+    assert time.monotonic() - began < 3
+
+
+def test_a_worker_among_others_is_replaced_at_once(place: Field) -> None:
+    process = place.start("worker", "--processes", "2")
+    wait(lambda: workers(place.engine, "alive") == 2)
+    [lost, *_] = [int(line.split()[0]) for line in processes_of(place.home) if b"--parent=" in line.encode()]
+    os.kill(lost, signal.SIGKILL)
+    assert process.stderr is not None
+    while "a worker was ended by SIGKILL; another one is started in 1 s" not in process.stderr.readline():
+        assert process.poll() is None
+    with place.engine.connect() as connection:
+        wait(lambda: bool(connection.execute(text("SELECT count(*) > 2 FROM workers")).scalar()))
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 0
 
 
 def test_a_clock_with_metrics_ends_well(place: Field) -> None:

@@ -88,7 +88,7 @@ def test_a_row_that_the_database_refuses_is_not_shown_to_the_log(
 
     app.add_url_rule("/break", view_func=break_it)
     assert app.test_client().get("/break").status_code == 500
-    assert "IntegrityError, SQLSTATE 23505" in caplog.text
+    assert "UniqueViolation, SQLSTATE 23505" in caplog.text
     assert "_insert_again" in caplog.text
     assert ANN not in caplog.text
     assert "canary" not in caplog.text
