@@ -71,12 +71,12 @@ def migrated(postgres_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def empty_database(migrated: Engine) -> Iterator[Engine]:
-    """Another database with nothing in it, as `createdb --template=template0` leaves it."""
+    """Another database with nothing in it, as `createdb --template=template0 --encoding=UTF8` leaves it."""
     # Its sessions have all the time they need: to drop a database is a checkpoint of all others.
     patient = create_engine(migrated.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with patient.connect() as connection:
         connection.execute(text("DROP DATABASE IF EXISTS another"))
-        connection.execute(text("CREATE DATABASE another TEMPLATE template0"))
+        connection.execute(text("CREATE DATABASE another TEMPLATE template0 ENCODING 'UTF8'"))
     engine = connect(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
     yield engine
     engine.dispose()

@@ -87,6 +87,9 @@ def _server(connection: Connection) -> Finding:
     if server.version_number < OLDEST_SERVER:
         says = f"PostgreSQL {server.version} is older than 14, and Snoozer's statements are not made for it."
         return wrong("database", says, "Upgrade the server.")
+    if server.encoding != schema.ENCODING:
+        says = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
+        return wrong("database", says, f"Restore into one made by `{schema.MADE_BY}`.")
     if server.read_only:
         says = "This server only reads: it is a standby, and nothing can be put away or sent."
         return wrong("database", says, "Let DATABASE_URL name the primary, with target_session_attrs=read-write.")

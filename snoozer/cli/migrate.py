@@ -15,8 +15,8 @@ def command() -> None:
         before, head = schema.versions(connection)
     try:
         schema.upgrade(engine)
-    except schema.SchemaAhead as ahead:
-        click.echo(f"snoozer: {ahead}.", err=True)
+    except schema.SchemaRefused as refused:
+        click.echo(f"snoozer: {refused}.", err=True)
         sys.exit(2)
     click.echo(
         f"The schema is at {head}." if before == head else f"The schema went from {before or 'nothing'} to {head}."

@@ -24,6 +24,7 @@ class Server:
 
     version: str
     version_number: int
+    encoding: str
     read_only: bool
     switched_off: list[str]
 

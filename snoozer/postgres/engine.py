@@ -91,6 +91,7 @@ def connect(
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
+        "client_encoding": "utf8",  # Else PGCLIENTENCODING decides, or the database.
         "connect_timeout": 5,
         "keepalives_idle": 10,
         "keepalives_interval": 5,

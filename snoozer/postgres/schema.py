@@ -10,13 +10,25 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
 from snoozer import shipped
+from snoozer.postgres import doctor
+
+ENCODING = "UTF8"
+MADE_BY = "createdb --template=template0 --encoding=UTF8 NAME"
 
 _MIGRATE = "run `snoozer migrate`"
 _GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
 
 
-class SchemaAhead(Exception):
+class SchemaRefused(Exception):
+    """The schema cannot be brought up to date; its text says why and what to do."""
+
+
+class SchemaAhead(SchemaRefused):
     """The schema belongs to a newer release, and only that one can take it back."""
+
+
+class WrongEncoding(SchemaRefused):
+    """The empty database is none that can hold what mails say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +42,19 @@ class Standing:
 
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
-    """Bring the schema up to `revision`. Two that start at once run one after the other. Raises SchemaAhead."""
+    """Bring the schema up to `revision`. Two that start at once run one after the other.
+
+    Raises SchemaRefused.
+    """
     with engine.connect() as connection:
         stands = standing(connection)
         if stands.where == "ahead":
             raise SchemaAhead(f"{stands.says}; {stands.do}")
+        encoding = doctor.server(connection).encoding
+        if stands.where == "nothing there" and encoding != ENCODING:
+            raise WrongEncoding(
+                f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{MADE_BY}`"
+            )
     with engine.connect() as connection:
         command.upgrade(_config(connection), revision)
 

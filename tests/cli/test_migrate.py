@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.postgres import schema
+from snoozer.postgres.engine import connect
 
 SURROUNDINGS = {
     "SECRET_KEY": "a-key-of-enough-length-for-this",
@@ -17,12 +19,12 @@ SURROUNDINGS = {
 }
 
 
-def said(*command: str, engine: Engine, home: Path) -> subprocess.CompletedProcess[str]:
+def said(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     url = engine.url.render_as_string(hide_password=False)
     return subprocess.run(
         [sys.executable, "-m", "snoozer", *command],
-        env={**inherited, **SURROUNDINGS, "DATABASE_URL": url, "SNOOZER_HOME": str(home)},
+        env={**inherited, **SURROUNDINGS, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings},
         capture_output=True,
         text=True,
         timeout=60,
@@ -63,3 +65,24 @@ def test_an_upgrade_without_migrate_is_told_from_a_database_with_nothing_in_it(
         sentence = refusal(*command, engine=empty_database, home=tmp_path)
         assert "The schema is at 0002, not at " in sentence
         assert "run `snoozer migrate`" in sentence
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_mail_is_refused(migrated: Engine, tmp_path: Path, encoding: str) -> None:
+    """In the first, which a server set up under LANG=C makes unasked, each command ended in a traceback; the second
+    held everything but the mails of those who write otherwise."""
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS narrow"))
+        connection.execute(text(f"CREATE DATABASE narrow TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'"))
+    narrow = connect(migrated.url.set(database="narrow").render_as_string(hide_password=False), name="tests")
+    sentence = refusal("migrate", engine=narrow, home=tmp_path)
+    assert f"encoding is {encoding}, and mail needs UTF8; make one by `createdb " in sentence
+    doctor = said("doctor", engine=narrow, home=tmp_path)
+    assert (doctor.returncode, "Traceback" in doctor.stderr) == (1, False)
+    assert f"The database's encoding is {encoding}" in doctor.stdout
+    narrow.dispose()
+
+
+def test_what_the_surroundings_say_of_encodings_does_not_matter(engine: Engine, tmp_path: Path) -> None:
+    ended = said("migrate", engine=engine, home=tmp_path, PGCLIENTENCODING="SQL_ASCII")
+    assert (ended.returncode, ended.stderr) == (0, "")

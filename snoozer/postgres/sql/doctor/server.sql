@@ -1,7 +1,9 @@
--- What the promise needs of the server: its version, whether it writes, and whether what it confirms is on disk.
+-- What the promise needs of the server: its version, how it writes texts, whether it writes, and whether what it
+-- confirms is on disk.
 SELECT
     current_setting('server_version') AS version,
     CAST(current_setting('server_version_num') AS int) AS version_number,
+    current_setting('server_encoding') AS encoding,
     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS read_only,
     ARRAY(
         SELECT name
