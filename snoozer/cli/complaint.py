@@ -9,6 +9,7 @@ from snoozer import settings
 
 # A table, a column, a function or an object that the statement names is not there (Appendix A of the Postgres manual).
 _NO_SUCH_THING = ("42P01", "42703", "42883", "42704")
+_LOCKED = "55P03"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ def of_failure(error: DBAPIError) -> Complaint:
     if code is not None and code.startswith(_NO_SUCH_THING) and (wrong := _of_schema()):
         return wrong
     first_line = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "it does not answer"
+    if code == _LOCKED:
+        return Complaint(
+            "Another session holds a lock that is needed, such as a pg_dump or a long query, and nothing was changed",
+            "wait for it to end, then run this again",
+        )
     if code is None or code.startswith(("08", "57P", "28", "3D")):
         return Complaint(f"The database cannot be reached: {first_line}", "check DATABASE_URL and that the server runs")
     return Complaint(f"The database refused: {first_line}")

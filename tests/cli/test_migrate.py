@@ -86,3 +86,14 @@ def test_a_database_that_cannot_hold_every_mail_is_refused(migrated: Engine, tmp
 def test_what_the_surroundings_say_of_encodings_does_not_matter(engine: Engine, tmp_path: Path) -> None:
     ended = said("migrate", engine=engine, home=tmp_path, PGCLIENTENCODING="SQL_ASCII")
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_lock_that_somebody_holds_is_told_in_words(empty_database: Engine, tmp_path: Path) -> None:
+    """It said "canceling statement due to lock timeout", and not what that meant for the schema."""
+    schema.upgrade(empty_database, revision="0014")
+    with empty_database.begin() as somebody:
+        somebody.execute(text("LOCK TABLE sign_ins IN ACCESS SHARE MODE"))
+        sentence = refusal("migrate", engine=empty_database, home=tmp_path)
+    assert "holds a lock that is needed" in sentence
+    assert "nothing was changed; wait for it to end, then run this again" in sentence
+    assert said("migrate", engine=empty_database, home=tmp_path).stdout.startswith("The schema went from 0014 to ")
