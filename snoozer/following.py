@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 from snoozer.domain.times import Recurrence
 from snoozer.domain.times.moving import moved
 from snoozer.postgres import events, queue
+from snoozer.postgres.changes import Move
 from snoozer.postgres.pages import Found, snoozes
-from snoozer.postgres.queue import Move
 
 log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.postgres import archive as shelf
 from snoozer.postgres import events, ledger, people, queue, workers
 from snoozer.postgres.archive import Ripe
+from snoozer.postgres.changes import Recovered
 from snoozer.postgres.engine import may_pass
 from snoozer.postgres.housekeeping import BATCH_SIZE, MOST_BATCHES, alone, in_batches, meet
 from snoozer.postgres.ledger import MOST_RESENDS, Uncertainty
-from snoozer.postgres.queue import Recovered
 
 log = logging.getLogger(__name__)
 

@@ -24,6 +24,7 @@ DOORS = {
     "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",
     "times-moved": "snoozer.cli.times_moved",
+    "restored": "snoozer.cli.restored",
 }
 
 

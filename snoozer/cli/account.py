@@ -61,7 +61,11 @@ def close(email: str) -> None:
     click.echo(f"Closed the account {closed.email}: {ended}, its tokens are refused.")
 
 
-@command.command("open", help="Let EMAIL sign in again after it was closed; tokens that were not revoked work again.")
+@command.command(
+    "open",
+    short_help="Let EMAIL sign in again after it was closed.",
+    help="Let EMAIL sign in again after it was closed; tokens that were not revoked work again.",
+)
 @click.argument("email")
 def reopen(email: str) -> None:
     with transaction(settings.load(), name="account") as connection:

@@ -7,8 +7,8 @@ import click
 
 from snoozer import following, settings
 from snoozer.postgres import clock
+from snoozer.postgres.changes import Move
 from snoozer.postgres.engine import connect
-from snoozer.postgres.queue import Move
 
 ROUTE = "times-moved"
 

@@ -2,13 +2,12 @@
 
 asleep → claimed → sent · claimed → asleep (release, hand_back, recover, rearm) · claimed → retired (release, recover)
 asleep → retired (retire) · any living row → asleep (go_on) · any living row → cancelled (cancel) → asleep (restore)
-retired → asleep (reactivate) · retired → cancelled (dismiss)
+any living row → retired (set_aside) · retired → asleep (reactivate) · retired → cancelled (dismiss)
 
 Each function answers with facts: ids that changed, or None or False when the claim was no longer the caller's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.domain.reminder import Claim
 from snoozer.postgres.among import EVERY_ID, bounds
 from snoozer.postgres.appointment import Appointment
+from snoozer.postgres.changes import Doubtful, Move, Recovered
 from snoozer.postgres.handling import ORDINARY, Handling
 from snoozer.postgres.statements import each, run
 
@@ -26,27 +26,6 @@ Held = Sequence[tuple[int, UUID]]
 
 # A place in the order of promises: `remind_at` and id.
 Place = tuple[datetime, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Move:
-    """A snooze by the clock that was promised for `promised` and comes at `remind_at` instead, on the clock of
-    `zone`."""
-
-    id: int
-    promised: datetime
-    remind_at: datetime
-    zone: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recovered:
-    """A claim that was taken back from a lost worker."""
-
-    id: int
-    worker: str
-    uncertain: bool
-    retired: bool
 
 
 def enqueue(
@@ -239,6 +218,14 @@ def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:
 def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
     """Cases are closed for good; answers those that were."""
     return list(run(connection, "queue/dismiss", ids=list(ids)).scalars())
+
+
+def set_aside(
+    connection: Connection, *, until: datetime, after: int, batch_size: int, domain: str, error: str
+) -> list[Doubtful]:
+    """Due before `until`, with ids beyond `after`: cases now, as a restored dump cannot tell whether they were sent."""
+    values = {"until": until, "after": after, "batch_size": batch_size, "domain": domain, "error": error}
+    return sorted(each(run(connection, "queue/set_aside", **values), Doubtful), key=lambda one: one.id)
 
 
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:

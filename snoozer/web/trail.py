@@ -18,6 +18,7 @@ _WORDS = {
     "resent": "It was sent once more, as the same mail.",
     "late": "The mail server's answer came late.",
     "retired": "It could not be delivered and became a case for whoever runs this Snoozer.",
+    "set aside": "It may have been sent before this Snoozer was restored, so whoever runs it decides.",
     "reactivated": "An operator sent it back to work.",
     "dismissed": "An operator closed the case. Nothing more is sent.",
     "edited": "You changed it {route}.",

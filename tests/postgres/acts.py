@@ -8,8 +8,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.domain.reminder import Claim, Send
 from snoozer.postgres import ledger, queue
+from snoozer.postgres.changes import Recovered
 from snoozer.postgres.ledger import Fact, Reserved, Uncertainty
-from snoozer.postgres.queue import Recovered
 from tests.factories import a_snooze
 
 LEASE = timedelta(seconds=90)

@@ -1,0 +1,43 @@
+-- After a dump was restored: what was due before `until` may have been sent since the dump was made, so it becomes a case
+-- and people decide. Claims of the old place go with it; what they had marked is uncertain. What repeats stays: closed as
+-- a case, it would end.
+WITH doubtful AS MATERIALIZED (
+    SELECT id, claim_token, COALESCE(scheduled_for, remind_at) AS promise
+    FROM email_snoozes
+    WHERE NOT inactive
+      AND remind_at < :until
+      AND COALESCE(jsonb_typeof(recurrence), 'null') = 'null'
+      AND id > :after
+    ORDER BY id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE
+),
+doubted AS (
+    UPDATE reminder_sends AS send
+    SET state = 'uncertain',
+        uncertain_at = clock_timestamp()
+    FROM doubtful
+    WHERE send.snooze_id = doubtful.id
+      AND send.claim_token = doubtful.claim_token
+      AND send.state = 'sending'
+)
+UPDATE email_snoozes AS snooze
+SET scheduled_for = doubtful.promise,
+    claimed_at = NULL,
+    claimed_by = NULL,
+    claim_token = NULL,
+    lease_expires_at = NULL,
+    last_error = :error,
+    last_error_at = CURRENT_TIMESTAMP,
+    inactive = TRUE,
+    outcome = 'retired',
+    finished_at = CURRENT_TIMESTAMP,
+    updated_at = CURRENT_TIMESTAMP
+FROM doubtful
+WHERE snooze.id = doubtful.id
+RETURNING
+    snooze.id,
+    doubtful.promise,
+    '<' || left(encode(sha256(convert_to(concat_ws(
+        chr(10), snooze.id, snooze.user_email, snooze.message_id, extract(epoch FROM doubtful.promise), 'email'
+    ), 'UTF8')), 'hex'), 40) || '@' || CAST(:domain AS text) || '>' AS reminder_message_id

@@ -1,0 +1,37 @@
+"""A command as a process of its own, on a database, and what it says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+SURROUNDINGS = {
+    "SECRET_KEY": "a-key-of-enough-length-for-this",
+    "SMTP_URL": "smtp://127.0.0.1:9",
+    "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+    "BASE_URL": "http://snoozer.example",
+}
+
+
+def said(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
+    url = engine.url.render_as_string(hide_password=False)
+    return subprocess.run(
+        [sys.executable, "-m", "snoozer", *command],
+        env={**inherited, **SURROUNDINGS, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def refusal(*command: str, engine: Engine, home: Path) -> str:
+    """The one sentence that the command ends with."""
+    ended = said(*command, engine=engine, home=home)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("snoozer: ")
+    assert len(ended.stderr.splitlines()) == 1
+    return ended.stderr
