@@ -11,9 +11,7 @@ SELECT
     snooze.scheduled_for,
     'email',
     snooze.bucket,
-    '<' || left(encode(sha256(convert_to(concat_ws(
-        chr(10), snooze.id, snooze.user_email, snooze.message_id, extract(epoch FROM snooze.scheduled_for), 'email'
-    ), 'UTF8')), 'hex'), 40) || '@' || CAST(:domain AS text) || '>',
+    snooze_reminder_name(snooze.id, snooze.user_email, snooze.message_id, snooze.scheduled_for, CAST(:domain AS text)),
     'reserved',
     snooze.claim_token,
     snooze.subject,

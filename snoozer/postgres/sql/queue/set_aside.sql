@@ -38,6 +38,6 @@ WHERE snooze.id = doubtful.id
 RETURNING
     snooze.id,
     doubtful.promise,
-    '<' || left(encode(sha256(convert_to(concat_ws(
-        chr(10), snooze.id, snooze.user_email, snooze.message_id, extract(epoch FROM doubtful.promise), 'email'
-    ), 'UTF8')), 'hex'), 40) || '@' || CAST(:domain AS text) || '>' AS reminder_message_id
+    snooze_reminder_name(
+        snooze.id, snooze.user_email, snooze.message_id, doubtful.promise, CAST(:domain AS text)
+    ) AS reminder_message_id
