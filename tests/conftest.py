@@ -18,6 +18,7 @@ from snoozer.postgres.engine import connect
 from snoozer.postgres.models import metadata
 from snoozer.settings import Settings
 from tests.factories import People
+from tests.stalling import StallingWay
 
 CHROMIUMS = (
     "/usr/bin/chromium",
@@ -98,6 +99,13 @@ def connection(engine: Engine) -> Iterator[Connection]:
     """A transaction that is rolled back, for what needs no second connection."""
     with engine.connect() as connection:
         yield connection
+
+
+@pytest.fixture
+def way(engine: Engine) -> Iterator[StallingWay]:
+    """A way to the migrated database that can be made to stall."""
+    with StallingWay(engine.url.render_as_string(hide_password=False)) as way:
+        yield way
 
 
 @pytest.fixture

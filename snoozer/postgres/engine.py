@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -15,15 +16,20 @@ from sqlalchemy.exc import (
     DBAPIError,
     DisconnectionError,
     InterfaceError,
+    InvalidatePoolError,
     OperationalError,
     SQLAlchemyError,
     TimeoutError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-from snoozer.postgres.statements import statement
+from snoozer.postgres.line import NoAnswer, all_within, open_line, seconds_left
+from snoozer.postgres.statements import run, statement
 
 STATEMENT_SECONDS = 30
+# The server ends a statement that takes too long; where it has not said so by then, it hangs, or the way to it.
+ANSWER_SECONDS = STATEMENT_SECONDS + 5.0
+CONNECT_SECONDS = 5
 IDLE_SECONDS, LEAST_IDLE_SECONDS = 60.0, 5.0
 # A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
 # while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
@@ -32,6 +38,8 @@ QUIET_SECONDS = 0.5
 # Whatever an administrator set for the role or the database: times written otherwise cannot be read, and statements
 # are to see what others did while they waited for a row.
 _AS_WE_EXPECT = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
+# Who vanished is missed within a minute; by default the server keeps the session, and its place, for two hours.
+_LOOK_FOR_US = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 
 # The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
 _ONLY_READS = "25006"
@@ -79,6 +87,7 @@ def connect(
     pgbouncer: bool = False,
     quiet: float = QUIET_SECONDS,
     idle: float = IDLE_SECONDS,
+    patience: Callable[[], float] = lambda: ANSWER_SECONDS,
 ) -> Engine:
     """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
 
@@ -87,12 +96,12 @@ def connect(
     session: no prepared statements and no start-up options.
 
     A transaction in which nothing is said for `idle` seconds ends, five at the least: whoever began it is frozen, and
-    nobody else can take the rows that it holds.
+    nobody else can take the rows that it holds. A session that gives no answer for `patience()` seconds is given up
+    as lost.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
         "client_encoding": "utf8",  # Else PGCLIENTENCODING decides, or the database.
-        "connect_timeout": 5,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
@@ -105,17 +114,19 @@ def connect(
     if pgbouncer:
         arguments["prepare_threshold"] = None
     else:
-        arguments["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items()) + f" {_AS_WE_EXPECT}"
+        ours = [f"-c {name}={value}" for name, value in limits.items()]
+        arguments["options"] = " ".join([*ours, _AS_WE_EXPECT, _LOOK_FOR_US])
     engine = create_engine(
         url,
         connect_args=arguments,
         pool_size=pool_size,
         max_overflow=2,
-        pool_timeout=10,
+        pool_timeout=CONNECT_SECONDS,
         hide_parameters=True,
         isolation_level="READ COMMITTED",  # For transactions behind a pooler, too.
         json_deserializer=_json,
     )
+    event.listen(engine, "do_connect", partial(open_line, within=CONNECT_SECONDS, patience=patience))
     event.listen(engine, "handle_error", _leave_who_only_reads)
     event.listen(engine, "checkout", partial(_look_whether_it_lives, quiet=quiet))
     if pgbouncer:
@@ -128,6 +139,12 @@ def connect(
 def at_once(engine: Engine) -> Connection:
     """A connection for statements that are a transaction each: one way to the server and back instead of three."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def answer_within(connection: Connection, *, seconds: float) -> None:
+    """The server ends what takes longer in this transaction: whoever asks again and again leaves nothing running."""
+    limit = f"{seconds * 1000:.0f}ms"
+    run(connection, "waiting/limits", statement_timeout=limit, idle_in_transaction_session_timeout=limit)
 
 
 def _json(text: str | bytes) -> Any:
@@ -170,11 +187,15 @@ def _limit(connection: Connection, *, limits: dict[str, str]) -> None:
 
 
 def _say(raw: "psycopg.Connection[object]", name: str) -> None:
-    """One statement outside any transaction. A session that does not live is replaced by the pool."""
+    """One statement outside any transaction. A session that does not live is replaced by the pool, and where it hangs,
+    all of them are. Half of the time that is left is for the next one."""
     try:
-        raw.autocommit = True
-        raw.execute(statement(name).text.encode(), prepare=False)
-        raw.autocommit = False
+        with all_within(min(CONNECT_SECONDS, seconds_left(2 * CONNECT_SECONDS) / 2)):
+            raw.autocommit = True
+            raw.execute(statement(name).text.encode(), prepare=False)
+            raw.autocommit = False
+    except NoAnswer as hangs:
+        raise InvalidatePoolError from hangs
     except psycopg.Error as lost:
         raise DisconnectionError from lost
 

@@ -11,10 +11,12 @@ from sqlalchemy import Connection, Engine
 
 from snoozer import shipped
 from snoozer.postgres import doctor
+from snoozer.postgres.line import each_within
 
 ENCODING = "UTF8"
 MADE_BY = "createdb --template=template0 --encoding=UTF8 NAME"
-
+# Longer than a migration's own statement_timeout.
+MIGRATION_SECONDS = 630
 _MIGRATE = "run `snoozer migrate`"
 _GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
 
@@ -55,13 +57,13 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
             raise WrongEncoding(
                 f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{MADE_BY}`"
             )
-    with engine.connect() as connection:
+    with each_within(MIGRATION_SECONDS), engine.connect() as connection:
         command.upgrade(_config(connection), revision)
 
 
 def downgrade(engine: Engine, *, revision: str) -> None:
     """Take the schema back to `revision` ("base" is an empty database)."""
-    with engine.connect() as connection:
+    with each_within(MIGRATION_SECONDS), engine.connect() as connection:
         command.downgrade(_config(connection), revision)
 
 
