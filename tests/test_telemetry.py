@@ -1,6 +1,7 @@
 """Telemetry counts and times; it tells nobody's address, subject or token."""
 
 from threading import Event
+from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -15,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
 from snoozer.postgres.engine import connect
+from snoozer.postgres.line import Line
 from snoozer.telemetry import gauges
 from snoozer.telemetry.discreet import Discreet
 from tests.factories import ANN, a_snooze
@@ -87,10 +89,18 @@ def test_all_gauges_together_ask_the_database_each_question_once(engine: Engine)
     watched.dispose()
 
 
-def test_while_the_database_is_away_gauges_try_it_once_a_question_and_say_nothing() -> None:
+def test_while_the_database_is_away_gauges_try_it_once_a_question_and_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
     tried: list[object] = []
-    event.listen(away, "do_connect", lambda *about: tried.append(about))
+    opens = Line.connect
+
+    def open_and_tell(*about: Any, **more: Any) -> Line:
+        tried.append(about)
+        return opens(*about, **more)
+
+    monkeypatch.setattr(Line, "connect", open_and_tell)
     told = gauges_of(away).get_metrics_data()
     assert told is None or not told.resource_metrics
     assert len(tried) == 2

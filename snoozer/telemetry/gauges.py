@@ -10,10 +10,13 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer.postgres.line import all_within
 from snoozer.postgres.statements import run
 
 # Gauges that are read together come from one answer.
 SAME_MOMENT_SECONDS = 0.5
+# Two queries are asked, and Prometheus waits for ten seconds.
+ANSWER_SECONDS = 4.0
 
 # Instrument, support query, its column, what it means.
 _GAUGES = (
@@ -56,7 +59,7 @@ class _Told:
 
     def _ask(self) -> Mapping[str, Any]:
         try:
-            with self._engine.connect() as connection:
+            with all_within(ANSWER_SECONDS), self._engine.connect() as connection:
                 return dict(run(connection, f"support/{self._query}").mappings().one())
         except SQLAlchemyError:
             return {}  # No figure is better than an old one: the database is away, and /readyz says so.

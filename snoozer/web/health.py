@@ -8,9 +8,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from snoozer.postgres import doctor, schema
-from snoozer.postgres.engine import only_reads
+from snoozer.postgres.engine import answer_within, only_reads
+from snoozer.postgres.line import all_within
 from snoozer.postgres.pages import figures
 from snoozer.web import current
+
+# Those who keep watch ask again every few seconds, and take silence for the process's own.
+READY_SECONDS = 5.0
 
 blueprint = Blueprint("health", __name__)
 
@@ -26,7 +30,8 @@ def readyz() -> tuple[dict[str, Any], int]:
     """Pages can be served and messages put away. A schema newer than this copy is ready too: so it is while a new
     version rolls out."""
     try:
-        with current.transaction() as connection:
+        with all_within(READY_SECONDS), current.transaction() as connection:
+            answer_within(connection, seconds=READY_SECONDS)
             stands = schema.standing(connection)
             if stands.where in {"nothing there", "behind"}:
                 return _not_ready("schema_behind", f"{stands.says}; {stands.do}.")
@@ -35,7 +40,7 @@ def readyz() -> tuple[dict[str, Any], int]:
     except (DBAPIError, NoConnection) as error:
         if isinstance(error, DBAPIError) and only_reads(error):
             return _not_ready("database_read_only", "The database only reads: nothing can be put away or sent.")
-        return _not_ready("database_away", "The database cannot be reached.")
+        return _not_ready("database_away", "The database cannot be reached, or gives no answer.")
     return {"status": "ready", "schema": stands.current, "oldest_due_seconds": round(late, 3)}, 200
 
 

@@ -1,5 +1,6 @@
 """What watches over Snoozer asks these; they must be right exactly when things are wrong."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -9,8 +10,11 @@ from sqlalchemy import Engine, text
 from snoozer.postgres import schema
 from snoozer.postgres.engine import connect
 from snoozer.settings import Settings
-from snoozer.web import create_app
+from snoozer.web import create_app, health
 from tests.factories import ANN, a_snooze, now
+from tests.stalling import StallingWay
+
+LONGEST_SILENCE = 9
 
 
 @pytest.fixture
@@ -39,6 +43,34 @@ def test_ready_says_how_late_the_oldest_due_row_is(client: FlaskClient, engine: 
 def test_not_ready_while_the_database_is_away(cut_off: FlaskClient) -> None:
     answer = cut_off.get("/readyz")
     assert (answer.status_code, answer.get_json()["code"]) == (503, "database_away")
+
+
+def test_who_keeps_watch_is_answered_while_the_database_hangs(way: StallingWay, settings: Settings) -> None:
+    """Its connections stayed open, so the first who asked was answered after a minute and a half."""
+    hanging = connect(way.url, name="hanging", quiet=0)
+    site = create_app(engine=hanging, settings=settings).test_client()
+    assert site.get("/readyz").status_code == 200
+    way.stall()
+    for path, status in (("/readyz", 503), ("/metrics", 200), ("/healthz", 200), ("/readyz", 503)):
+        began = time.monotonic()
+        assert site.get(path).status_code == status
+        assert time.monotonic() - began < LONGEST_SILENCE
+    way.flow()
+    assert site.get("/readyz").status_code == 200
+    hanging.dispose()
+
+
+def test_what_a_slow_database_was_asked_for_in_vain_does_not_go_on(
+    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "READY_SECONDS", 0.2)
+    with engine.begin() as holder:
+        holder.execute(text("LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE"))
+        assert client.get("/readyz").status_code == 503
+        waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        while holder.execute(waits).scalar_one():
+            pass
+    assert client.get("/readyz").status_code == 200
 
 
 def test_not_ready_while_the_database_only_reads_and_ready_once_it_writes(
