@@ -13,18 +13,21 @@ from threading import Event, Lock, Thread
 from uuid import UUID
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.domain import ring
 from snoozer.domain.reminder import Claim
 from snoozer.postgres import queue, workers
 from snoozer.postgres.engine import at_once
+from snoozer.postgres.line import all_within
 from snoozer.postgres.reason import reason
 
 log = logging.getLogger(__name__)
 
 # The share of a limit that is kept for what the boot-time clock cannot see: the way to the database and back.
 MARGIN = 0.2
+# A heartbeat that hangs is given up while there is time for another one, on another connection.
+LEAST_PATIENCE = 2.0
 
 
 def boot_time() -> float:
@@ -51,6 +54,7 @@ class Pulse:
         self._worker = worker
         self._every = every
         self._trusted_for = dead_after * (1 - MARGIN)
+        self._patience = max(dead_after / 2, LEAST_PATIENCE)
         self._lease = lease
         self._deadline = deadline
         self._lock = Lock()
@@ -63,7 +67,7 @@ class Pulse:
         self.declared_dead = Event()
 
     def start(self) -> None:
-        """Register this incarnation and begin to beat. Raises DBAPIError when the database is away."""
+        """Register this incarnation and begin to beat. Raises SQLAlchemyError when the database is away."""
         before = boot_time()
         with self._engine.begin() as connection:
             workers.register(connection, id=self._worker)
@@ -76,9 +80,9 @@ class Pulse:
         self._stop.set()
         self._thread.join()
         try:
-            with self._engine.begin() as connection:
+            with all_within(self._patience), self._engine.begin() as connection:
                 workers.leave(connection, id=self._worker)
-        except DBAPIError as error:
+        except SQLAlchemyError as error:
             log.warning("the database is away (%s): this worker is declared dead by its silence", reason(error))
 
     def hold(self, claims: Iterable[Claim], *, since: float) -> None:
@@ -119,7 +123,7 @@ class Pulse:
         before = boot_time()
         with self._lock:
             held = {id: hold for id, hold in self._held.items() if before < hold.deadline}
-        with at_once(self._engine) as connection:
+        with all_within(self._patience), at_once(self._engine) as connection:
             living = workers.heartbeat(connection, id=self._worker)
             if living is None:
                 self.declared_dead.set()
@@ -142,12 +146,15 @@ class Pulse:
 
     def _beat_on(self) -> None:
         try:
-            while not self._stop.wait(self._every) and not self.declared_dead.is_set():
+            pause = self._every
+            while not self._stop.wait(pause) and not self.declared_dead.is_set():
+                began = time.monotonic()
                 try:
                     self.beat()
                 except Exception as error:
                     # Whatever it is: a worker that is not heard takes nothing on, and ends when it is taken for dead.
                     log.warning("no heartbeat: %s", reason(error))
+                pause = max(self._every - (time.monotonic() - began), self._every / 10)
         finally:
             if not self._stop.is_set():
                 self.declared_dead.set()

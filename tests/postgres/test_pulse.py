@@ -7,11 +7,14 @@ from typing import cast
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 
 from snoozer.domain.reminder import Claim
+from snoozer.postgres.engine import connect
 from snoozer.worker.pulse import Pulse, boot_time
 from tests.factories import a_snooze, the_row
 from tests.postgres.acts import claim
+from tests.stalling import StallingWay
 
 
 @pytest.fixture
@@ -119,3 +122,21 @@ def test_a_pulse_that_stops_beating_for_whatever_reason_ends_the_worker(engine: 
     assert pulse.declared_dead.wait(30)
     assert pulse.is_trusted is False
     pulse.stop()
+
+
+def test_a_heart_whose_line_hangs_beats_on_another_one(engine: Engine, way: StallingWay) -> None:
+    """It waited for an answer until long after the worker was taken for dead."""
+    hanging = connect(way.url, name="hanging", quiet=60)
+    pulse = Pulse(hanging, worker="w", every=3600, dead_after=4, lease=90, deadline=720)
+    pulse.start()
+    heard = pulse._heard
+    way.stall()
+    began = time.monotonic()
+    with pytest.raises(DBAPIError):
+        pulse.beat()
+    assert time.monotonic() - began < 4
+    way.flow()
+    pulse.beat()
+    assert pulse._heard > heard
+    pulse.stop()
+    hanging.dispose()
