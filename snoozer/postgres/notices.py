@@ -1,31 +1,48 @@
 """What the database says unasked: a row came in that is due soon (trigger `email_snoozes_due_soon`)."""
 
+import time
 from collections.abc import Callable
 
 import psycopg
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
-from snoozer.postgres.engine import at_once
+from snoozer.postgres.engine import CONNECT_SECONDS, at_once
+from snoozer.postgres.line import all_within
 from snoozer.postgres.statements import run
 
 LOOK_SECONDS = 0.5
+# Who says nothing may have nothing to say, or hang, or be a primary that was left for another one.
+LIFE_SECONDS = 10.0
 
 
 def listen(engine: Engine, *, heard: Callable[[], None], until: Callable[[], bool]) -> None:
-    """Call `heard` for each notice, until `until` says so. Raises SQLAlchemyError when the connection is lost.
+    """Call `heard` for each notice, until `until` says so, or the server takes no writes any more: rows come in
+    elsewhere. Raises SQLAlchemyError when the connection is lost or the server hangs.
 
     It is called at the beginning, too: nobody knows what was said before.
     """
     with at_once(engine) as connection:
         run(connection, "waiting/listen")
         heard()
-        raw = connection.connection.driver_connection
         try:
-            while not until():
-                for _ in raw.notifies(timeout=LOOK_SECONDS, stop_after=1):  # type: ignore[union-attr]
-                    heard()
+            _hear(connection, heard=heard, until=until)
+            while not until() and _takes_writes(connection):
+                _hear(connection, heard=heard, until=until)
         except psycopg.Error as lost:
             connection.invalidate()
             raise OperationalError("LISTEN", None, lost) from lost
         connection.invalidate()
+
+
+def _hear(connection: Connection, *, heard: Callable[[], None], until: Callable[[], bool]) -> None:
+    ends = time.monotonic() + LIFE_SECONDS
+    raw = connection.connection.driver_connection
+    while not until() and time.monotonic() < ends:
+        for _ in raw.notifies(timeout=LOOK_SECONDS, stop_after=1):  # type: ignore[union-attr]
+            heard()
+
+
+def _takes_writes(connection: Connection) -> bool:
+    with all_within(CONNECT_SECONDS):
+        return bool(run(connection, "waiting/takes_writes").scalar_one())

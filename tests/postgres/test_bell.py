@@ -1,16 +1,22 @@
 """The bell rings for what is due before the next poll, is heard anew after a cut, and nothing depends on it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
+from snoozer.postgres import notices
+from snoozer.postgres.engine import connect
+from snoozer.postgres.notices import listen
 from snoozer.worker import bell
 from snoozer.worker.bell import Bell
 from tests.factories import HOUR, a_snooze, now
 from tests.postgres.acts import claim, finalize
+from tests.stalling import StallingWay
 
 LONG_ENOUGH = 20
 
@@ -93,3 +99,26 @@ def test_a_line_that_was_cut_is_taken_up_anew(engine: Engine, monkeypatch: pytes
         rings.get(timeout=LONG_ENOUGH)
         a_snooze(engine, remind_at=now())
         rings.get(timeout=LONG_ENOUGH)
+
+
+def test_a_primary_that_was_demoted_and_lives_on_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows came in at the new one, and nothing rang for them until the old one ended."""
+    monkeypatch.setattr(notices, "LIFE_SECONDS", 0.05)
+    session = connect(engine.url.render_as_string(hide_password=False), name="demoted", pool_size=1)
+    with session.connect() as connection:
+        connection.execute(text("SET default_transaction_read_only = on"))
+        connection.commit()
+    ends = time.monotonic() + LONG_ENOUGH
+    listen(session, heard=lambda: None, until=lambda: time.monotonic() > ends)
+    assert time.monotonic() < ends
+    session.dispose()
+
+
+def test_a_server_that_hangs_is_left(way: StallingWay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "LIFE_SECONDS", 0.05)
+    monkeypatch.setattr(notices, "CONNECT_SECONDS", 0.2)
+    hanging = connect(way.url, name="hanging")
+    ends = time.monotonic() + LONG_ENOUGH
+    with pytest.raises(OperationalError):
+        listen(hanging, heard=way.stall, until=lambda: time.monotonic() > ends)
+    hanging.dispose()
