@@ -4,33 +4,17 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import time
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from tests.factories import wait_until_somebody_waits
 from tests.processes import processes_of
-from tests.stories.conftest import PATIENCE, Field, wait
+from tests.stories.conftest import Field, wait
+from tests.stories.endings import ended, workers
 
 NOWHERE = "postgresql://snoozer:secret@127.0.0.1:1/snoozer"
-
-
-def workers(engine: Engine, *states: str) -> int:
-    with engine.connect() as connection:
-        told = connection.execute(
-            text("SELECT count(*) FROM workers WHERE state = ANY(:states)"), {"states": [*states]}
-        )
-        return int(told.scalar_one())
-
-
-def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    try:
-        _, said = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-    return process.returncode, said
 
 
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM])
