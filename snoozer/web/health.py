@@ -3,6 +3,7 @@
 from typing import Any
 
 from flask import Blueprint, Response
+from opentelemetry.sdk.metrics import MetricsTimeoutError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
@@ -47,7 +48,10 @@ def readyz() -> tuple[dict[str, Any], int]:
 @blueprint.get("/metrics")
 def metrics() -> Response:
     """The figures of this process and the gauges of the queue, for Prometheus. Open: it holds counts and ages only."""
-    return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+    try:
+        return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+    except MetricsTimeoutError:
+        return Response("The figures cannot be had: the database gives no answer.\n", 503, mimetype="text/plain")
 
 
 def _not_ready(code: str, detail: str) -> tuple[dict[str, Any], int]:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from flask.testing import FlaskClient
+from opentelemetry.sdk.metrics import MetricsTimeoutError
 from sqlalchemy import Engine, text
 
 from snoozer.postgres import schema
@@ -113,6 +114,19 @@ def test_metrics_are_for_prometheus_and_name_nobody(client: FlaskClient, engine:
     told = answer.get_data(as_text=True)
     assert "SECRETSUBJECT" not in told
     assert ANN not in told
+
+
+def test_figures_that_take_too_long_are_refused_in_plain_words(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a page in HTML that said something had broken."""
+
+    def too_long(*_: object) -> bytes:
+        raise MetricsTimeoutError("Timed out while executing callback")
+
+    monkeypatch.setattr(health, "generate_latest", too_long)
+    answer = client.get("/metrics")
+    assert (answer.status_code, answer.mimetype) == (503, "text/plain")
 
 
 def test_nobody_has_to_sign_in_to_watch(client: FlaskClient) -> None:
