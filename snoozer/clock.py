@@ -13,14 +13,12 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import housekeeping, settings, telemetry
 from snoozer.domain.ending import when_told_to_stop
-from snoozer.postgres.engine import ANSWER_SECONDS, connect
+from snoozer.postgres.engine import connect, patience_until
 from snoozer.postgres.reason import reason
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-# A chore that is under way when the clock is told to stop may take so long for each answer.
-LAST_ANSWER_SECONDS = 5.0
 ARCHIVE_SECONDS = 60
 TIDY_SECONDS = 3600
 MONTHS_SECONDS = 86_400
@@ -41,7 +39,7 @@ def command(once: bool) -> None:
         pool_size=2,
         pgbouncer=terms.pgbouncer,
         idle=terms.worker_dead,
-        patience=lambda: LAST_ANSWER_SECONDS if stopping.is_set() else ANSWER_SECONDS,
+        patience=patience_until(stopping),
     )
     flush = telemetry.start(service="snoozer-clock", engine=engine, **terms.telemetry)
     try:

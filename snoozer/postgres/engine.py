@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
+from threading import Event
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ from snoozer.postgres.statements import run, statement
 STATEMENT_SECONDS = 30
 # The server ends a statement that takes too long; where it has not said so by then, it hangs, or the way to it.
 ANSWER_SECONDS = STATEMENT_SECONDS + 5.0
+LAST_ANSWER_SECONDS = 5.0
 CONNECT_SECONDS = 5
 IDLE_SECONDS, LEAST_IDLE_SECONDS = 60.0, 5.0
 # A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
@@ -134,6 +136,11 @@ def connect(
     else:
         event.listen(engine, "checkout", _forget_old_plans)
     return engine
+
+
+def patience_until(stopping: Event) -> Callable[[], float]:
+    """How long an answer may take: once `stopping` is set, less than people wait before they kill a process."""
+    return lambda: LAST_ANSWER_SECONDS if stopping.is_set() else ANSWER_SECONDS
 
 
 def at_once(engine: Engine) -> Connection:

@@ -25,7 +25,7 @@ from snoozer.mail.compose import compose_reminder
 from snoozer.mail.gate import Gate
 from snoozer.mail.outbox import Outbox
 from snoozer.mail.relay import Relay
-from snoozer.postgres.engine import ANSWER_SECONDS, connect
+from snoozer.postgres.engine import connect, patience_until
 from snoozer.postgres.journal import Journal
 from snoozer.reminding import Courier, Settlement, Terms, write_inherited_facts
 from snoozer.reminding.patience import THREADS
@@ -44,8 +44,6 @@ LONGEST_CONNECT = 60.0
 NICENESS = 7
 # Longer than a poll: whatever a worker asks, it asks again when the session turns out to be dead.
 LONGEST_QUIET = 2.0
-# Whoever told it to stop waits for half a minute or so, and then kills it.
-LAST_ANSWER_SECONDS = 5.0
 # A delivery leaves no cycles behind, and looking for them took a fifteenth of a worker's CPU.
 OBJECTS_UNTIL_COLLECTED = 50_000
 # Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
@@ -91,7 +89,7 @@ def work(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, 
             pgbouncer=settings.pgbouncer,
             quiet=LONGEST_QUIET,
             idle=settings.worker_dead,
-            patience=lambda: LAST_ANSWER_SECONDS if stopping.is_set() else ANSWER_SECONDS,
+            patience=patience_until(stopping),
         )
         closing.callback(engine.dispose)
         closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
