@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 MOST_CRASHES = 5
 ACTOR = "clock"
+# At once, of each kind: a second or so.
+MOST_FORGOTTEN = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,9 @@ def keep_months(engine: Engine, *, terms: Retention) -> list[str]:
 def tidy(engine: Engine) -> None:
     """The chores of every hour: what is over and of no use to anybody."""
     alone(engine, "forget workers", workers.forget)
-    alone(engine, "forget sign-ins", people.forget_expired)
+    forget = partial(people.forget_expired, batch_size=MOST_FORGOTTEN)
+    while (alone(engine, "forget sign-ins", forget) or 0) >= MOST_FORGOTTEN:
+        pass
 
 
 def _recover(connection: Connection, among: range, *, terms: Terms) -> list[Recovered]:

@@ -206,5 +206,6 @@ def remember_answer(
     return row is not None
 
 
-def forget_expired(connection: Connection) -> None:
-    run(connection, "accounts/forget_expired")
+def forget_expired(connection: Connection, *, batch_size: int) -> int:
+    """Strike out old answers, sign-in links and sessions, so many of each; answers how many there were in all."""
+    return int(run(connection, "accounts/forget_expired", batch_size=batch_size).scalar_one())

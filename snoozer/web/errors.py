@@ -42,7 +42,6 @@ WORDS = {
         "Snoozer keeps messages of up to {largest} MB. Nothing was saved. "
         "You can still be reminded of it: fill in its subject by hand on the Add page.",
     ),
-    429: Words("Too many requests in a short time", "Wait a minute and try again. Nothing was changed."),
     500: Words(
         "Something broke on our side",
         "It was written to the log. What you did last was not saved; everything saved before is still there. "

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer import accounts, housekeeping
 from tests.factories import ANN, People
 
 BOB = "bob@snoozer.example"
@@ -79,3 +79,31 @@ def test_a_link_opens_no_session_of_a_closed_account(engine: Engine, people: Peo
         connection.execute(text("UPDATE accounts SET disabled_at = now()"))
         assert link is not None
         assert accounts.enter(connection, token=link.token, browser=BROWSER) is None
+
+
+def test_tidying_forgets_what_is_over_however_much_it_is(
+    engine: Engine, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it in one statement took longer than a statement may, each hour anew."""
+    monkeypatch.setattr("snoozer.housekeeping.MOST_FORGOTTEN", 2)
+    lives, old = people.ann(), people.ann(BOB)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO idempotency_keys (account_id, key, request_sha256, status, body, created_at) "
+                "SELECT min(id), 'key' || n, '', 200, '', now() - (23 + n / 6) * INTERVAL '61 minutes' "
+                "FROM accounts, generate_series(1, 12) AS n GROUP BY n"
+            )
+        )
+        connection.execute(text("UPDATE sign_ins SET expires_at = now() - INTERVAL '25 hours'"))
+        connection.execute(
+            text("UPDATE sessions SET expires_at = now() WHERE account_id = (SELECT max(id) FROM accounts)")
+        )
+    housekeeping.tidy(engine)
+    with engine.connect() as connection:
+        left = [
+            connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
+            for table in ("idempotency_keys", "sign_ins", "sessions")
+        ]
+    assert left == [5, 0, 1]
+    assert (holds(engine, lives.session), holds(engine, old.session)) == (True, False)

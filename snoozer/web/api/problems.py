@@ -26,7 +26,6 @@ _KNOWN: Mapping[int, tuple[str, str]] = {
     405: ("method_not_allowed", "This path does not take that method; the Allow header names those it takes."),
     413: ("too_large", f"The body has more than {LARGEST_BODY} bytes."),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
-    429: ("too_many_requests", "Too many requests. Wait a little, then try again."),
     500: ("failed", "Snoozer failed at this. Nothing was changed; the failure is in its log."),
     503: ("database_away", "The database cannot be reached now. Nothing was changed; try again in a moment."),
 }

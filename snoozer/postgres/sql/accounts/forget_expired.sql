@@ -1,8 +1,21 @@
--- Idempotency keys are worth a day; sign-in links and sessions go when they are over.
+-- Idempotency keys are worth a day; sign-in links and sessions go when they are over. So many of each at once.
 WITH answers AS (
-    DELETE FROM idempotency_keys WHERE created_at < CURRENT_TIMESTAMP - INTERVAL '1 day'
+    DELETE FROM idempotency_keys
+    WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM idempotency_keys WHERE created_at < CURRENT_TIMESTAMP - INTERVAL '1 day' LIMIT :batch_size
+    ))
+    RETURNING 1
 ),
 links AS (
-    DELETE FROM sign_ins WHERE expires_at < clock_timestamp() - INTERVAL '1 day'
+    DELETE FROM sign_ins
+    WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM sign_ins WHERE expires_at < CURRENT_TIMESTAMP - INTERVAL '1 day' LIMIT :batch_size
+    ))
+    RETURNING 1
+),
+visits AS (
+    DELETE FROM sessions
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM sessions WHERE expires_at < CURRENT_TIMESTAMP LIMIT :batch_size))
+    RETURNING 1
 )
-DELETE FROM sessions WHERE expires_at < clock_timestamp()
+SELECT (SELECT count(*) FROM answers) + (SELECT count(*) FROM links) + (SELECT count(*) FROM visits) AS forgotten
