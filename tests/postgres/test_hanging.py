@@ -49,7 +49,7 @@ def test_where_one_session_hangs_the_others_that_lie_unused_are_not_waited_for(w
     began = time.monotonic()
     with pytest.raises(DBAPIError), all_within(1), engine.connect():
         pass
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     way.flow()
     with engine.connect() as one, engine.connect() as other:
         assert not before & {each.execute(text("SELECT pg_backend_pid()")).scalar_one() for each in (one, other)}
