@@ -1,10 +1,15 @@
-"""USE CASE of the operator: cases, reactivate, dismiss, one or many."""
+"""USE CASE of the operator: cases, reactivate, dismiss, one or many; after a restore, what may go out twice."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import Connection
 
 from snoozer.postgres import events, ledger, queue
+from snoozer.postgres.changes import Doubtful
+
+WHY_ASIDE = "It may have been sent: it was due before the restored place began, and the dump does not know"
+ASIDE_AT_ONCE = 1_000
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
@@ -21,6 +26,22 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: st
     ledger.close(connection, ids=closed, actor=actor)
     _write_down(connection, ids=closed, kind="dismissed", actor=actor, route=route, reason=reason)
     return closed
+
+
+def set_aside(connection: Connection, *, until: datetime, domain: str, route: str) -> list[Doubtful]:
+    """Make cases of what was due before `until` and does not repeat: a restored dump cannot know what the old place
+    sent since. To be called while nobody sends."""
+    found: list[Doubtful] = []
+    while True:
+        after = found[-1].id if found else 0
+        some = queue.set_aside(
+            connection, until=until, after=after, batch_size=ASIDE_AT_ONCE, domain=domain, error=WHY_ASIDE
+        )
+        lines = [(one.id, {"error": WHY_ASIDE}) for one in some]
+        events.append_each(connection, kind="set aside", actor="operator", route=route, lines=lines)
+        found += some
+        if len(some) < ASIDE_AT_ONCE:
+            return found
 
 
 def _write_down(connection: Connection, *, ids: Sequence[int], kind: str, actor: str, route: str, reason: str) -> None:

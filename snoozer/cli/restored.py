@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from snoozer import settings
+from snoozer import settings, triage
 from snoozer.cli.console import refuse
 from snoozer.mail import author
-from snoozer.postgres import doctor, dumps
+from snoozer.postgres import doctor
 from snoozer.postgres.engine import connect
 
 ROUTE = "restored"
@@ -31,7 +31,7 @@ def command(until: str, apply: bool) -> None:
     with engine.connect() as connection:
         if doctor.liveness(connection, dead_after=timedelta(seconds=terms.worker_dead)).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
-        found = dumps.set_aside(connection, until=moment, domain=author.domain(terms.mail_from), route=ROUTE)
+        found = triage.set_aside(connection, until=moment, domain=author.domain(terms.mail_from), route=ROUTE)
         if apply:
             connection.commit()
     for one in found:

@@ -25,14 +25,6 @@ class SchemaRefused(Exception):
     """The schema cannot be brought up to date; its text says why and what to do."""
 
 
-class SchemaAhead(SchemaRefused):
-    """The schema belongs to a newer release, and only that one can take it back."""
-
-
-class WrongEncoding(SchemaRefused):
-    """The empty database is none that can hold what mails say."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """Where the schema of a database is, and in words for people: what that means (`says`) and what to `do`."""
@@ -51,10 +43,10 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
     with engine.connect() as connection:
         stands = standing(connection)
         if stands.where == "ahead":
-            raise SchemaAhead(f"{stands.says}; {stands.do}")
+            raise SchemaRefused(f"{stands.says}; {stands.do}")
         encoding = doctor.server(connection).encoding
         if stands.where == "nothing there" and encoding != ENCODING:
-            raise WrongEncoding(
+            raise SchemaRefused(
                 f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{MADE_BY}`"
             )
     with each_within(MIGRATION_SECONDS), engine.connect() as connection:

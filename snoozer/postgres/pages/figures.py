@@ -41,7 +41,7 @@ class Figures:
 
 def read(connection: Connection, *, dead_after: timedelta) -> Figures:
     """All figures in one statement, and so of one instant. A worker not heard of for `dead_after` is lost."""
-    heard = _heard_until - Worker.heartbeat_at <= dead_after
+    heard = _heard(dead_after)
     claimed = Snooze.claimed_at.is_not(None)
     waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
     due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
@@ -69,8 +69,8 @@ def read(connection: Connection, *, dead_after: timedelta) -> Figures:
 
 def alive(connection: Connection, *, dead_after: timedelta) -> int:
     """How many workers are alive; one not heard of for `dead_after` is not."""
-    heard = _heard_until - Worker.heartbeat_at <= dead_after
-    return connection.execute(select(func.count()).where(Worker.state == "alive", heard)).scalar_one()
+    living = select(func.count()).where(Worker.state == "alive", _heard(dead_after))
+    return connection.execute(living).scalar_one()
 
 
 def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -110,6 +110,10 @@ def oldest_due(connection: Connection) -> float:
         )
     ).scalar_one()
     return 0.0 if late is None else float(late.total_seconds())
+
+
+def _heard(dead_after: timedelta) -> ColumnElement[bool]:
+    return _heard_until - Worker.heartbeat_at <= dead_after
 
 
 def _capped(*conditions: ColumnElement[bool], by: Any = None) -> Any:
