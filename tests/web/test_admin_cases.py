@@ -86,6 +86,15 @@ def test_failures_that_differ_in_an_address_or_a_number_only_are_one_reason(
     assert f"/admin/cases/{other}" not in alike
 
 
+def test_that_nothing_fails_like_this_is_not_told_as_if_nothing_failed(
+    operator: FlaskClient, a_case: Callable[..., int]
+) -> None:
+    a_case(last_error="552 5.2.2 Mailbox full")
+    shown = words(page(operator, f"/admin?reason={'0' * 32}"))
+    assert "No case fails like this any more Cases with other errors may still wait for you." in shown
+    assert "Every reminder was delivered" not in shown
+
+
 def test_an_empty_queue_says_what_turns_up_here(operator: FlaskClient) -> None:
     shown = words(page(operator))
     assert "No cases" in shown
