@@ -30,4 +30,4 @@ compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs i
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev
-	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/stories/storm
+	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm

@@ -21,7 +21,7 @@ from snoozer.bench.ground import Ground, ground
 from snoozer.bench.run import Load
 from snoozer.bench.run import measure as measure_ours
 from snoozer.bench.telling import bar, write
-from snoozer.settings import SettingsRefused
+from snoozer.settings import SettingsError
 
 OURS = ("snoozer", "floor")
 QUEUES = ("pgqueuer", "procrastinate")
@@ -128,7 +128,7 @@ def command(
             title = f"{name}: {rows:,} jobs, {processes} processes each, {rounds} rounds, mail server: {server}"
             console.print(figures.table(runs, title=title, caption=both[name].caption))
             told[name] = figures.report(runs) | {"load": asdict(both[name].load), "mail_server": server}
-    except (SettingsRefused, environment.EnvironmentRefused, mailserver.MailServerRefused) as refused:
+    except (SettingsError, environment.EnvironmentRefused, mailserver.MailServerRefused) as refused:
         raise click.ClickException(str(refused)) from None
     versions = {queue: environment.pins()[queue] for queue in QUEUES}
     write("compare", {"versions": versions} | told, to=to_json)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snoozer.bench.ground import mail_server
-from snoozer.embedded import ports
+from snoozer.dev import ports
 
 PLACES = ("/usr/sbin", "/usr/lib/postfix/sbin", "/usr/lib/postfix", "/usr/libexec/postfix")
 MOST_CONNECTIONS = "1024"

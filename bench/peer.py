@@ -17,7 +17,7 @@ from bench.figures import Run
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import LOOK_SECONDS, Load, children_cpu, counters
-from snoozer.postgres.engine import at_once, connect
+from snoozer.db.engine import autocommit, make_engine
 
 ROOT = Path(__file__).resolve().parents[1]
 SQL = ROOT / "bench" / "contestants" / "sql"
@@ -119,11 +119,11 @@ def _worked(
 def _database(ground: Ground) -> Iterator[tuple[Engine, str]]:
     """A new, empty database beside Snoozer's on the same server; an engine on it and its address."""
     # Dropping waits for whoever is still on the way out.
-    with at_once(ground.engine) as connection:
+    with autocommit(ground.engine) as connection:
         connection.execute(text(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)"))
         connection.execute(text(f"CREATE DATABASE {DATABASE}"))
     url = f"{ground.url.rpartition('/')[0]}/{DATABASE}"
-    engine = connect(url.replace("postgresql://", "postgresql+psycopg://"), name="compare", pool_size=2)
+    engine = make_engine(url.replace("postgresql://", "postgresql+psycopg://"), name="compare", pool_size=2)
     try:
         yield engine, url
     finally:
@@ -131,7 +131,7 @@ def _database(ground: Ground) -> Iterator[tuple[Engine, str]]:
 
 
 def _settle(engine: Engine) -> None:
-    with at_once(engine) as connection:
+    with autocommit(engine) as connection:
         connection.execute(text("VACUUM ANALYZE"))
 
 

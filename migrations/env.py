@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection, text
 
-from snoozer.postgres.models import metadata
+from snoozer.db.models import metadata
 
 LOCK_TIMEOUT = "5s"
 STATEMENT_TIMEOUT = "10min"

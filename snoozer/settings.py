@@ -19,12 +19,11 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from snoozer import housekeeping
-from snoozer.domain import keys, web_address
-from snoozer.mail import author
-from snoozer.mail.relay import Relay, is_loopback
-from snoozer.postgres import engine
-from snoozer.postgres.ledger import Uncertainty
+from snoozer.db import engine
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.domain import secret_keys, url
+from snoozer.mime import mail_from as author
+from snoozer.smtp.url import SmtpServer, is_loopback
 
 UP_FILE = "up.json"
 
@@ -32,11 +31,11 @@ Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
-class SettingsRefused(Exception):
+class SettingsError(Exception):
     """The settings do not make sense."""
 
 
-class TelemetryTerms(TypedDict):
+class TelemetryConfig(TypedDict):
     exports: bool
     metrics_port: int | None
 
@@ -107,12 +106,12 @@ class Settings(BaseSettings):
     @field_validator("database_url", mode="before")
     @classmethod
     def _database_url(cls, value: Any) -> Any:
-        return engine.url_of(value) if isinstance(value, str) and value else value
+        return engine.parse_url(value) if isinstance(value, str) and value else value
 
     @field_validator("base_url", "otlp_endpoint")
     @classmethod
     def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
-        check = web_address.a_beginning if info.field_name == "base_url" else web_address.checked
+        check = url.validate_base if info.field_name == "base_url" else url.validate
         setting = str(cls.model_fields[str(info.field_name)].alias)
         return None if value is None else check(value, setting=setting)
 
@@ -133,47 +132,29 @@ class Settings(BaseSettings):
         return tuple(key.get_secret_value() for key in self.secret_key)
 
     @property
-    def uncertainty(self) -> Uncertainty:
+    def uncertainty(self) -> UncertainPolicy:
         """What is done about a reminder that may have been sent. `auto` is `resend`: no mailbox is connected yet."""
         verifies = self.uncertain_policy == "verify"
-        return Uncertainty(
+        return UncertainPolicy(
             hold=timedelta(seconds=self.uncertain_hold),
             for_operator=self.uncertain_policy == "hold",
-            looks=2 if verifies else 0,
-            between_looks=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
+            lookups=2 if verifies else 0,
+            lookup_interval=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
         )
 
     @property
-    def retention(self) -> housekeeping.Retention:
-        """When what is over moves to the archive, and how long it is kept there."""
-        return housekeeping.Retention(
-            archive_after=timedelta(days=self.archive_after_days), keep_months=self.keep_months
-        )
-
-    @property
-    def housekeeping(self) -> housekeeping.Terms:
-        """How long housekeeping waits before it acts."""
-        return housekeeping.Terms(
-            lease=timedelta(seconds=self.lease),
-            dead_after=timedelta(seconds=self.worker_dead),
-            delay=timedelta(seconds=self.poll),
-            uncertainty=self.uncertainty,
-            deadline=timedelta(seconds=self.deadline),
-        )
-
-    @property
-    def telemetry(self) -> TelemetryTerms:
+    def telemetry(self) -> TelemetryConfig:
         """Where measurements go."""
         return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
 
     @property
-    def links_stay_here(self) -> str | None:
+    def local_links_warning(self) -> str | None:
         """The sentence for links that lead to this machine only, because nobody set BASE_URL; None where one is set."""
         if "base_url" in self.model_fields_set:
             return None
         return f"BASE_URL is not set: links in mails lead to {self.base_url}, which opens on this machine only"
 
-    def need(self, *names: Need) -> Self:
+    def require(self, *names: Need) -> Self:
         """These settings, once each of the named ones is there.
 
         Raises SettingsRefused with the sentence that tells what to set; a process calls it with what it cannot do
@@ -183,7 +164,7 @@ class Settings(BaseSettings):
             for name in names:
                 _NEEDED[name](self)
         except ValueError as lacking:
-            raise SettingsRefused(str(lacking)) from None
+            raise SettingsError(str(lacking)) from None
         return self
 
 
@@ -192,13 +173,13 @@ def load() -> Settings:
     try:
         return Settings()
     except ValidationError as refused:
-        raise SettingsRefused(_sentence(refused)) from None
+        raise SettingsError(_sentence(refused)) from None
     except PermissionError:
-        raise SettingsRefused(
+        raise SettingsError(
             f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
         ) from None
     except (OSError, ValueError) as broken:
-        raise SettingsRefused(f"{_up_file()} cannot be read ({broken}); stop `snoozer up` and start it again") from None
+        raise SettingsError(f"{_up_file()} cannot be read ({broken}); stop `snoozer up` and start it again") from None
 
 
 def _up_file() -> Path:
@@ -222,12 +203,12 @@ def _need_database(settings: Settings) -> None:
 def _need_smtp(settings: Settings) -> None:
     if not settings.smtp_url.get_secret_value():
         raise ValueError("SMTP_URL is not set; it looks like smtp+starttls://user:password@mail.example.org:587")
-    Relay.from_url(settings.smtp_url.get_secret_value())
+    SmtpServer.from_url(settings.smtp_url.get_secret_value())
 
 
 def _need_base_url(settings: Settings) -> None:
     """Mail that leaves this machine needs links that open elsewhere; where it stays, as in a trial, none is asked."""
-    if settings.links_stay_here and not is_loopback(Relay.from_url(settings.smtp_url.get_secret_value()).host):
+    if settings.local_links_warning and not is_loopback(SmtpServer.from_url(settings.smtp_url.get_secret_value()).host):
         raise ValueError(
             "BASE_URL is not set, and links in mails must lead to the pages; it looks like https://snooze.example.org"
         )
@@ -235,8 +216,8 @@ def _need_base_url(settings: Settings) -> None:
 
 _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
-    "secret_key": lambda settings: keys.check(settings.keys),
+    "secret_key": lambda settings: secret_keys.validate(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": lambda settings: author.check(settings.mail_from),
+    "mail_from": lambda settings: author.validate(settings.mail_from),
     "base_url": _need_base_url,
 }

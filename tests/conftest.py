@@ -12,10 +12,10 @@ from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
-from snoozer.embedded.postgres import Postgres
-from snoozer.postgres import schema
-from snoozer.postgres.engine import connect
-from snoozer.postgres.models import metadata
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
+from snoozer.db.models import metadata
+from snoozer.dev.postgres import Postgres
 from snoozer.settings import Settings
 from tests.factories import People
 from tests.stalling import StallingWay
@@ -64,7 +64,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def migrated(postgres_url: str) -> Iterator[Engine]:
-    engine = connect(postgres_url, name="tests", pool_size=10)
+    engine = make_engine(postgres_url, name="tests", pool_size=10)
     schema.upgrade(engine)
     yield engine
     engine.dispose()
@@ -78,7 +78,7 @@ def empty_database(migrated: Engine) -> Iterator[Engine]:
     with patient.connect() as connection:
         connection.execute(text("DROP DATABASE IF EXISTS another"))
         connection.execute(text("CREATE DATABASE another TEMPLATE template0 ENCODING 'UTF8'"))
-    engine = connect(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
+    engine = make_engine(migrated.url.set(database="another").render_as_string(hide_password=False), name="tests")
     yield engine
     engine.dispose()
     with patient.connect() as connection:

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, insert, text
 
-from snoozer import accounts, mailboxes
+from snoozer import accounts, inbox
+from snoozer.db.models import Snooze
 from snoozer.domain.reminder import Claim
-from snoozer.domain.times import read
-from snoozer.postgres.models import Snooze
+from snoozer.timephrase import read
 
 _numbers = itertools.count(1)
 
@@ -136,7 +136,7 @@ def an_original(*, subject: str | None = "Hello", message_id: str | None = None,
 def a_kept_message(engine: Engine, *, user_email: str = ANN, original: bytes | None = None, **parts: Any) -> int:
     """One message in the mailbox that Snoozer keeps, brought in through the use case."""
     with engine.begin() as connection:
-        return mailboxes.keep(connection, user_email=user_email, original=original or an_original(**parts)).id
+        return inbox.store(connection, user_email=user_email, original=original or an_original(**parts)).id
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ class People:
         """A person with an account, signed in somewhere and holding a token."""
         with self.engine.begin() as connection:
             account = accounts.create(connection, email=email, role=role, zone=zone)
-            link = accounts.ask_from_the_console(connection, email=email)
+            link = accounts.console_sign_in_token(connection, email=email)
             assert link is not None
-            session = accounts.enter(connection, token=link, browser=None)
+            session = accounts.sign_in_by_link(connection, token=link, browser=None)
             token = accounts.create_token(connection, email=email)
             assert session is not None
             assert token is not None

@@ -106,7 +106,7 @@ END
 $$
 """
 
-# Room on each page for the new versions that leases make (measured in tests/postgres/test_archive.py), and vacuum
+# Room on each page for the new versions that leases make (measured in tests/db/test_archive.py), and vacuum
 # long before a fifth of a large table is dead: claims walk over what is dead at the head of the index.
 STORAGE = """
 ALTER TABLE email_snoozes SET (

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress
-from snoozer.postgres import workers
-from snoozer.shipped import MODULE
+from snoozer.db import workers
+from snoozer.resources import PYTHON_MODULE
 
 # For one worker; many that start at once on few cores stand in each other's way.
 START_SECONDS = 30.0
@@ -27,7 +27,7 @@ def crew(
     progress: Progress = lambda done: None,
 ) -> Iterator[list[int]]:
     """So many workers, until the end of the block; their process ids. `settings` are added to their environment."""
-    command = [*MODULE, "snoozer", "worker", *options]
+    command = [*PYTHON_MODULE, "snoozer", "worker", *options]
     environment = ground.environment | (settings or {})
     running = [
         subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -49,7 +49,7 @@ def _wait_until_registered(ground: Ground, running: Sequence["subprocess.Popen[b
     end = time.monotonic() + START_SECONDS * len(running)
     while True:
         with ground.engine.connect() as connection:
-            living = len(workers.living(connection))
+            living = len(workers.list_alive(connection))
         progress(living)
         if living >= len(running):
             return

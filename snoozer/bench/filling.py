@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from snoozer.bench.run import Progress
-from snoozer.postgres.statements import statement
+from snoozer.db.statements import statement
 
 # Each person of a large table has so many rows.
 ROWS_A_PERSON = 20

@@ -18,9 +18,9 @@ from psycopg.rows import dict_row
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from snoozer.bench import mails
-from snoozer.postgres.engine import PLAN_USES
-from snoozer.postgres.ledger import Reserved
-from snoozer.postgres.statements import statement
+from snoozer.db.engine import PLAN_MAX_USES
+from snoozer.db.ledger import Reserved
+from snoozer.db.statements import statement
 
 LEASE = timedelta(seconds=90)
 USES_A_BATCH = 3
@@ -96,8 +96,8 @@ def batches(database: "psycopg.Connection[Any]", *, size: int, worker: str) -> I
     Plans are forgotten as often as the product's sessions do it, which are used three times for a batch.
     """
     for number in count(1):
-        if number * USES_A_BATCH % PLAN_USES < USES_A_BATCH:
-            database.execute(sql("waiting/forget_plans"))
+        if number * USES_A_BATCH % PLAN_MAX_USES < USES_A_BATCH:
+            database.execute(sql("session/discard_plans"))
         sends = take(database, batch=size, worker=worker)
         if not sends:
             return

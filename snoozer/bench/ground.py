@@ -12,11 +12,11 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from snoozer.bench import mails
-from snoozer.embedded.postgres import Postgres
-from snoozer.embedded.postmaster import CONNECTIONS
-from snoozer.postgres import schema
-from snoozer.postgres.engine import connect
-from snoozer.shipped import MODULE
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
+from snoozer.dev.postgres import Postgres
+from snoozer.dev.postmaster import CONNECTIONS
+from snoozer.resources import PYTHON_MODULE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def ground(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iter
     try:
         url = server.start()
         with mail_server(work) as port:
-            engine = connect(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
+            engine = make_engine(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
             schema.upgrade(engine)
             try:
                 yield Ground(
@@ -71,7 +71,7 @@ def ground(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iter
 @contextmanager
 def mail_server(work: tuple[float, float]) -> Iterator[int]:
     """A process of its own, so that it does not share an interpreter with what is measured; its port."""
-    command = [*MODULE, "snoozer.bench.sink", *map(str, work)]
+    command = [*PYTHON_MODULE, "snoozer.bench.sink", *map(str, work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield int(server.stdout.readline() if server.stdout else 0)

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import Literal
 
 from snoozer.bench.ground import Ground
-from snoozer.postgres.statements import run
+from snoozer.db.statements import execute
 
 Harm = Literal["", "cut", "silent"]
 
@@ -43,12 +43,12 @@ def harmed(ground: Ground, harm: Harm) -> Iterator[None]:
 
 def _cut(ground: Ground) -> None:
     with ground.engine.begin() as connection:
-        run(connection, "bench/cut_listeners")
+        execute(connection, "bench/cut_listeners")
 
 
 def _silence(ground: Ground) -> list[int]:
     with ground.engine.begin() as connection:
-        pids = list(run(connection, "bench/listeners").scalars())
+        pids = list(execute(connection, "bench/listeners").scalars())
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)

@@ -21,7 +21,7 @@ from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress, let_pass, settle
 from snoozer.bench.telling import Bar, bar, draw, part, table, write
 from snoozer.bench.visits import READER, Visits, reading, site
-from snoozer.postgres.statements import run
+from snoozer.db.statements import execute
 
 TENTHS = 10
 # What a person has: one row, a few, or a heap. Half of all rows are single ones, a quarter lies on few heaps.
@@ -125,8 +125,8 @@ def measure(ground: Ground, *, rows: int, processes: int, asked: Sequence[str], 
         with reading(pages, rate=VISITS_A_SECOND) as busy:
             peaks = _wait_for(ground, count=WARM_UP + rows, progress=begin(f"{rows:,} are due", rows), pids=pids)
     with ground.engine.begin() as connection:
-        sent = [(row.seconds, row.of_person) for row in run(connection, "bench/herd", promise=promise)]
-        outcome = run(connection, "bench/outcome").one()
+        sent = [(row.seconds, row.of_person) for row in execute(connection, "bench/herd", promise=promise)]
+        outcome = execute(connection, "bench/outcome").one()
     grown = tuple(peak - start for peak, start in zip(peaks, before, strict=True))
     return _told(sent, grown=grown, idle=idle, busy=busy, outcome=outcome)
 
@@ -148,7 +148,7 @@ def _wait_for(ground: Ground, *, count: int, progress: Progress, pids: Sequence[
     peaks, done, moved = [0] * len(pids), -1, time.monotonic()
     while done < count:
         with ground.engine.begin() as connection:
-            now_done = int(run(connection, "bench/done").scalar_one())
+            now_done = int(execute(connection, "bench/done").scalar_one())
         if now_done > done:
             done, moved = now_done, time.monotonic()
         if time.monotonic() - moved > PATIENCE_SECONDS:

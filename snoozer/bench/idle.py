@@ -17,8 +17,8 @@ from snoozer.bench.ground import Ground, ground
 from snoozer.bench.processes import cpu_seconds, family_cpu_seconds, resident_bytes
 from snoozer.bench.run import counters, let_pass, settle
 from snoozer.bench.telling import Bar, bar, table, write
-from snoozer.postgres.engine import at_once
-from snoozer.postgres.statements import run
+from snoozer.db.engine import autocommit
+from snoozer.db.statements import execute
 
 WANTED_SHARE = 5.0
 WANTED_WORKER_SHARE = 1.0
@@ -78,7 +78,7 @@ def measure(ground: Ground, *, workers: int, seconds: float, future: int, begin:
         took = time.monotonic() - began
         after, spent = counters(ground.engine), sum(map(cpu_seconds, pids)) - cpu
         with ground.engine.connect() as connection:
-            sessions = len(run(connection, "bench/sessions").all())
+            sessions = len(execute(connection, "bench/sessions").all())
         memory = sum(map(resident_bytes, pids))
         statements = _statements(ground, seconds=seconds, progress=begin("statements are counted", length))
     return Idleness(
@@ -101,9 +101,9 @@ def _server_share(ground: Ground, *, seconds: float, progress: Callable[[int], N
 
 def _statements(ground: Ground, *, seconds: float, progress: Callable[[int], None]) -> Counter[str]:
     """How often each verb was asked for, by the lines that the server writes."""
-    with at_once(ground.engine) as connection:
-        run(connection, "bench/log_statements")
-        run(connection, "bench/reload")
+    with autocommit(ground.engine) as connection:
+        execute(connection, "bench/log_statements")
+        execute(connection, "bench/reload")
     time.sleep(LOOK_SECONDS)
     start = ground.server_log.stat().st_size
     let_pass(seconds, progress=progress)

@@ -1,7 +1,7 @@
 """The mails of a run: what a worker would write, and what costs nothing to make."""
 
 from snoozer.domain.reminder import Send
-from snoozer.mail.compose import compose_reminder
+from snoozer.mime.compose import compose_reminder
 
 SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links nobody gets
 INSTANCE = "snoozer.example"

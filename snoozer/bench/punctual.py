@@ -20,7 +20,7 @@ from snoozer.bench.plot import Line, svg
 from snoozer.bench.refusal import BenchRefused
 from snoozer.bench.run import Progress, settle
 from snoozer.bench.telling import bar, draw, part, table, write
-from snoozer.postgres.statements import run
+from snoozer.db.statements import execute
 
 LEAD = timedelta(seconds=3)
 PATIENCE_SECONDS = 30.0
@@ -138,7 +138,7 @@ def _wait(ground: Ground, *, since: datetime, count: int, until: datetime, progr
     """How late each was, the most punctual first, once all are out."""
     while True:
         with ground.engine.begin() as connection:
-            late = list(run(connection, "bench/lateness", since=since).scalars())
+            late = list(execute(connection, "bench/lateness", since=since).scalars())
         progress(len(late))
         if len(late) >= count:
             return late

@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 from snoozer.bench.ground import Ground
 from snoozer.bench.processes import can_look, family_cpu_seconds
 from snoozer.bench.refusal import BenchRefused
-from snoozer.postgres import schema
-from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.engine import at_once
-from snoozer.postgres.handling import ORDINARY
-from snoozer.postgres.statements import run, statement
-from snoozer.shipped import MODULE
+from snoozer.db import schema
+from snoozer.db.engine import autocommit
+from snoozer.db.queue import DEFAULT_OPTIONS
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.statements import execute, statement
+from snoozer.resources import PYTHON_MODULE
 
 LOOK_SECONDS = 0.25
 SEED_ROWS = 5_000
@@ -67,9 +67,9 @@ def begin_anew(engine: Engine) -> None:
 
 def settle(engine: Engine, *, whole: bool = False) -> None:
     """As the queue is that nobody has just filled; with `whole` also the ledger and the archive."""
-    with at_once(engine) as connection:
+    with autocommit(engine) as connection:
         for name in ("analyze", "analyze_ledger") if whole else ("analyze",):
-            run(connection, f"bench/{name}")
+            execute(connection, f"bench/{name}")
 
 
 def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outcome:
@@ -93,7 +93,7 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
         raise BenchRefused(f"A process of {who} ended with {codes[0]}")
     after, spent, server = counters(ground.engine), children_cpu() - cpu, _server_cpu(ground) - server
     with ground.engine.connect() as connection:
-        told = dict(run(connection, "bench/outcome").one()._mapping)
+        told = dict(execute(connection, "bench/outcome").one()._mapping)
     if not told["seconds"]:
         raise BenchRefused(f"Nothing was sent by {who}")
     return Outcome(
@@ -116,9 +116,9 @@ def measure(who: str, ground: Ground, load: Load, *, progress: Progress) -> Outc
 def seed(engine: Engine, *, rows: int) -> None:
     """So many rows, all due, each of a person of its own."""
     now = datetime.now(UTC)
-    appointment = Appointment(remind_at=now - timedelta(minutes=1))
+    appointment = ReminderTime(remind_at=now - timedelta(minutes=1))
     same: dict[str, object] = {"sender_email": "bob@mail.example", "traceparent": None}
-    same |= appointment.columns | vars(ORDINARY)
+    same |= appointment.columns | vars(DEFAULT_OPTIONS)
     for first in range(0, rows, SEED_ROWS):
         with engine.begin() as connection:
             connection.execute(
@@ -145,10 +145,10 @@ def _commands(who: str, ground: Ground, load: Load) -> list[list[str]]:
             str(max(1, load.concurrency // load.processes)),
         ]
         names = [f"floor-{number}" for number in range(load.processes)]
-        return [[*MODULE, "snoozer.bench.floor", *arguments, name, makes] for name in names]
+        return [[*PYTHON_MODULE, "snoozer.bench.floor", *arguments, name, makes] for name in names]
     each = max(1, load.concurrency // load.processes)
     options = [f"--batch={load.batch}", f"--concurrency={each}", "--drain"]
-    return [[*MODULE, "snoozer", "worker", *options] for _ in range(load.processes)]
+    return [[*PYTHON_MODULE, "snoozer", "worker", *options] for _ in range(load.processes)]
 
 
 def _watch(
@@ -158,7 +158,7 @@ def _watch(
     while any(worker.poll() is None for worker in workers):
         time.sleep(LOOK_SECONDS)
         with engine.connect() as connection:
-            done = run(connection, "bench/done").scalar_one()
+            done = execute(connection, "bench/done").scalar_one()
         points.append((time.monotonic() - began, done))
         progress(done)
     return tuple(points)
@@ -175,7 +175,7 @@ def let_pass(seconds: float, *, progress: Progress) -> None:
 def counters(engine: Engine) -> dict[str, Any]:
     """What the server has done so far: `commits`, and `wal` in bytes."""
     with engine.connect() as connection:
-        return dict(run(connection, "bench/counters").one()._mapping)
+        return dict(execute(connection, "bench/counters").one()._mapping)
 
 
 def children_cpu() -> float:

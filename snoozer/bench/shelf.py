@@ -5,14 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from snoozer import housekeeping
 from snoozer.bench import filling, floor
 from snoozer.bench.ground import Ground
 from snoozer.bench.run import counters, settle
-from snoozer.postgres.statements import each, run
+from snoozer.db.statements import execute, rows_as
+from snoozer.housekeeping import chores
 
 WAVES = 10
-TERMS = housekeeping.Retention(archive_after=timedelta(days=35), keep_months=24)
+TERMS = chores.Retention(archive_after=timedelta(days=35), keep_months=24)
 AGE = timedelta(days=40)
 
 
@@ -42,7 +42,7 @@ class Shelf:
 
 def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -> Shelf:
     """Let so many reminders come and go; each wave finds the room that the one before has left."""
-    housekeeping.keep_months(ground.engine, terms=TERMS)
+    chores.maintain_partitions(ground.engine, terms=TERMS)
     moved, seconds, wal, over = 0, 0.0, 0.0, 0.0
     for wave in range(WAVES):
         with floor.bare(ground.url) as database:
@@ -51,7 +51,7 @@ def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -
         if not wave:
             over = _bytes(ground) / (reminders // WAVES)
         before, began = counters(ground.engine)["wal"], time.monotonic()
-        while batch := housekeeping.archive(ground.engine, terms=TERMS):
+        while batch := chores.archive(ground.engine, terms=TERMS):
             moved += batch
             progress(moved)
         seconds += time.monotonic() - began
@@ -64,7 +64,7 @@ def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -
 
 def _stored(ground: Ground) -> tuple[Stored, ...]:
     with ground.engine.connect() as connection:
-        return tuple(each(run(connection, "bench/sizes"), Stored))
+        return tuple(rows_as(execute(connection, "bench/sizes"), Stored))
 
 
 def _bytes(ground: Ground) -> float:

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from snoozer.bench.refusal import BenchRefused
-from snoozer.embedded.binaries import NoPostgres
-from snoozer.embedded.refusal import PostgresRefused
-from snoozer.settings import SettingsRefused
+from snoozer.dev.binaries import NoPostgres
+from snoozer.dev.errors import PostgresRefused
+from snoozer.settings import SettingsError
 
 # Begins a stretch of work of a given size; what it answers hears how much of it is done.
 Bar = Callable[[str, int], Callable[[int], None]]
@@ -35,7 +35,7 @@ def bar(console: Console) -> Iterator[Bar]:
         try:
             yield begin
         except (BenchRefused, PostgresRefused, NoPostgres) as refused:
-            raise SettingsRefused(str(refused)) from None
+            raise SettingsError(str(refused)) from None
 
 
 def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "") -> Table:

@@ -11,8 +11,8 @@ from threading import Event, Thread
 from snoozer import accounts
 from snoozer.bench.ground import Ground
 from snoozer.bench.refusal import BenchRefused
-from snoozer.embedded import ports
-from snoozer.shipped import MODULE
+from snoozer.dev import ports
+from snoozer.resources import PYTHON_MODULE
 
 READER = "reader@snoozer.example"
 PATH = "/api/v1/snoozes"
@@ -43,7 +43,7 @@ def site(ground: Ground) -> Iterator[Site]:
         accounts.create(connection, email=READER)
         token = accounts.create_token(connection, email=READER) or ""
     port = ports.any_free()
-    command = [*MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
+    command = [*PYTHON_MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
     command.append("snoozer.web:from_environment()")
     server = subprocess.Popen(
         command, env=ground.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ground.home

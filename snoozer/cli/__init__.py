@@ -6,16 +6,16 @@ import sys
 import click
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.cli.complaint import of_failure
-from snoozer.settings import SettingsRefused
+from snoozer.cli.error_text import of_failure
+from snoozer.settings import SettingsError
 
 DOORS = {
-    "up": "snoozer.embedded.up",
+    "up": "snoozer.dev.up",
     "migrate": "snoozer.cli.migrate",
-    "worker": "snoozer.worker.command",
-    "clock": "snoozer.clock",
-    "inbound": "snoozer.inbound",
-    "sink": "snoozer.embedded.sink",
+    "worker": "snoozer.delivery.main",
+    "clock": "snoozer.housekeeping.clock",
+    "inbound": "snoozer.inbound.main",
+    "sink": "snoozer.dev.sink",
     "when": "snoozer.cli.when",
     "account": "snoozer.cli.account",
     "token": "snoozer.cli.token",
@@ -23,8 +23,8 @@ DOORS = {
     "bench": "snoozer.bench.command",
     "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",
-    "times-moved": "snoozer.cli.times_moved",
-    "restored": "snoozer.cli.restored",
+    "times-moved": "snoozer.cli.tzdata_check",
+    "restored": "snoozer.cli.restore_check",
 }
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     """Run one command. What cannot be done ends in one sentence and exit code 2."""
     try:
         commands()
-    except SettingsRefused as refused:
+    except SettingsError as refused:
         _refuse(str(refused))
     except DBAPIError as error:
         _refuse(str(of_failure(error)))

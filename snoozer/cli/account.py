@@ -37,7 +37,7 @@ def create(email: str, role: str | None, zone: str) -> None:
 def sign_in(email: str) -> None:
     terms = settings.load()
     with transaction(terms, name="account") as connection:
-        token = accounts.ask_from_the_console(connection, email=email)
+        token = accounts.console_sign_in_token(connection, email=email)
         if token is None:
             refuse(CLOSED if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
     click.echo(f"{terms.base_url}/sign-in/{token}")

@@ -11,7 +11,7 @@ from rich.table import Table
 from sqlalchemy import Connection
 
 from snoozer import accounts
-from snoozer.postgres.engine import connect
+from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 
 NO_ACCOUNT = "There is no such account; make one with: snoozer account create EMAIL"
@@ -20,12 +20,12 @@ NO_ACCOUNT = "There is no such account; make one with: snoozer account create EM
 @contextmanager
 def transaction(terms: Settings, *, name: str) -> Iterator[Connection]:
     """Committed at the end. What the accounts refuse ends the command with a sentence and code 2."""
-    given = terms.need("database_url")
-    engine = connect(given.database_url.get_secret_value(), name=name, pool_size=1, pgbouncer=given.pgbouncer)
+    given = terms.require("database_url")
+    engine = make_engine(given.database_url.get_secret_value(), name=name, pool_size=1, pgbouncer=given.pgbouncer)
     try:
         with engine.begin() as connection:
             yield connection
-    except (accounts.BadAddress, accounts.BadZone) as bad:
+    except (accounts.InvalidAddress, accounts.InvalidZone) as bad:
         refuse(str(bad))
     finally:
         engine.dispose()

@@ -10,11 +10,11 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings
-from snoozer.cli import examination, settings_told
-from snoozer.cli.complaint import Complaint, of_failure
+from snoozer.cli import checks, settings_report
+from snoozer.cli.check_result import Finding
 from snoozer.cli.console import refuse, show
-from snoozer.cli.finding import Finding
-from snoozer.postgres.engine import connect
+from snoozer.cli.error_text import Complaint, of_failure
+from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
@@ -24,15 +24,15 @@ _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
     """Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked."""
-    terms = settings.load().need("database_url")
+    terms = settings.load().require("database_url")
     of_database, complaint = _of_database(terms)
-    findings = [*settings_told.of_settings(terms), *of_database, *examination.of_mail(terms)]
+    findings = [*settings_report.of_settings(terms), *of_database, *checks.of_mail(terms)]
     healthy = all(finding.verdict != "wrong" for finding in findings)
     if as_json:
         told = {"healthy": healthy, "checks": [asdict(finding) for finding in findings]}
-        click.echo(json.dumps(told | {"settings": settings_told.told(terms)}, indent=2))
+        click.echo(json.dumps(told | {"settings": settings_report.told(terms)}, indent=2))
     else:
-        _print(findings, settings_told.told(terms))
+        _print(findings, settings_report.told(terms))
         click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
     if complaint is not None:
         refuse(f"{complaint}.")
@@ -42,13 +42,13 @@ def command(as_json: bool) -> None:
 def _of_database(terms: Settings) -> tuple[list[Finding], Complaint | None]:
     """What the database answers, up to where it fails."""
     findings: list[Finding] = []
-    engine = connect(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
+    engine = make_engine(terms.database_url.get_secret_value(), name="doctor", pool_size=1, pgbouncer=terms.pgbouncer)
     try:
         with engine.begin() as connection:
-            findings.extend(examination.of_database(connection, terms))
+            findings.extend(checks.of_database(connection, terms))
     except DBAPIError as failure:
         complaint = of_failure(failure)
-        return [*findings, examination.of_complaint(complaint)], complaint
+        return [*findings, checks.of_complaint(complaint)], complaint
     finally:
         engine.dispose()
     return findings, None

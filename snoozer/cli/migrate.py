@@ -3,19 +3,19 @@ import sys
 import click
 
 from snoozer import settings
-from snoozer.postgres import schema
-from snoozer.postgres.engine import connect
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
 
 
 @click.command("migrate", help="Bring the database's schema up to this version of Snoozer.")
 def command() -> None:
-    terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="migrate", pool_size=1, pgbouncer=terms.pgbouncer)
+    terms = settings.load().require("database_url")
+    engine = make_engine(terms.database_url.get_secret_value(), name="migrate", pool_size=1, pgbouncer=terms.pgbouncer)
     with engine.connect() as connection:
         before, head = schema.versions(connection)
     try:
         schema.upgrade(engine)
-    except schema.SchemaRefused as refused:
+    except schema.SchemaError as refused:
         click.echo(f"snoozer: {refused}.", err=True)
         sys.exit(2)
     click.echo(

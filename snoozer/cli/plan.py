@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from snoozer.cli import figures as own
+from snoozer.cli import bench_results as own
+from snoozer.cli.capacity import MEASURED, Demand, Figures, Means, Plan, plan
 from snoozer.cli.console import show
-from snoozer.domain.capacity import Demand, Figures, Means, Plan, plan
-from snoozer.domain.capacity_figures import MEASURED
-from snoozer.settings import SettingsRefused
+from snoozer.settings import SettingsError
 
 
 def _number(least: float, most: float) -> Callable[[click.Context, click.Parameter, str], float]:
@@ -24,7 +23,7 @@ def _number(least: float, most: float) -> Callable[[click.Context, click.Paramet
         except ValueError:
             value = float("nan")
         if not least <= value <= most:
-            raise SettingsRefused(f"{option.opts[0]} must be a number from {least:,g} to {most:,g}, not {given!r}")
+            raise SettingsError(f"{option.opts[0]} must be a number from {least:,g} to {most:,g}, not {given!r}")
         return value
 
     return read

@@ -11,8 +11,8 @@ from sqlalchemy import CursorResult
 
 from snoozer import settings
 from snoozer.cli.console import show
-from snoozer.postgres import statements
-from snoozer.postgres.engine import connect
+from snoozer.db import statements
+from snoozer.db.engine import make_engine
 
 
 @click.command(name="support", short_help="Print a support query as a table.")
@@ -26,10 +26,10 @@ def command(name: str | None) -> None:
     if name not in known:
         click.echo(f"snoozer: There is no support query {name!r}; there are {', '.join(known)}.", err=True)
         sys.exit(2)
-    terms = settings.load().need("database_url")
-    engine = connect(terms.database_url.get_secret_value(), name="support", pool_size=1, pgbouncer=terms.pgbouncer)
+    terms = settings.load().require("database_url")
+    engine = make_engine(terms.database_url.get_secret_value(), name="support", pool_size=1, pgbouncer=terms.pgbouncer)
     with engine.connect() as connection:
-        show(_table(name, statements.run(connection, f"support/{name}")))
+        show(_table(name, statements.execute(connection, f"support/{name}")))
 
 
 def _list(known: list[str]) -> Table:

@@ -8,7 +8,7 @@ from snoozer import accounts, settings
 from snoozer.cli import console
 from snoozer.cli.account import CLOSED
 from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
-from snoozer.postgres.people import Token
+from snoozer.db.accounts import Token
 
 
 @click.group("token", help="Tokens for the API.")
@@ -30,7 +30,7 @@ def create(email: str) -> None:
 @click.argument("email", required=False)
 def show(email: str | None) -> None:
     with transaction(settings.load(), name="token") as connection:
-        tokens = accounts.tokens(connection, email=email)
+        tokens = accounts.list_tokens(connection, email=email)
     table = Table("number", "account", "made", "now")
     for token in tokens:
         table.add_row(str(token.id), Text(token.email), f"{token.created_at:%Y-%m-%d %H:%M} UTC", _now(token))
@@ -47,7 +47,7 @@ def revoke(which: str) -> None:
     WHICH is its number in `snoozer token list`, or the token itself, or an address for all tokens of that account.
     """
     with transaction(settings.load(), name="token") as connection:
-        revoked = accounts.revoke(connection, which=which)
+        revoked = accounts.revoke_tokens(connection, which=which)
     if not revoked:
         refuse("There is no such token in force; `snoozer token list` shows them by number.")
     for number, email in revoked:

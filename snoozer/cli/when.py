@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
-from snoozer.domain.times import Refused, locales, read
-from snoozer.domain.times.zones import canonical, zone_of
+from snoozer.timephrase import ParseError, locales, read
+from snoozer.timephrase.zones import canonical, zone_of
 
 _REFUSED = 2
 
@@ -29,7 +29,7 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         context.exit()
     try:
         reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
-    except Refused as refused:
+    except ParseError as refused:
         _refuse(refused, as_json=as_json)
         sys.exit(_REFUSED)
     if as_json:
@@ -42,7 +42,7 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
 def _known(locale: str) -> str:
     name = locales.canonical(locale)
     if name is None:
-        raise Refused("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
+        raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
     return name
 
 
@@ -54,12 +54,12 @@ def _moment(now: str | None, zone: str) -> datetime:
         moment = datetime.fromisoformat(now)
     except ValueError:
         message = "The value of --now cannot be read; give a date and time such as 2026-03-05T10:20:00."
-        raise Refused("invalid_time", message) from None
+        raise ParseError("invalid_time", message) from None
     name = canonical(zone)
     return moment if moment.tzinfo or name is None else moment.replace(tzinfo=zone_of(name))
 
 
-def _refuse(refused: Refused, *, as_json: bool) -> None:
+def _refuse(refused: ParseError, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(refused.as_json()))
         return

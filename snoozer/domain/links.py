@@ -18,21 +18,21 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal, get_args
 
-Act = Literal["done", "again", "see"]
+Action = Literal["done", "again", "see"]
 
-FRESH_FOR = timedelta(days=30)
-LONGEST_PHRASE = 100
+ACTIVE_FOR = timedelta(days=30)
+MAX_PHRASE_LENGTH = 100
 
-_ACTS: tuple[Act, ...] = get_args(Act)
+_ACTS: tuple[Action, ...] = get_args(Action)
 _VERSION = 1
 _HEAD = struct.Struct(">B4sqq")
 _MAC_BYTES = 16
-_LONGEST_TOKEN = 4 * (_HEAD.size + 1 + 4 * LONGEST_PHRASE + _MAC_BYTES) // 3 + 4
+_LONGEST_TOKEN = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class LinkRefused(Exception):
+class InvalidLink(Exception):
     """This link was not made here, or it was changed on its way."""
 
     def __init__(self) -> None:
@@ -45,18 +45,20 @@ class Link:
 
     snooze_id: int
     scheduled_for: datetime
-    act: Act
+    action: Action
     phrase: str | None = None
 
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
     """A URL-safe token, signed with the newest (first) key. ValueError for a naive instant or an empty ring."""
-    [token] = sign_all([(link.act, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
+    [token] = sign_all(
+        [(link.action, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys
+    )
     return token
 
 
 def sign_all(
-    asks: Sequence[tuple[Act, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
+    asks: Sequence[tuple[Action, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
 ) -> list[str]:
     """A token for each act and phrase on one occurrence, as `sign` makes it."""
     if not keys:
@@ -78,34 +80,34 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
     matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived, keys)]
     if not any(matches):
-        raise LinkRefused
+        raise InvalidLink
     try:
         version, _, snooze_id, micros = _HEAD.unpack_from(body)
         if version != _VERSION:
-            raise LinkRefused
+            raise InvalidLink
         return Link(
             snooze_id=snooze_id,
             scheduled_for=_EPOCH + timedelta(microseconds=micros),
-            act=_ACTS[body[_HEAD.size]],
+            action=_ACTS[body[_HEAD.size]],
             phrase=body[_HEAD.size + 1 :].decode("utf-8") or None,
         )
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
-        raise LinkRefused from None
+        raise InvalidLink from None
 
 
 def is_old(mailed_at: datetime, now: datetime) -> bool:
     """True once the mail lies more than 30 days back: its links' page explains and offers, and does not act."""
-    return now - mailed_at > FRESH_FOR
+    return now - mailed_at > ACTIVE_FOR
 
 
-def opaque(link: Link, *, keys: Sequence[str]) -> str:
+def occurrence_id(link: Link, *, keys: Sequence[str]) -> str:
     """A name for the occurrence that a mail may show to anyone: 128 bits of HMAC, telling nothing about the row."""
     [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
     return _mac(_derived(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
 
 
-def _ask(act: Act, phrase: str | None) -> bytes:
-    if act not in _ACTS or (phrase and len(phrase) > LONGEST_PHRASE):
+def _ask(act: Action, phrase: str | None) -> bytes:
+    if act not in _ACTS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
         raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
     return bytes((_ACTS.index(act),)) + (phrase or "").encode("utf-8")
 
@@ -113,13 +115,13 @@ def _ask(act: Act, phrase: str | None) -> bytes:
 def _unpacked(token: str) -> bytes:
     """The bytes of a token in its one canonical spelling: a changed last letter must not decode to the same bytes."""
     if not token.isascii() or len(token) > _LONGEST_TOKEN:
-        raise LinkRefused
+        raise InvalidLink
     try:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (binascii.Error, ValueError):
-        raise LinkRefused from None
+        raise InvalidLink from None
     if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) <= _HEAD.size + _MAC_BYTES:
-        raise LinkRefused
+        raise InvalidLink
     return raw
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 # In characters: what a person may add to a message that is put away.
-LONGEST_NOTE = 2_000
+MAX_NOTE_LENGTH = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +49,14 @@ class Send:
     bytes_sha256: str | None
 
 
-class Verdict(StrEnum):
+class DeliveryOutcome(StrEnum):
     """What became of one delivery."""
 
     SENT = "sent"
     ALREADY_SENT = "already_sent"
     RELEASED = "released"
-    POSTPONED = "postponed"
+    DEFERRED = "postponed"
     RETIRED = "retired"
     UNCERTAIN = "uncertain"
     LOST = "lost"
-    HANDED_BACK = "handed_back"
+    UNCLAIMED = "handed_back"

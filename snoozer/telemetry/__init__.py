@@ -24,10 +24,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
 
-from snoozer.domain.reminder import Verdict
-from snoozer.housekeeping import Swept
-from snoozer.telemetry.discreet import VIEWS, Discreet
-from snoozer.telemetry.gauges import watch
+from snoozer.domain.reminder import DeliveryOutcome
+from snoozer.telemetry.discreet import VIEWS, RedactingExporter
+from snoozer.telemetry.gauges import register_gauges
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,9 @@ log = logging.getLogger(__name__)
 MOST_PORTS = 64
 LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
-FAILURES = frozenset({Verdict.RELEASED, Verdict.RETIRED, Verdict.UNCERTAIN, Verdict.POSTPONED})
+FAILURES = frozenset(
+    {DeliveryOutcome.RELEASED, DeliveryOutcome.RETIRED, DeliveryOutcome.UNCERTAIN, DeliveryOutcome.DEFERRED}
+)
 
 _meter = metrics.get_meter("snoozer")
 _tracer = trace.get_tracer("snoozer")
@@ -61,7 +62,7 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
     if exports:
         readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
         tracers = TracerProvider(resource=resource)
-        tracers.add_span_processor(BatchSpanProcessor(Discreet(OTLPSpanExporter())))
+        tracers.add_span_processor(BatchSpanProcessor(RedactingExporter(OTLPSpanExporter())))
         trace.set_tracer_provider(tracers)
         _traced.set()
         PsycopgInstrumentor().instrument()
@@ -72,7 +73,7 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
         exemplar_filter=AlwaysOffExemplarFilter(),  # They carry what a view leaves out.
     )
     metrics.set_meter_provider(meters)
-    watch(engine, _meter)
+    register_gauges(engine, _meter)
     if metrics_port is not None:
         _serve(metrics_port)
 
@@ -106,7 +107,7 @@ def traceparent() -> str | None:
     return carrier.get("traceparent")
 
 
-def delivery(*, traceparent: str | None, snooze_id: int) -> AbstractContextManager[object]:
+def delivery_span(*, traceparent: str | None, snooze_id: int) -> AbstractContextManager[object]:
     """The span of one delivery, linked to the request that put the message away; nothing where nobody traces."""
     if not _traced.is_set():
         return nullcontext()
@@ -116,27 +117,27 @@ def delivery(*, traceparent: str | None, snooze_id: int) -> AbstractContextManag
     return _tracer.start_as_current_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id})
 
 
-def claimed(count: int) -> None:
+def count_claimed(count: int) -> None:
     if count:
         _claimed.add(count, QUEUE)
 
 
-def delivered(verdict: Verdict, *, milliseconds: float) -> None:
+def count_delivery(verdict: DeliveryOutcome, *, milliseconds: float) -> None:
     """Count one delivery by what became of it."""
     if verdict in FAILURES:
         _failed.add(1, QUEUE | {"verdict": verdict.value})
-    elif verdict is Verdict.LOST:
+    elif verdict is DeliveryOutcome.LOST:
         _lost.add(1, QUEUE)
-    elif verdict is not Verdict.HANDED_BACK:
+    elif verdict is not DeliveryOutcome.UNCLAIMED:
         _processed.add(1, QUEUE)
-    if verdict is Verdict.RETIRED:
+    if verdict is DeliveryOutcome.RETIRED:
         _retired.add(1, QUEUE)
     _duration.record(milliseconds, QUEUE)
 
 
-def swept(found: Swept) -> None:
-    """Count what housekeeping found."""
-    if found.recovered:
-        _recovered.add(len(found.recovered), QUEUE)
-    if found.cases:
-        _retired.add(found.cases, QUEUE)
+def count_sweep(*, recovered: int, cases: int) -> None:
+    """Count what one sweep of housekeeping changed."""
+    if recovered:
+        _recovered.add(recovered, QUEUE)
+    if cases:
+        _retired.add(cases, QUEUE)

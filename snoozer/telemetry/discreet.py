@@ -24,7 +24,7 @@ REQUESTS_BY = "opentelemetry.instrumentation.flask"
 VIEWS = (View(meter_name=REQUESTS_BY, attribute_keys={*REQUEST, "http.target"}),)
 
 
-class Discreet(SpanExporter):
+class RedactingExporter(SpanExporter):
     """Leaves out the addresses of requests, which hold tokens and phrases, and what exceptions say: Postgres quotes the
     values of a row in its messages."""
 

@@ -10,8 +10,8 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.postgres.line import all_within
-from snoozer.postgres.statements import run
+from snoozer.db.statements import execute
+from snoozer.db.timeouts import deadline
 
 # Gauges that are read together come from one answer.
 SAME_MOMENT_SECONDS = 0.5
@@ -34,7 +34,7 @@ _GAUGES = (
 )
 
 
-def watch(engine: Engine, meter: Meter) -> None:
+def register_gauges(engine: Engine, meter: Meter) -> None:
     """Gauges of what the database says now."""
     told = {query: _Told(engine, query) for _, query, _, _ in _GAUGES}
     for name, query, column, description in _GAUGES:
@@ -59,7 +59,7 @@ class _Told:
 
     def _ask(self) -> Mapping[str, Any]:
         try:
-            with all_within(ANSWER_SECONDS), self._engine.connect() as connection:
-                return dict(run(connection, f"support/{self._query}").mappings().one())
+            with deadline(ANSWER_SECONDS), self._engine.connect() as connection:
+                return dict(execute(connection, f"support/{self._query}").mappings().one())
         except SQLAlchemyError:
             return {}  # No figure is better than an old one: the database is away, and /readyz says so.

@@ -12,29 +12,19 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from snoozer import settings as environment
 from snoozer import telemetry
-from snoozer.postgres.engine import connect
-from snoozer.settings import Settings, SettingsRefused
-from snoozer.shipped import folder
-from snoozer.web import (
-    add,
-    admin,
-    api,
-    current,
-    errors,
-    forms,
-    headers,
-    health,
-    links,
-    mailbox,
-    preferences,
-    rendering,
-    sign_in,
-    sink,
-    snoozes,
-    traces,
-    visitor,
-    when,
-)
+from snoozer.db.engine import make_engine
+from snoozer.resources import resource_folder
+from snoozer.settings import Settings, SettingsError
+from snoozer.web import admin, api, auth, context, errors, forms, jinja, security_headers, tracing
+from snoozer.web.add.routes import blueprint as add_blueprint
+from snoozer.web.dev_mail.routes import blueprint as dev_mail_blueprint
+from snoozer.web.health.routes import blueprint as health_blueprint
+from snoozer.web.mailbox.routes import blueprint as mailbox_blueprint
+from snoozer.web.reminder_links.routes import blueprint as reminder_links_blueprint
+from snoozer.web.settings.routes import blueprint as settings_blueprint
+from snoozer.web.sign_in.routes import blueprint as sign_in_blueprint
+from snoozer.web.snoozes import preview
+from snoozer.web.snoozes.routes import blueprint as snoozes_blueprint
 
 # What a form may carry besides the file: fields and the borders between them.
 FORM_ALLOWANCE = 64 * 1024
@@ -59,12 +49,14 @@ class Site(Flask):
 
 def create_app(*, engine: Engine, settings: Settings) -> Flask:
     """The whole site on this database."""
-    app = Site("snoozer", template_folder=str(folder("templates")), static_folder=str(folder("static")))
-    secure = visitor.is_secure(settings)
+    app = Site(
+        "snoozer", template_folder=str(resource_folder("templates")), static_folder=str(resource_folder("static"))
+    )
+    secure = auth.is_secure(settings)
     app.config.update(
         SECRET_KEY=settings.keys[0],
         SECRET_KEY_FALLBACKS=list(settings.keys[1:]),
-        SESSION_COOKIE_NAME=visitor.cookie_name(settings, "form"),
+        SESSION_COOKIE_NAME=auth.cookie_name(settings, "form"),
         SESSION_COOKIE_SECURE=secure,
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
@@ -77,22 +69,34 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
-    current.furnish(app, engine=engine, settings=settings)
+    context.furnish(app, engine=engine, settings=settings)
     app.url_map.converters["row"] = forms.RowNumber
-    headers.init_app(app)
+    security_headers.init_app(app)
     errors.init_app(app)
-    forms.init_app(app, exempt=(api.blueprint, links.blueprint))
-    rendering.init_app(app)
-    for room in (sign_in, snoozes, mailbox, add, when, links, preferences, sink, api, admin, health):
-        app.register_blueprint(room.blueprint)
+    forms.init_app(app, exempt=(api.blueprint, reminder_links_blueprint))
+    jinja.init_app(app)
+    for blueprint in (
+        sign_in_blueprint,
+        snoozes_blueprint,
+        mailbox_blueprint,
+        add_blueprint,
+        preview.blueprint,
+        reminder_links_blueprint,
+        settings_blueprint,
+        dev_mail_blueprint,
+        api.blueprint,
+        admin.blueprint,
+        health_blueprint,
+    ):
+        app.register_blueprint(blueprint)
     return app
 
 
 def needed() -> Settings:
     """The site's settings; leaves with one sentence and status 2 when they make no sense."""
     try:
-        return environment.load().need("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
-    except SettingsRefused as refused:
+        return environment.load().require("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
+    except SettingsError as refused:
         print(f"snoozer: {refused}", file=sys.stderr)  # noqa: T201 - there is no page yet to say it on
         raise SystemExit(2) from None
 
@@ -100,8 +104,8 @@ def needed() -> Settings:
 def from_environment() -> Flask:
     """The site as the environment describes it, or the end of the process as with `needed`."""
     settings = needed()
-    engine = connect(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
+    engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)
-    traces.instrument(app)
+    tracing.instrument(app)
     return app

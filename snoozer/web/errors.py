@@ -10,9 +10,9 @@ from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
-from snoozer.postgres.engine import may_pass
-from snoozer.postgres.reason import reason
-from snoozer.web import api, current
+from snoozer.db.engine import is_transient
+from snoozer.db.errors import error_text
+from snoozer.web import api, context
 
 log = logging.getLogger("snoozer.web")
 
@@ -79,9 +79,9 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _database(error: DBAPIError | TimeoutError) -> Response:
-    if isinstance(error, DBAPIError) and not may_pass(error):
+    if isinstance(error, DBAPIError) and not is_transient(error):
         return _broken(error)
-    log.error("The database is away: %s", reason(error))
+    log.error("The database is away: %s", error_text(error))
     g.account = g.clock = None
     return _refused(ServiceUnavailable())
 
@@ -90,7 +90,7 @@ def _broken(error: Exception) -> Response:
     if isinstance(error, DBAPIError):
         # Its own words name rows: "Key (user_email, message_id)=(…) already exists".
         frames = "".join(traceback.format_tb(error.__traceback__))
-        log.error("%s %s failed: %s\n%s", request.method, request.endpoint, reason(error), frames)
+        log.error("%s %s failed: %s\n%s", request.method, request.endpoint, error_text(error), frames)
     else:
         log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
     return _refused(InternalServerError())
@@ -108,7 +108,7 @@ def page(code: int, words: Words, *, error: HTTPException | None = None) -> Resp
 
 
 def _largest_in_megabytes() -> int:
-    return current.settings().largest_message // (1024 * 1024)
+    return context.settings().largest_message // (1024 * 1024)
 
 
 def _drain() -> None:

@@ -64,5 +64,5 @@ control_socket_disable = True
 def on_starting(arbiter: object) -> None:
     """Wrong settings end gunicorn with one sentence; left to its workers, they would be started anew for ever."""
     settings = needed()
-    if settings.links_stay_here:
-        print(f"snoozer: {settings.links_stay_here}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet
+    if settings.local_links_warning:
+        print(f"snoozer: {settings.local_links_warning}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet

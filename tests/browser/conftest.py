@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from sqlalchemy import Engine
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from snoozer.embedded import ports
+from snoozer.dev import ports
 from snoozer.settings import Settings
-from snoozer.web import create_app, visitor
+from snoozer.web import auth, create_app
 from tests.factories import People, Person
 
 
@@ -62,7 +62,7 @@ def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
         contexts.append(context)
         context.set_default_timeout(10_000)
         if signed_in:
-            session = visitor.cookie_name(site.settings, "session")
+            session = auth.cookie_name(site.settings, "session")
             context.add_cookies([{"name": session, "value": site.ann.session, "url": site.url}])
         page = context.new_page()
         page.goto(path)

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from snoozer.domain.reminder import Send
-from snoozer.mail.compose import compose_reminder
+from snoozer.mime.compose import compose_reminder
 
 KEYS = ["newest key", "older key"]
 PROMISED = datetime(2026, 3, 6, 7, 0, tzinfo=UTC)

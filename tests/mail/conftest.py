@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from snoozer.domain.reminder import Send
-from snoozer.mail.wire import trusted as trusted_by_us
+from snoozer.smtp.transport import tls_context as trusted_by_us
 from tests.conftest import SHARED
-from tests.mail.doors import Opened, Opening
+from tests.mail.inbound_servers import Opened, Opening
 
 CORPUS = SHARED / "mail-corpus" / "messages"
 

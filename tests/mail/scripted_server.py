@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from snoozer.mail.relay import Relay, Security
+from snoozer.smtp.url import Security, SmtpServer
 
 EOF = "<eof>"  # hang up instead of answering
 RESET = "<reset>"  # tear the connection down
@@ -79,8 +79,8 @@ class ScriptedServer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
-    def relay(self, *, host: str = "localhost", user: str | None = None, password: str | None = None) -> Relay:
-        return Relay(host=host, port=self.port, security=self._security, user=user, password=password)
+    def relay(self, *, host: str = "localhost", user: str | None = None, password: str | None = None) -> SmtpServer:
+        return SmtpServer(host=host, port=self.port, security=self._security, user=user, password=password)
 
     def __enter__(self) -> Self:
         self._threads.append(threading.Thread(target=self._listen, daemon=True))

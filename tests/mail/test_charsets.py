@@ -4,7 +4,7 @@ import encodings
 
 import pytest
 
-from snoozer.mail.charsets import text_of
+from snoozer.mime.charsets import decode_bytes
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ from snoozer.mail.charsets import text_of
     ],
 )
 def test_a_name_is_understood_or_guessed(name: str, data: bytes, text: str) -> None:
-    assert text_of(data, name) == text
+    assert decode_bytes(data, name) == text
 
 
 def test_names_that_nobody_knows_are_not_remembered() -> None:
     remembered = encodings._cache
-    text_of(b"x", "utf-8")
+    decode_bytes(b"x", "utf-8")
     before = len(remembered)
     for number in range(100):
-        text_of(b"x", f"no-such-{number}")
-        text_of(b"x", "utf" + "-" * number + "8")
+        decode_bytes(b"x", f"no-such-{number}")
+        decode_bytes(b"x", "utf" + "-" * number + "8")
     assert len(remembered) == before

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from snoozer.domain import links
-from snoozer.mail.compose import NO_SUBJECT, compose_sign_in
+from snoozer.mime.compose import NO_SUBJECT, compose_sign_in
 from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
@@ -38,7 +38,7 @@ def test_the_header_contract(a_send: Sends) -> None:
 
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:
     program = (
-        "import sys, hashlib, pickle; from snoozer.mail.compose import compose_reminder\n"
+        "import sys, hashlib, pickle; from snoozer.mime.compose import compose_reminder\n"
         "send = pickle.loads(bytes.fromhex(sys.stdin.read()))\n"
         "mail = compose_reminder(send, mail_from='Snoozer <snoozer@snoozer.example>',"
         " base_url='https://snoozer.example', keys=['newest key', 'older key'], instance='i-1')\n"
@@ -74,7 +74,7 @@ def test_the_buttons_ask_for_what_they_say(a_send: Sends) -> None:
     assert in_html == re.findall(r"https://\S+", text)
     tokens = [url.removeprefix("https://snoozer.example/r/") for url in in_html]
     asked = [links.verify(token, keys=KEYS[:1]) for token in tokens]
-    assert [(link.act, link.phrase) for link in asked] == [
+    assert [(link.action, link.phrase) for link in asked] == [
         ("done", None),
         ("again", "tomorrow"),
         ("again", "next week"),

@@ -6,7 +6,7 @@ import smtplib
 
 import pytest
 
-from snoozer.mail.compose import compose_reminder
+from snoozer.mime.compose import compose_reminder
 from tests.conftest import missing
 from tests.mail import dovecot
 from tests.mail.conftest import Sends

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from snoozer.mail import headers
-from snoozer.mail.headers import Sender, address, ascii_address, message_id, one_line, references, sender, subject
+from snoozer.mime import headers
+from snoozer.mime.headers import Sender, address, ascii_address, message_id, references, sanitize_line, sender, subject
 from tests.mail.hostile import HOSTILE
 
 ENCODED = st.lists(
@@ -29,7 +29,7 @@ def test_a_subject_is_one_visible_line_or_none(raw: str | bytes) -> None:
     text = subject(raw)
     if text is not None:
         assert text.strip() == text != ""
-        assert len(text) <= headers.LONGEST_TEXT
+        assert len(text) <= headers.MAX_TEXT_LENGTH
         assert not LINE_BREAKS.search(text)
         assert "  " not in text
         assert "=?" not in text
@@ -39,14 +39,14 @@ def test_a_subject_is_one_visible_line_or_none(raw: str | bytes) -> None:
 
 @given(text=HOSTILE)
 def test_cleaning_twice_changes_nothing(text: str) -> None:
-    assert one_line(one_line(text)) == one_line(text)
+    assert sanitize_line(sanitize_line(text)) == sanitize_line(text)
 
 
 @example(text=" a  =? ")
 @given(text=st.text(PRINTABLE_ASCII, max_size=300) | st.text("=? a", max_size=20))
 def test_a_line_of_ascii_is_cleaned_as_it_is_beside_a_foreign_letter(text: str) -> None:
     """One letter that is not ASCII sends the whole line the long way round, so both ways are compared here."""
-    assert one_line(f"{text} é", limit=1_000) == f"{one_line(text, limit=1_000)} é".lstrip()
+    assert sanitize_line(f"{text} é", limit=1_000) == f"{sanitize_line(text, limit=1_000)} é".lstrip()
 
 
 @given(raw=ENCODED | st.binary(max_size=400))
@@ -59,10 +59,10 @@ def test_a_sender_is_harmless_text(raw: str | bytes) -> None:
 
 @given(raw=ENCODED | st.binary(max_size=400))
 def test_ids_are_of_the_strict_form_or_not_there(raw: str | bytes) -> None:
-    assert len(references(raw)) <= headers.MOST_REFERENCES
+    assert len(references(raw)) <= headers.MAX_REFERENCES
     for found in references(raw):
         assert re.fullmatch(r"<[!-;=?-~]+@[!-;=?-~]+>", found)
-        assert len(found) <= headers.LONGEST_MESSAGE_ID
+        assert len(found) <= headers.MAX_MESSAGE_ID_LENGTH
         assert message_id(found) == found
 
 

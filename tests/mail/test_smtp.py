@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.mail.relay import Relay, Security
-from snoozer.mail.smtp import NoReply, Refused, RelayDown, Reply, Session, deliver
+from snoozer.smtp.session import NoReplyAfterData, Rejected, Reply, ServerUnavailable, SmtpSession, deliver
+from snoozer.smtp.url import Security, SmtpServer
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted
@@ -37,8 +37,8 @@ FAULTS = {
 def expected(phase: str, fault: str) -> type[Exception]:
     about_this_mail = fault in ("4xx", "5xx")
     if phase == "dot":
-        return Refused if about_this_mail or fault == "421" else NoReply
-    return Refused if about_this_mail and phase in ("mail", "rcpt", "data") else RelayDown
+        return Rejected if about_this_mail or fault == "421" else NoReplyAfterData
+    return Rejected if about_this_mail and phase in ("mail", "rcpt", "data") else ServerUnavailable
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -48,10 +48,10 @@ def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str, ehl
     started = time.monotonic()
     waits = fault in ("stall", "drip")
     with ScriptedServer({"ehlo": ehlo} | {phase: FAULTS[fault]}) as server:
-        with pytest.raises((RelayDown, Refused, NoReply)) as raised:
+        with pytest.raises((ServerUnavailable, Rejected, NoReplyAfterData)) as raised:
             send(server.relay(), deadline=0.3 if waits else 5)
         assert type(raised.value) is expected(phase, fault)
-        if isinstance(raised.value, Refused):
+        if isinstance(raised.value, Rejected):
             assert raised.value.permanent is (fault == "5xx")
             assert (raised.value.phase, raised.value.code) == (phase, int(FAULTS[fault][:3]))
         assert len(server.received) == (phase == "dot")
@@ -74,10 +74,10 @@ def test_a_mail_arrives_as_it_was_handed_over(ehlo: str) -> None:
 @on_a_loop
 async def test_hanging_up_before_the_dot_delivers_nothing() -> None:
     with ScriptedServer() as server:
-        session = await Session.open(server.relay(), helo="x", deadline=5)
-        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-        session.hang_up()
-        session.hang_up()
+        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session.abort()
+        session.abort()
         await asyncio.sleep(0)  # The turn in which the loop lets go.
     assert server.received == []
     assert server.abandoned == [MESSAGE]
@@ -86,11 +86,11 @@ async def test_hanging_up_before_the_dot_delivers_nothing() -> None:
 @on_a_loop
 async def test_a_server_that_hung_up_while_we_asked_the_database_gets_no_dot() -> None:
     with ScriptedServer(data="354 go\r\n421 4.4.2 too slow") as server:
-        session = await Session.open(server.relay(), helo="x", deadline=5)
-        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
-        with pytest.raises(RelayDown):
-            await session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
+        with pytest.raises(ServerUnavailable):
+            await session.send_dot(deadline=5, on_dot=lambda: dots.append("dot"))
         assert dots == []
     assert server.received == []
 
@@ -103,12 +103,12 @@ def test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot(
         dots: list[str] = []
 
         async def converse() -> None:
-            relay = Relay(host="localhost", port=server.port, security=security)
-            session = await Session.open(relay, helo="x", deadline=5)
-            await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+            relay = SmtpServer(host="localhost", port=server.port, security=security)
+            session = await SmtpSession.open(relay, helo="x", deadline=5)
+            await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
             server.reset()  # While the loop stands still.
-            with pytest.raises(RelayDown):
-                await session.finish(deadline=5, on_dot=lambda: dots.append("dot"))
+            with pytest.raises(ServerUnavailable):
+                await session.send_dot(deadline=5, on_dot=lambda: dots.append("dot"))
 
         loops.run(converse())
         assert dots == []
@@ -120,11 +120,11 @@ def test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over(
     with ResettingServer(certificate[0], reads_the_body=False) as server:
 
         async def converse() -> None:
-            relay = Relay(host="localhost", port=server.port, security="tls")
-            session = await Session.open(relay, helo="x", deadline=5)
+            relay = SmtpServer(host="localhost", port=server.port, security="tls")
+            session = await SmtpSession.open(relay, helo="x", deadline=5)
             long = b"From: a@snoozer.example\r\n\r\n" + b"x" * 70 + b"\r\n" * 4_000_000
-            with pytest.raises(RelayDown, match="took nothing more"):
-                await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=long, deadline=1)
+            with pytest.raises(ServerUnavailable, match="took nothing more"):
+                await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=long, deadline=1)
 
         loops.run(converse())
 
@@ -132,11 +132,11 @@ def test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over(
 @on_a_loop
 async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None:
     with ScriptedServer(dot=scripted.STALL) as server:
-        session = await Session.open(server.relay(), helo="x", deadline=5)
-        await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
-        with pytest.raises(NoReply):
-            await session.finish(deadline=0.3, on_dot=lambda: dots.append("dot"))
+        with pytest.raises(NoReplyAfterData):
+            await session.send_dot(deadline=0.3, on_dot=lambda: dots.append("dot"))
         assert dots == ["dot"]
         assert not session.usable
 
@@ -144,14 +144,12 @@ async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None
 @on_a_loop
 async def test_one_connection_carries_many_mails_and_survives_a_refusal() -> None:
     with ScriptedServer(rcpt=["250 ok", "550 5.1.1 <ann@example.com> unknown", "250 ok"]) as server:
-        session = await Session.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
         for number in range(3):
             try:
-                await session.hand_over_body(
-                    mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5
-                )
-                await session.finish(deadline=5)
-            except Refused as refused:
+                await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
+                await session.send_dot(deadline=5)
+            except Rejected as refused:
                 assert number == 1
                 assert refused.permanent
                 assert refused.enhanced == "5.1.1"
@@ -165,7 +163,7 @@ async def test_one_connection_carries_many_mails_and_survives_a_refusal() -> Non
 def test_a_tarpit_cannot_grow_our_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for flood in (scripted.ENDLESS_LINE, scripted.ENDLESS_LINES):
-        with ScriptedServer(dot=flood) as server, pytest.raises(NoReply):
+        with ScriptedServer(dot=flood) as server, pytest.raises(NoReplyAfterData):
             send(server.relay())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
 
@@ -173,10 +171,10 @@ def test_a_tarpit_cannot_grow_our_memory() -> None:
 def test_a_server_that_is_not_there_is_down() -> None:
     with ScriptedServer() as server:
         relay = server.relay()
-    with pytest.raises(RelayDown, match="refused the connection"):
+    with pytest.raises(ServerUnavailable, match="refused the connection"):
         send(relay)
-    with pytest.raises(RelayDown, match="no address"):
-        send(Relay(host="nowhere.invalid", port=25, security="plain"))
+    with pytest.raises(ServerUnavailable, match="no address"):
+        send(SmtpServer(host="nowhere.invalid", port=25, security="plain"))
 
 
 @pytest.mark.parametrize(
@@ -201,9 +199,9 @@ def test_a_server_that_is_not_there_is_down() -> None:
 @on_a_loop
 async def test_no_address_can_smuggle_a_command(address: str) -> None:
     with ScriptedServer() as server:
-        session = await Session.open(server.relay(), helo="evil\r\nMAIL", deadline=5)
-        with pytest.raises(Refused) as refused:
-            await session.hand_over_body(mail_from="s@s.example", rcpt_to=address, message=MESSAGE, deadline=5)
+        session = await SmtpSession.open(server.relay(), helo="evil\r\nMAIL", deadline=5)
+        with pytest.raises(Rejected) as refused:
+            await session.send_body(mail_from="s@s.example", rcpt_to=address, message=MESSAGE, deadline=5)
         assert refused.value.permanent
         session.quit()
     assert server.commands == ["EHLO localhost", "QUIT"]
@@ -226,8 +224,8 @@ def test_an_address_in_another_script_goes_where_it_is_understood() -> None:
 @on_a_loop
 async def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) -> None:
     with ScriptedServer() as server:
-        session = await Session.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
         with pytest.raises(ValueError, match="7 bit"):
-            await session.hand_over_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
+            await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
         session.quit()
     assert server.abandoned == []

@@ -8,8 +8,8 @@ from typing import Any
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.postgres import ledger, queue
-from snoozer.postgres.ledger import Uncertainty
+from snoozer.db import ledger, queue
+from snoozer.db.ledger import UncertainPolicy
 from tests.factories import HOUR, a_snooze, now
 
 UNTIL = (now() + 365 * timedelta(days=1)).isoformat()
@@ -26,16 +26,16 @@ def an_uncertain_case(engine: Engine, **columns: Any) -> int:
             worker="w1",
             ids=[id],
             domain="snoozer.example",
-            uncertainty=Uncertainty(hold=HOUR, for_operator=True),
+            uncertainty=UncertainPolicy(hold=HOUR, for_operator=True),
         )
         assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
-        assert ledger.doubt(connection, send=reserved.send, reply="connection lost") == 0
+        assert ledger.mark_uncertain(connection, send=reserved.send, reply="connection lost") == 0
         queue.release(
             connection,
             id=id,
             claim_token=claim.claim_token,
             error="It may have been sent: connection lost",
-            spent=0,
+            attempts_used=0,
             delay=HOUR,
             permanent=True,
         )

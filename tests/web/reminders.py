@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, insert
 
+from snoozer.db.models import Send
 from snoozer.domain import links
-from snoozer.postgres.models import Send
 from snoozer.settings import Settings
 from tests.factories import a_snooze, now, the_row
 
@@ -54,8 +54,8 @@ def a_sent_reminder(
     return id
 
 
-def a_link(engine: Engine, settings: Settings, id: int, *, act: links.Act = "see", phrase: str | None = None) -> str:
+def a_link(engine: Engine, settings: Settings, id: int, *, act: links.Action = "see", phrase: str | None = None) -> str:
     """The path of a link in the reminder of that snooze."""
     scheduled_for = the_row(engine, id).scheduled_for
-    link = links.Link(snooze_id=id, scheduled_for=scheduled_for, act=act, phrase=phrase)
+    link = links.Link(snooze_id=id, scheduled_for=scheduled_for, action=act, phrase=phrase)
     return f"/r/{links.sign(link, keys=settings.keys)}"

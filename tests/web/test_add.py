@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.postgres import kept
+from snoozer.db import mailbox_store
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.factories import ANN, People, an_original, wait_until_somebody_waits
@@ -56,7 +56,7 @@ def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
 
     with ThreadPoolExecutor(2) as hands:
         with engine.begin() as holding:
-            kept.lock(holding, user_email=ANN, sha256=_digest(middle))
+            mailbox_store.lock(holding, user_email=ANN, sha256=_digest(middle))
             sent = [hands.submit(send, first, middle, last), hands.submit(send, last, middle, first)]
             wait_until_somebody_waits(engine, how_many=2)
         answers = [one.result() for one in sent]

@@ -10,9 +10,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text, update
 
-from snoozer.postgres import ledger, queue, workers
-from snoozer.postgres.ledger import Uncertainty
-from snoozer.postgres.models import Send
+from snoozer.db import ledger, queue, workers
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.models import Send
 from tests.factories import HOUR, a_snooze, now
 from tests.web.cases import CANARY, an_uncertain_case, page, words
 
@@ -134,8 +134,8 @@ def test_a_worker_that_left_by_itself_is_no_dead_one(operator: FlaskClient, engi
     silent_for = text("UPDATE workers SET heartbeat_at = heartbeat_at - CAST(:ago AS interval) WHERE id = :id")
     buried = text("UPDATE workers SET state = 'dead', stopped_at = now() - CAST(:ago AS interval) WHERE id = :id")
     with engine.begin() as connection:
-        workers.leave(connection, id="left-1")
-        workers.leave(connection, id="left-2")
+        workers.deregister(connection, id="left-1")
+        workers.deregister(connection, id="left-2")
         for id, silent in (("silent", "1 minute"), ("buried", "1 minute"), ("long-ago", "3 days")):
             connection.execute(silent_for, {"id": id, "ago": silent})
         for id, ago in (("buried", "0 s"), ("long-ago", "2 days")):
@@ -216,7 +216,7 @@ def test_every_row_says_whether_it_was_sent(
             worker="w1",
             ids=[id],
             domain="snoozer.example",
-            uncertainty=Uncertainty(hold=HOUR, for_operator=False),
+            uncertainty=UncertainPolicy(hold=HOUR, for_operator=False),
         )
         connection.execute(update(Send).values(**columns))
     assert f"Was it sent? {answer}" in words(page(operator, f"/admin/cases/{id}"))

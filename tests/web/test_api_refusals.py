@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer.postgres.engine import connect
+from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from tests.factories import People, a_snooze
 
@@ -235,7 +235,7 @@ def test_unknown_paths_and_methods_are_problems_too(client: FlaskClient, people:
 def test_without_a_database_every_route_says_so_and_when_to_try_again(settings: Settings) -> None:
     from snoozer.web import create_app
 
-    away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    away = make_engine("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
     client = create_app(engine=away, settings=settings).test_client()
     answer = client.get(SNOOZES, headers={"Authorization": "Bearer snz_x"})
     is_problem(answer, 503, "database_away")

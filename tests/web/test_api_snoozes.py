@@ -8,8 +8,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer.postgres import ledger, queue
-from snoozer.postgres.ledger import Uncertainty
+from snoozer.db import ledger, queue
+from snoozer.db.ledger import UncertainPolicy
 from tests.factories import HOUR, People, Person, a_kept_message, a_snooze, an_original, now, the_events, the_row
 
 SNOOZES = "/api/v1/snoozes"
@@ -28,7 +28,7 @@ def a_send(engine: Engine, id: int) -> None:
             worker="w1",
             ids=[id],
             domain="snoozer.example",
-            uncertainty=Uncertainty(hold=HOUR, for_operator=False),
+            uncertainty=UncertainPolicy(hold=HOUR, for_operator=False),
         )
 
 

@@ -8,9 +8,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.postgres import sink
-from snoozer.postgres.engine import connect
-from snoozer.postgres.models import metadata
+from snoozer.db import captured_mail
+from snoozer.db.engine import make_engine
+from snoozer.db.models import metadata
 from snoozer.settings import Settings
 from snoozer.web import create_app, from_environment
 from tests.factories import ANN, People, a_kept_message, a_snooze, an_original, now
@@ -33,7 +33,7 @@ def furnished(engine: Engine, settings: Settings, people: People) -> dict[str, s
     a_kept_message(engine)
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
     with engine.begin() as connection:
-        sink.keep(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
+        captured_mail.save(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
     link = a_link(engine, settings, a_sent_reminder(engine), act="again", phrase="tomorrow")
     return {"<row:id>": "1", "<token>": link.removeprefix("/r/"), "<path:filename>": "snoozer.css"}
 
@@ -122,7 +122,7 @@ def test_what_is_not_there_not_allowed_or_not_understood_has_a_page(ann: FlaskCl
 
 
 def test_a_database_that_is_away_has_a_page_that_says_so(settings: Settings) -> None:
-    away = connect("postgresql+psycopg://nobody@127.0.0.1:1/none", name="tests")
+    away = make_engine("postgresql+psycopg://nobody@127.0.0.1:1/none", name="tests")
     app = create_app(engine=away, settings=settings)
     browser = app.test_client()
     browser.set_cookie("snoozer_session", "any")

@@ -8,10 +8,11 @@ from flask.testing import FlaskClient
 from opentelemetry.sdk.metrics import MetricsTimeoutError
 from sqlalchemy import Engine, text
 
-from snoozer.postgres import schema
-from snoozer.postgres.engine import connect
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
-from snoozer.web import create_app, health
+from snoozer.web import create_app
+from snoozer.web.health import routes
 from tests.factories import ANN, a_snooze, now
 from tests.stalling import StallingWay
 
@@ -21,7 +22,7 @@ LONGEST_SILENCE = 9
 @pytest.fixture
 def cut_off(settings: Settings) -> FlaskClient:
     """A site whose database is away."""
-    away = connect("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    away = make_engine("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
     return create_app(engine=away, settings=settings).test_client()
 
 
@@ -48,7 +49,7 @@ def test_not_ready_while_the_database_is_away(cut_off: FlaskClient) -> None:
 
 def test_who_keeps_watch_is_answered_while_the_database_hangs(way: StallingWay, settings: Settings) -> None:
     """Its connections stayed open, so the first who asked was answered after a minute and a half."""
-    hanging = connect(way.url, name="hanging", quiet=0)
+    hanging = make_engine(way.url, name="hanging", ping_after=0)
     site = create_app(engine=hanging, settings=settings).test_client()
     assert site.get("/readyz").status_code == 200
     way.stall()
@@ -64,7 +65,7 @@ def test_who_keeps_watch_is_answered_while_the_database_hangs(way: StallingWay, 
 def test_what_a_slow_database_was_asked_for_in_vain_does_not_go_on(
     client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "READY_SECONDS", 0.2)
+    monkeypatch.setattr(routes, "READY_SECONDS", 0.2)
     with engine.begin() as holder:
         holder.execute(text("LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE"))
         assert client.get("/readyz").status_code == 503
@@ -80,7 +81,7 @@ def test_not_ready_while_the_database_only_reads_and_ready_once_it_writes(
     schema.upgrade(empty_database)
     with empty_database.begin() as connection:
         connection.execute(text("ALTER DATABASE another SET default_transaction_read_only = on"))
-    engine = connect(empty_database.url.render_as_string(hide_password=False), name="reads")
+    engine = make_engine(empty_database.url.render_as_string(hide_password=False), name="reads")
     site = create_app(engine=engine, settings=settings).test_client()
     answer = site.get("/readyz")
     assert (answer.status_code, answer.get_json()["code"]) == (503, "database_read_only")
@@ -124,7 +125,7 @@ def test_figures_that_take_too_long_are_refused_in_plain_words(
     def too_long(*_: object) -> bytes:
         raise MetricsTimeoutError("Timed out while executing callback")
 
-    monkeypatch.setattr(health, "generate_latest", too_long)
+    monkeypatch.setattr(routes, "generate_latest", too_long)
     answer = client.get("/metrics")
     assert (answer.status_code, answer.mimetype) == (503, "text/plain")
 

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.domain import links
 from snoozer.settings import Settings
+from tests.db.links import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
-from tests.usecases.links import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.web.pressed import seen
 from tests.web.reminders import a_link, a_sent_reminder
 

@@ -7,8 +7,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.conftest import SHARED
+from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
-from tests.usecases.links import DAILY
 from tests.web.pressed import undo
 
 CORPUS = SHARED / "mail-corpus" / "messages"

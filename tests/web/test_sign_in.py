@@ -13,10 +13,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.embedded import ports
-from snoozer.mail import original
+from snoozer.dev import ports
+from snoozer.mime import message_parser
 from snoozer.settings import Settings
-from snoozer.web import create_app, visitor
+from snoozer.web import auth, create_app
 from tests.factories import ANN, People
 
 
@@ -32,7 +32,7 @@ class Inbox:
         return "250 taken"
 
     def text(self) -> str:
-        return original.read(self.mails.get(timeout=10)).text
+        return message_parser.parse(self.mails.get(timeout=10)).text
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_the_browsers_zone_is_taken_until_the_person_chose_one(
 def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people: People) -> None:
     client.set_cookie("snoozer_session", people.ann().session)
     assert client.get("/sign-in", query_string={"next": target}).location == "/"
-    assert visitor.local_path(target) == "/"
+    assert auth.local_path(target) == "/"
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_two_copies_on_one_machine_do_not_sign_each_other_out(
     for url in ("http://127.0.0.1:8000", "http://127.0.0.1:8001", "http://localhost:8001", "http://[::1]:8002"):
         told = settings.model_copy(update={"base_url": url})
         browser = create_app(engine=engine, settings=told).test_client()
-        browser.set_cookie(visitor.cookie_name(told, "session"), person.session)
+        browser.set_cookie(auth.cookie_name(told, "session"), person.session)
         assert browser.get("/").status_code == 200
-        names |= {visitor.cookie_name(told, word) for word in ("session", "form")}
+        names |= {auth.cookie_name(told, word) for word in ("session", "form")}
     assert len(names) == 6
     for url in ("http://127.0.0.1:8000", "http://snoozer.example", "http://snoozer.example:8080"):
-        assert visitor.cookie_name(settings.model_copy(update={"base_url": url}), "session") == "snoozer_session"
+        assert auth.cookie_name(settings.model_copy(update={"base_url": url}), "session") == "snoozer_session"
 
 
 def test_signing_out_ends_the_session_everywhere_it_was_copied(ann: FlaskClient, app: Flask) -> None:

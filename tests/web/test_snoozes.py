@@ -10,8 +10,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
 
-from snoozer.postgres.models import Snooze
-from snoozer.web.moments import Clock
+from snoozer.db.models import Snooze
+from snoozer.web.text.time_format import Clock
+from tests.db.links import sent_and_gone_on
+from tests.db.transitions import a_reserved_send, mark
 from tests.factories import (
     ANN,
     HOUR,
@@ -23,8 +25,6 @@ from tests.factories import (
     the_row,
     wait_until_somebody_waits,
 )
-from tests.postgres.acts import a_reserved_send, mark
-from tests.usecases.links import sent_and_gone_on
 from tests.web.pressed import undo
 from tests.web.reminders import a_sent_reminder
 

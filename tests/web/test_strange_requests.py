@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.settings import Settings
-from snoozer.web import create_app, current, traces
-from snoozer.web.sign_in import EVEN_SECONDS
+from snoozer.web import context, create_app, tracing
+from snoozer.web.sign_in.routes import EVEN_SECONDS
 from tests.factories import ANN, People, a_snooze, now
 from tests.web.served import CHECKOUT
 
@@ -82,7 +82,7 @@ def test_a_row_that_the_database_refuses_is_not_shown_to_the_log(
     id = a_snooze(engine, message_id="<canary@example.org>")
 
     def break_it() -> str:
-        with current.transaction() as connection:
+        with context.transaction() as connection:
             _insert_again(connection, id)
         return "unreachable"
 
@@ -104,7 +104,7 @@ def test_a_post_that_is_refused_at_once_has_its_span(
     engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = create_app(engine=engine, settings=settings)
-    traces.instrument(app)
+    tracing.instrument(app)
     assert app.test_client().post("/sign-in", data={"email": ANN}).status_code == 400
     assert caplog.text == ""
 

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response, request
 from sqlalchemy import Connection
 
-from snoozer.postgres import people
+from snoozer.db import accounts
 from snoozer.web.api.problems import Refused
 
 HEADER = "Idempotency-Key"
@@ -31,12 +31,12 @@ def once(
         return answer(*act())
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         raise Refused(422, "bad_idempotency_key", f"{HEADER} takes 1 to {LONGEST_KEY} printable ASCII characters.")
-    people.lock_answer(connection, account_id=account_id, key=key)
+    accounts.lock_response(connection, account_id=account_id, key=key)
     asked = _digest(body)
-    before = people.recall_answer(connection, account_id=account_id, key=key)
+    before = accounts.saved_response(connection, account_id=account_id, key=key)
     if before is None:
         status, told = act()
-        people.remember_answer(
+        accounts.save_response(
             connection, account_id=account_id, key=key, request_sha256=asked, status=status, body=json.dumps(told)
         )
         return answer(status, told)

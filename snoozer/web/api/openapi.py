@@ -8,13 +8,13 @@ from typing import Any
 
 from flask import Response
 
-from snoozer.web.api import shape
+from snoozer.web.api import serializers
 from snoozer.web.api.idempotency import answer
 
 
 def describe() -> Response:
     """GET: the description, open to everybody; it holds nothing of anybody."""
-    return answer(200, description() | {"servers": [{"url": shape.absolute("/api/v1")}]})
+    return answer(200, description() | {"servers": [{"url": serializers.absolute("/api/v1")}]})
 
 
 @cache

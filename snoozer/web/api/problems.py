@@ -11,7 +11,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from snoozer.snoozing import CannotSnooze
+from snoozer.snoozing import SnoozeError
 
 MEDIA_TYPE = "application/problem+json"
 LARGEST_BODY = 64 * 1024
@@ -83,7 +83,7 @@ def guard(blueprint: Blueprint) -> None:
     """Give the refusals of these routes their form, and no route a large body."""
     blueprint.before_request(_measure)
     blueprint.register_error_handler(Refused, of)
-    blueprint.register_error_handler(CannotSnooze, _of_cannot)
+    blueprint.register_error_handler(SnoozeError, _of_cannot)
 
 
 def _measure() -> None:
@@ -92,6 +92,6 @@ def _measure() -> None:
         raise RequestEntityTooLarge
 
 
-def _of_cannot(cannot: CannotSnooze) -> Response:
+def _of_cannot(cannot: SnoozeError) -> Response:
     members: dict[str, Any] = {"suggestions": list(cannot.suggestions)} if cannot.suggestions else {}
     return of(Refused(422, cannot.code, cannot.message, **members))

@@ -10,14 +10,14 @@ from flask import Response, url_for
 from sqlalchemy import Connection
 
 from snoozer import snoozing, telemetry
+from snoozer.db.models import Account
+from snoozer.db.queries import Cursor, Found, InvalidCursor, api_snoozes, snoozes
+from snoozer.db.reminder_time import ReminderTime
 from snoozer.domain.state import State
-from snoozer.domain.times import Reading
-from snoozer.postgres.appointment import Appointment
-from snoozer.postgres.models import Account
-from snoozer.postgres.pages import BadCursor, Cursor, Found, programs, snoozes
-from snoozer.web import current
-from snoozer.web.api import fields, shape
-from snoozer.web.api.bearer import caller, verified
+from snoozer.timephrase import ParsedTime
+from snoozer.web import context
+from snoozer.web.api import serializers, validation
+from snoozer.web.api.auth import caller, verified
 from snoozer.web.api.idempotency import answer, once
 from snoozer.web.api.problems import Refused, fields_refused
 
@@ -34,80 +34,82 @@ _Given = dict[str, str | None]
 class Wish:
     """When somebody wants a message back; `reading` only where they said it in words."""
 
-    appointment: Appointment
-    reading: Reading | None = None
+    appointment: ReminderTime
+    reading: ParsedTime | None = None
 
 
 def create() -> Response:
     """POST: 201 for a new snooze, 200 when the message was away already and now has another time."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = verified(connection)
-        given = fields.of_body({"message_id", "subject", "sender_email", "note", *_WHEN})
+        given = validation.of_body({"message_id", "subject", "sender_email", "note", *_WHEN})
         return once(connection, account_id=account.id, body=given, act=lambda: _create(connection, account, given))
 
 
 def browse() -> Response:
     """GET: the caller's snoozes, newest first, page by page."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = caller(connection)
-        given = fields.of_query({"limit", "cursor", "state"})
+        given = validation.of_query({"limit", "cursor", "state"})
         size = _size(given.get("limit"))
         state = next((state for state in STATES if state == given.get("state")), None)
         if given.get("state") is not None and state is None:
             raise fields_refused({"state": f"state must be one of {', '.join(STATES)}."})
-        now = snoozing.now(connection)
-        page = programs.browse(
+        now = snoozing.database_time(connection)
+        page = api_snoozes.browse(
             connection, user_email=account.email, now=now, state=state, after=_cursor(given.get("cursor")), size=size
         )
-    following = url_for(".browse", limit=size, state=state, cursor=page.following)
+    following = url_for(".browse", limit=size, state=state, cursor=page.next_cursor)
     return answer(
         200,
         {
-            "snoozes": [shape.of(row, account=account, now=now) for row in page.rows],
-            "next": shape.absolute(following) if page.following else None,
+            "snoozes": [serializers.of(row, account=account, now=now) for row in page.rows],
+            "next": serializers.absolute(following) if page.next_cursor else None,
         },
     )
 
 
 def show(id: int) -> Response:
     """GET: one snooze with what became of it."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = caller(connection)
         row = _mine(connection, account, id)
-        now = snoozing.now(connection)
-        body = shape.of(row, account=account, now=now)
+        now = snoozing.database_time(connection)
+        body = serializers.of(row, account=account, now=now)
         return answer(
-            200, body | shape.history(row, snoozes.sends(connection, id=id, size=MOST_SENDS), account=account, now=now)
+            200,
+            body
+            | serializers.history(row, snoozes.sends(connection, id=id, size=MOST_SENDS), account=account, now=now),
         )
 
 
 def change(id: int) -> Response:
     """PATCH: another time, another note, or both."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = verified(connection)
-        given = fields.of_body({"note", *_WHEN})
+        given = validation.of_body({"note", *_WHEN})
         row = _mine(connection, account, id, changing=True)
         wish = _changed(connection, account, given, row)
-        ended = snoozing.ended(row.recurrence, wish.appointment) is not None
+        ended = snoozing.ended_recurrence(row.recurrence, wish.appointment) is not None
         if not snoozing.change(
             connection,
             id=id,
             user_email=account.email,
-            appointment=wish.appointment,
+            reminder_time=wish.appointment,
             route=ROUTE,
             reading=wish.reading,
         ):
-            raise _over(row, now=snoozing.now(connection))
+            raise _over(row, now=snoozing.database_time(connection))
         return answer(200, _told(connection, account, id, wish, ended=ended))
 
 
 def cancel(id: int) -> Response:
     """DELETE: no reminder after all."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = caller(connection)
         row = _mine(connection, account, id, changing=True)
         if not snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE):
-            raise _over(row, now=snoozing.now(connection))
+            raise _over(row, now=snoozing.database_time(connection))
         return answer(200, _told(connection, account, id, None))
 
 
@@ -117,7 +119,7 @@ def _create(connection: Connection, account: Account, given: _Given) -> tuple[in
         connection,
         user_email=account.email,
         message=_message(connection, account, given),
-        appointment=wish.appointment,
+        reminder_time=wish.appointment,
         reading=wish.reading,
         route=ROUTE,
         traceparent=telemetry.traceparent(),
@@ -127,18 +129,18 @@ def _create(connection: Connection, account: Account, given: _Given) -> tuple[in
 
 def _message(connection: Connection, account: Account, given: _Given) -> snoozing.Message:
     """The message meant: a named one, or a new name for something that has a subject only."""
-    subject, sender = fields.subject_of(given.get("subject")), fields.address_of(given.get("sender_email"))
+    subject, sender = validation.subject_of(given.get("subject")), validation.address_of(given.get("sender_email"))
     message_id = given.get("message_id")
     if message_id is None:
         if subject is None:
             raise fields_refused({"message_id": "message_id is missing: name the message, or give a subject."})
         return snoozing.Message(message_id=_new_name(), subject=subject, sender_email=sender)
-    kept_subject, kept_sender = programs.envelope(connection, user_email=account.email, message_id=message_id)
+    kept_subject, kept_sender = api_snoozes.envelope(connection, user_email=account.email, message_id=message_id)
     return snoozing.Message(message_id=message_id, subject=subject or kept_subject, sender_email=sender or kept_sender)
 
 
 def _new_name() -> str:
-    return f"<{uuid4()}@{urlsplit(current.settings().base_url).hostname or 'snoozer.invalid'}>"
+    return f"<{uuid4()}@{urlsplit(context.settings().base_url).hostname or 'snoozer.invalid'}>"
 
 
 def _wish(connection: Connection, account: Account, given: _Given, *, note: str | None) -> Wish:
@@ -147,16 +149,16 @@ def _wish(connection: Connection, account: Account, given: _Given, *, note: str 
     if (at is None) == (phrase is None):
         wrong = "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am)."
         raise fields_refused({"when" if at is None else "remind_at": wrong})
-    now = snoozing.now(connection)
-    zone = fields.zone_of(given.get("zone"), default=account.zone)
-    locale = fields.locale_of(given.get("locale"), default=account.locale)
+    now = snoozing.database_time(connection)
+    zone = validation.zone_of(given.get("zone"), default=account.zone)
+    locale = validation.locale_of(given.get("locale"), default=account.locale)
     if at is not None:
-        moment = fields.instant_of(at, field="remind_at")
+        moment = validation.instant_of(at, field="remind_at")
         if moment.tzinfo is not None:
-            return Wish(appointment=snoozing.appoint_instant(moment, now=now, zone=zone, note=note))
+            return Wish(appointment=snoozing.reminder_time_at(moment, now=now, zone=zone, note=note))
         phrase = moment.isoformat()
-    reading = snoozing.read(phrase or "", now=now, zone=zone, locale=locale)
-    return Wish(appointment=snoozing.appoint(reading, now=now, note=note), reading=reading)
+    reading = snoozing.parse_phrase(phrase or "", now=now, zone=zone, locale=locale)
+    return Wish(appointment=snoozing.reminder_time_of(reading, now=now, note=note), reading=reading)
 
 
 def _changed(connection: Connection, account: Account, given: _Given, row: Found) -> Wish:
@@ -166,8 +168,8 @@ def _changed(connection: Connection, account: Account, given: _Given, row: Found
         return _wish(connection, account, given, note=note)
     if "note" not in given or set(given) & _WHEN:
         raise fields_refused({"when": "Give a new time (remind_at or when), a new note, or both."})
-    now = min(snoozing.now(connection), row.promise - timedelta(seconds=1))
-    same = snoozing.appoint_instant(row.promise, now=now, zone=account.zone, note=note)
+    now = min(snoozing.database_time(connection), row.promise - timedelta(seconds=1))
+    same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
     unmoved = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
     return Wish(appointment=replace(same, **unmoved))
 
@@ -178,7 +180,7 @@ def _told(
     """The snooze as it stands now, with what there is to know about the reading; `ended` says that the new time took
     the place of a repetition."""
     row = _mine(connection, account, id)
-    body = shape.of(row, account=account, now=snoozing.now(connection))
+    body = serializers.of(row, account=account, now=snoozing.database_time(connection))
     if wish is not None and wish.reading is not None:
         body |= {"reading": wish.reading.sentence, "flags": list(wish.reading.flags)}
     if ended:
@@ -187,14 +189,14 @@ def _told(
 
 
 def _mine(connection: Connection, account: Account, id: int, *, changing: bool = False) -> Found:
-    row = programs.one(connection, id=id, user_email=account.email, changing=changing)
+    row = api_snoozes.one(connection, id=id, user_email=account.email, changing=changing)
     if row is None:
         raise Refused(404, "not_found", f"You have no snooze {id}.")
     return row
 
 
 def _over(row: Found, *, now: datetime) -> Refused:
-    state = shape.state(row, now=now)
+    state = serializers.state(row, now=now)
     return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
 
 
@@ -209,5 +211,5 @@ def _size(limit: str | None) -> int:
 def _cursor(text: str | None) -> Cursor | None:
     try:
         return None if text is None else Cursor.parse(text)
-    except BadCursor as bad:
+    except InvalidCursor as bad:
         raise fields_refused({"cursor": f"{bad} Take it from `next`, unchanged."}) from None

@@ -5,40 +5,39 @@ from typing import Any
 
 from flask import Response
 
-from snoozer import snoozing
-from snoozer.domain import times
-from snoozer.domain.times import zones
-from snoozer.web import current
-from snoozer.web.api import fields
-from snoozer.web.api.bearer import caller
+from snoozer import snoozing, timephrase
+from snoozer.timephrase import zones
+from snoozer.web import context
+from snoozer.web.api import validation
+from snoozer.web.api.auth import caller
 from snoozer.web.api.idempotency import answer
 from snoozer.web.api.problems import Refused, fields_refused
 
 
 def read() -> Response:
     """GET: the reading of `phrase`, also of one that waits for a reply, which cannot be snoozed to yet."""
-    with current.transaction() as connection:
+    with context.transaction() as connection:
         account = caller(connection)
-        now = snoozing.now(connection)
-    asked = fields.of_query({"phrase", "zone", "locale", "now"})
+        now = snoozing.database_time(connection)
+    asked = validation.of_query({"phrase", "zone", "locale", "now"})
     phrase = asked.get("phrase")
     if phrase is None:
         raise fields_refused({"phrase": "phrase is missing: say a time, such as tomorrow 8am."})
-    zone = fields.zone_of(asked.get("zone"), default=account.zone)
-    locale = fields.locale_of(asked.get("locale"), default=account.locale)
+    zone = validation.zone_of(asked.get("zone"), default=account.zone)
+    locale = validation.locale_of(asked.get("locale"), default=account.locale)
     given = asked.get("now")
     if given is not None:
         now = _moment(given, zone=zone)
     try:
-        return answer(200, times.read(phrase, now=now, zone=zone, locale=locale).as_json())
-    except times.Refused as refused:
+        return answer(200, timephrase.read(phrase, now=now, zone=zone, locale=locale).as_json())
+    except timephrase.ParseError as refused:
         members: dict[str, Any] = refused.as_json()
         raise Refused(422, refused.code, refused.message, **members) from None
 
 
 def _moment(now: str, *, zone: str) -> datetime:
     """The instant that `now` names; without an offset it is wall time in the zone."""
-    moment = fields.instant_of(now, field="now")
+    moment = validation.instant_of(now, field="now")
     try:
         return moment if moment.tzinfo else zones.settle(moment, zones.zone_of(zone))[0]
     except OverflowError:

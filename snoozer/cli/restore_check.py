@@ -1,0 +1,58 @@
+"""`snoozer restored`: of a restored dump, which reminders may go out twice; with --apply they wait for people."""
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from snoozer import settings, triage
+from snoozer.cli.console import refuse
+from snoozer.db import health_checks
+from snoozer.db.engine import make_engine
+from snoozer.mime import mail_from
+
+ROUTE = "restored"
+
+
+@click.command("restored", short_help="After a restore: list what may go out twice; --apply makes cases of it.")
+@click.option(
+    "--until", required=True, metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00."
+)
+@click.option("--apply", is_flag=True, help="Make cases of them. Without it nothing is written.")
+def command(until: str, apply: bool) -> None:
+    """List the snoozes that were due before the old place stopped: the dump does not know which of them it sent.
+
+    Run it after `snoozer migrate`, before a worker starts. One line a snooze: its id, what was promised, and the
+    Message-ID by which the mail server's log tells whether its reminder left. With --apply they become cases: send
+    them or close them on /admin. What repeats is not among them, and is sent.
+    """
+    moment = _moment(until)
+    terms = settings.load().require("database_url", "mail_from")
+    engine = make_engine(terms.database_url.get_secret_value(), name="restored", pool_size=1, pgbouncer=terms.pgbouncer)
+    with engine.connect() as connection:
+        if health_checks.liveness(connection, dead_after=timedelta(seconds=terms.worker_dead)).workers:
+            refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
+        found = triage.retire_restored(connection, until=moment, domain=mail_from.domain(terms.mail_from), route=ROUTE)
+        if apply:
+            connection.commit()
+    for one in found:
+        click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}")
+    click.echo(_sum(len(found), apply=apply), err=True)
+
+
+def _moment(until: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(until)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        refuse("--until is a moment with its offset, such as 2027-01-04T09:30+01:00.")
+    return moment
+
+
+def _sum(count: int, *, apply: bool) -> str:
+    if not count:
+        return "Nothing was due by then: no reminder goes out twice."
+    what = "1 snooze" if count == 1 else f"{count} snoozes"
+    if apply:
+        return f"Made cases of {what}: decide about them on /admin, and start the workers."
+    return f"{what} may go out twice. Run it again with --apply to make cases of them."

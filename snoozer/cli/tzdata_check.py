@@ -1,0 +1,56 @@
+"""`snoozer times-moved`: after a newer tz database, which promises it moves; with --apply it moves them."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import click
+
+from snoozer import settings, zone_change
+from snoozer.db import statements
+from snoozer.db.engine import make_engine
+from snoozer.db.queue import ZoneShift
+
+ROUTE = "times-moved"
+
+
+@click.command("times-moved", short_help="List what a newer tz database moves; --apply moves it.")
+@click.option("--apply", is_flag=True, help="Move them. Without it nothing is written.")
+def command(apply: bool) -> None:
+    """List the snoozes that the present rules of their zones put at another instant than the promised one.
+
+    A snooze for a time on the clock keeps its hour when a country changes its rules: update the tz database (or the
+    package tzdata), then run this. One line a snooze: its id, the old instant, the new one, the zone.
+    """
+    terms = settings.load().require("database_url")
+    engine = make_engine(
+        terms.database_url.get_secret_value(), name="times-moved", pool_size=1, pgbouncer=terms.pgbouncer
+    )
+    count = 0
+    after: int | None = 0
+    while after is not None:
+        with engine.begin() as connection:
+            moves, unsaid, after = zone_change.find_outdated(
+                connection, now=statements.database_time(connection), after=after
+            )
+            moved = list(zone_change.apply_corrections(connection, moves, route=ROUTE)) if apply else moves
+        for move in moved:
+            click.echo(_line(move))
+        for id in unsaid:
+            click.echo(f"{id}  its zone or its repetition is not known here; it stays as promised", err=True)
+        count += len(moved)
+    click.echo(_sum(count, apply=apply), err=True)
+
+
+def _line(move: ZoneShift) -> str:
+    return f"{move.id}  {_said(move.promised, move.zone)} → {_said(move.remind_at, move.zone)}  {move.zone}"
+
+
+def _said(moment: datetime, zone: str) -> str:
+    return moment.astimezone(ZoneInfo(zone)).isoformat()
+
+
+def _sum(count: int, *, apply: bool) -> str:
+    if not count:
+        return "Every promise stands where the rules of its zone put it. Nothing to move."
+    what = f"{count} {'snooze' if count == 1 else 'snoozes'}"
+    return f"Moved {what}." if apply else f"{what} would move. Run it again with --apply to move them."

@@ -1,0 +1,211 @@
+"""Accounts, sign-ins, sessions and tokens: one function per file in `sql/accounts`, of the same name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Created:
+    """An account; `created` is False when it was there already, with the role `role_before`."""
+
+    id: int
+    email: str
+    role: str
+    created: bool
+    role_before: str | None
+    closed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountState:
+    """An account that was closed or opened; `changed` is False when it was so already."""
+
+    id: int
+    email: str
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """A token by its number; the secret itself is known to nobody but its owner."""
+
+    id: int
+    email: str
+    created_at: datetime
+    revoked_at: datetime | None
+    closed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkUse:
+    """What a sign-in link is worth in one browser."""
+
+    used: bool
+    expired: bool
+    this_browser: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedResponse:
+    """The answer first given to an idempotency key."""
+
+    request_sha256: str
+    status: int
+    body: str
+
+
+def create(connection: Connection, *, email: str, role: str | None, zone: str) -> Created:
+    return Created(**execute(connection, "accounts/create", email=email, role=role, zone=zone).one()._mapping)
+
+
+def lock_sign_in(connection: Connection, *, email: str) -> None:
+    execute(connection, "accounts/lock_sign_in", email=email)
+
+
+def request_sign_in(
+    connection: Connection,
+    *,
+    email: str,
+    token_hash: str,
+    code_hash: str | None,
+    browser_hash: str | None,
+    known_hash: str | None,
+    lifetime: timedelta,
+    most_an_hour: int,
+) -> bool:
+    row = execute(
+        connection,
+        "accounts/request_sign_in",
+        email=email,
+        token_hash=token_hash,
+        code_hash=code_hash,
+        browser_hash=browser_hash,
+        known_hash=known_hash,
+        lifetime=lifetime,
+        most_an_hour=most_an_hour,
+    ).first()
+    return row is not None
+
+
+def sign_in_link(connection: Connection, *, token_hash: str, browser_hash: str | None) -> LinkUse | None:
+    row = execute(connection, "accounts/sign_in_link", token_hash=token_hash, browser_hash=browser_hash).first()
+    return None if row is None else LinkUse(**row._mapping)
+
+
+def use_link(connection: Connection, *, token_hash: str, browser_hash: str | None) -> int | None:
+    values = {"token_hash": token_hash, "browser_hash": browser_hash}
+    return execute(connection, "accounts/use_link", **values).scalar_one_or_none()
+
+
+def try_code(connection: Connection, *, code_hash: str, browser_hash: str) -> int | None:
+    values = {"code_hash": code_hash, "browser_hash": browser_hash}
+    return execute(connection, "accounts/try_code", **values).scalar_one_or_none()
+
+
+def open_session(connection: Connection, *, account_id: int, token_hash: str, lifetime: timedelta) -> bool:
+    values = {"account_id": account_id, "token_hash": token_hash, "lifetime": lifetime}
+    return execute(connection, "accounts/open_session", **values).first() is not None
+
+
+def session_owner(connection: Connection, *, token_hash: str) -> int | None:
+    return execute(connection, "accounts/session_owner", token_hash=token_hash).scalar_one_or_none()
+
+
+def touch_session(connection: Connection, *, token_hash: str) -> None:
+    execute(connection, "accounts/touch_session", token_hash=token_hash)
+
+
+def close_session(connection: Connection, *, token_hash: str) -> None:
+    execute(connection, "accounts/close_session", token_hash=token_hash)
+
+
+def create_token(connection: Connection, *, email: str, token_hash: str) -> bool:
+    return execute(connection, "accounts/create_token", email=email, token_hash=token_hash).first() is not None
+
+
+def token_owner(connection: Connection, *, token_hash: str) -> int | None:
+    return execute(connection, "accounts/token_owner", token_hash=token_hash).scalar_one_or_none()
+
+
+def list_tokens(connection: Connection, *, email: str | None) -> list[Token]:
+    """Those of one person; without an address everybody's."""
+    return [Token(**row._mapping) for row in execute(connection, "accounts/list_tokens", email=email)]
+
+
+def revoke_tokens(
+    connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
+) -> list[tuple[int, str]]:
+    """The numbers and the owners of what was revoked by this call."""
+    rows = execute(connection, "accounts/revoke_tokens", id=id, token_hash=token_hash, email=email)
+    return [(row.id, row.email) for row in rows]
+
+
+def close(connection: Connection, *, email: str) -> AccountState | None:
+    row = execute(connection, "accounts/close", email=email).first()
+    return None if row is None else AccountState(**row._mapping)
+
+
+def reopen(connection: Connection, *, email: str) -> AccountState | None:
+    row = execute(connection, "accounts/reopen", email=email).first()
+    return None if row is None else AccountState(**row._mapping)
+
+
+def end_sessions(connection: Connection, *, account_id: int) -> int:
+    """How many browsers were signed out."""
+    return len(execute(connection, "accounts/end_sessions", account_id=account_id).all())
+
+
+def set_preferences(connection: Connection, *, id: int, zone: str, locale: str) -> None:
+    execute(connection, "accounts/set_preferences", id=id, zone=zone, locale=locale)
+
+
+def set_first_zone(connection: Connection, *, id: int, zone: str) -> bool:
+    return execute(connection, "accounts/set_first_zone", id=id, zone=zone).first() is not None
+
+
+def clear_presets(connection: Connection, *, account_id: int) -> None:
+    execute(connection, "accounts/clear_presets", account_id=account_id)
+
+
+def save_presets(connection: Connection, *, account_id: int, presets: Sequence[tuple[str, str]]) -> None:
+    """Presets are (label, phrase)."""
+    labels, phrases = [label for label, _ in presets], [phrase for _, phrase in presets]
+    execute(connection, "accounts/save_presets", account_id=account_id, labels=labels, phrases=phrases)
+
+
+def save_phrase(connection: Connection, *, account_id: int, phrase: str, most: int) -> None:
+    execute(connection, "accounts/save_phrase", account_id=account_id, phrase=phrase, most=most)
+
+
+def lock_response(connection: Connection, *, account_id: int, key: str) -> None:
+    execute(connection, "accounts/lock_response", account_id=account_id, key=key)
+
+
+def saved_response(connection: Connection, *, account_id: int, key: str) -> SavedResponse | None:
+    row = execute(connection, "accounts/saved_response", account_id=account_id, key=key).first()
+    return None if row is None else SavedResponse(**row._mapping)
+
+
+def save_response(
+    connection: Connection, *, account_id: int, key: str, request_sha256: str, status: int, body: str
+) -> bool:
+    row = execute(
+        connection,
+        "accounts/save_response",
+        account_id=account_id,
+        key=key,
+        request_sha256=request_sha256,
+        status=status,
+        body=body,
+    ).first()
+    return row is not None
+
+
+def prune_expired(connection: Connection, *, batch_size: int) -> int:
+    """Strike out old answers, sign-in links and sessions, so many of each; answers how many there were in all."""
+    return int(execute(connection, "accounts/prune_expired", batch_size=batch_size).scalar_one())

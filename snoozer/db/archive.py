@@ -1,0 +1,58 @@
+"""The archive: one function per file in `sql/archive`, of the same name. The move itself is `queue.archive`.
+
+Finished snoozes and their sends lie in partitions by the month (UTC) of their end. There is no partition for
+everything else: a row whose month is missing is refused and stays in the queue, where nothing is lost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archivable:
+    """A snooze that has been over for long enough, and the month whose partition it belongs to."""
+
+    id: int
+    finished_at: datetime
+    month: date
+
+
+def list_archivable(
+    connection: Connection, *, older_than: timedelta, batch_size: int, after: Archivable | None = None
+) -> list[Archivable]:
+    """What has been over for `older_than`, the oldest first, going on after `after`."""
+    rows = execute(
+        connection,
+        "archive/list_archivable",
+        older_than=older_than,
+        batch_size=batch_size,
+        finished_at=after.finished_at if after else None,
+        id=after.id if after else 0,
+    )
+    return rows_as(rows, Archivable)
+
+
+def create_partitions(connection: Connection, *, months: Sequence[date]) -> list[date]:
+    """Make the partitions of these months; answers those that had none. Waits at most 2 s for a lock."""
+    return list(execute(connection, "archive/create_partitions", months=list(months)).scalars())
+
+
+def upcoming_months(connection: Connection) -> list[date]:
+    """The months that must be there already: this one and the next two."""
+    return list(execute(connection, "archive/upcoming_months").scalars())
+
+
+def drop_expired(connection: Connection, *, keep_months: int) -> list[str]:
+    """Drop the months before the last `keep_months`; answers the partitions. Waits at most 2 s for each lock."""
+    return list(execute(connection, "archive/drop_expired", keep_months=keep_months).scalars())
+
+
+def prune_events(connection: Connection, *, keep_months: int, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
+    """Strike out old events whose snooze is in neither place any more."""
+    values = {"keep_months": keep_months, "batch_size": batch_size, **id_bounds(id_range)}
+    return list(execute(connection, "archive/prune_events", **values).scalars())

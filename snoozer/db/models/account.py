@@ -1,0 +1,133 @@
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from snoozer.db.models.base import Base
+
+NOW = text("now()")
+
+
+class Account(Base):
+    """A person. `email` is lower case; reminders go to it only once it is verified."""
+
+    __tablename__ = "accounts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    email: Mapped[str]
+    role: Mapped[str] = mapped_column(server_default="user")
+    zone: Mapped[str] = mapped_column(server_default="UTC")
+    locale: Mapped[str] = mapped_column(server_default="en_GB")
+    verified_at: Mapped[datetime | None]
+    disabled_at: Mapped[datetime | None]
+    zone_chosen: Mapped[bool] = mapped_column(server_default=text("false"))
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+    __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
+
+    @property
+    def operates(self) -> bool:
+        """May this person work on cases?"""
+        return self.role in {"operator", "admin"}
+
+
+class SignIn(Base):
+    """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that asked."""
+
+    __tablename__ = "sign_ins"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_sign_ins_account", ondelete="CASCADE"))
+    token_hash: Mapped[str]
+    code_hash: Mapped[str | None]
+    browser_hash: Mapped[str | None]
+    code_tries: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+    known_hash: Mapped[str | None]
+
+    __table_args__ = (
+        UniqueConstraint("token_hash", name="uq_sign_ins_token_hash"),
+        Index("ix_sign_ins_account", "account_id", "created_at"),
+        Index("ix_sign_ins_browser", "browser_hash", postgresql_where=text("used_at IS NULL")),
+    )
+
+
+class Session(Base):
+    """A signed-in browser."""
+
+    __tablename__ = "sessions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_sessions_account", ondelete="CASCADE"))
+    token_hash: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    expires_at: Mapped[datetime]
+
+    __table_args__ = (
+        UniqueConstraint("token_hash", name="uq_sessions_token_hash"),
+        Index("ix_sessions_account", "account_id"),
+    )
+
+
+class ApiToken(Base):
+    """What a person's program carries as `Authorization: Bearer`."""
+
+    __tablename__ = "api_tokens"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_api_tokens_account", ondelete="CASCADE"))
+    token_hash: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    revoked_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        UniqueConstraint("token_hash", name="uq_api_tokens_token_hash"),
+        Index("ix_api_tokens_account", "account_id"),
+    )
+
+
+class IdempotencyKey(Base):
+    """The first answer to a request, given again to its repetitions."""
+
+    __tablename__ = "idempotency_keys"
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_idempotency_keys_account", ondelete="CASCADE"), primary_key=True
+    )
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request_sha256: Mapped[str]
+    status: Mapped[int] = mapped_column(SmallInteger)
+    body: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+    __table_args__ = (Index("ix_idempotency_keys_created_at", "created_at"),)
+
+
+class UserPreset(Base):
+    """One of a person's own presets; none of them at all means the language's usual ones."""
+
+    __tablename__ = "account_presets"
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_presets_account", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    label: Mapped[str]
+    phrase: Mapped[str]
+
+
+class TypedPhrase(Base):
+    """A phrase that a person typed lately."""
+
+    __tablename__ = "account_phrases"
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_phrases_account", ondelete="CASCADE"), primary_key=True
+    )
+    phrase: Mapped[str] = mapped_column(primary_key=True)
+    used_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+
+    __table_args__ = (Index("ix_account_phrases_used_at", "account_id", "used_at"),)

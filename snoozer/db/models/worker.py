@@ -1,0 +1,34 @@
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Integer, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from snoozer.db.models.base import Base
+
+
+class Worker(Base):
+    """One incarnation of a worker process; its id is never used again."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    state: Mapped[str] = mapped_column(server_default="alive")
+    started_at: Mapped[datetime]
+    heartbeat_at: Mapped[datetime]
+    stopped_at: Mapped[datetime | None]
+
+
+class CircuitBreaker(Base):
+    """Whether one mail server is to be left alone for now; shared by all workers."""
+
+    __tablename__ = "circuit_breakers"
+
+    server: Mapped[str] = mapped_column(primary_key=True)
+    state: Mapped[str] = mapped_column(server_default="closed")
+    failures: Mapped[int] = mapped_column(Integer, server_default="0")
+    last_failure: Mapped[str | None]
+    opened_at: Mapped[datetime | None]
+    probe_token: Mapped[UUID | None]
+    probe_at: Mapped[datetime | None]
+    updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))

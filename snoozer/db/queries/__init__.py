@@ -1,0 +1,62 @@
+"""What pages read, by the ORM and page by page: cursors on (time, id), so that page 100 costs what page 1 does."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, Self, TypeVar
+
+from sqlalchemy import Row
+
+T = TypeVar("T")
+Found = Row[*tuple[Any, ...]]
+
+PAGE_SIZE = 40
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST_ID = 2**63 - 1
+
+
+class InvalidCursor(ValueError):
+    """That is not a cursor this list gave out."""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The last row that was shown; the next page begins behind it."""
+
+    at: datetime
+    id: int
+
+    def __str__(self) -> str:
+        plain = f"{(self.at - _EPOCH) // _MICROSECOND}.{self.id}"
+        return urlsafe_b64encode(plain.encode("ascii")).rstrip(b"=").decode("ascii")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The cursor that `str` wrote. Raises BadCursor for anything else."""
+        try:
+            plain = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode("ascii")
+            micros, id = (int(number) for number in plain.split("."))
+            if not 0 <= id <= _LARGEST_ID:
+                raise InvalidCursor
+            return cls(at=_EPOCH + timedelta(microseconds=micros), id=id)
+        except (ValueError, Error, OverflowError):
+            raise InvalidCursor("That is not a cursor this list gave out.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[T]):
+    """Some rows and, where there are more, the cursor of the page that follows."""
+
+    rows: Sequence[T]
+    next_cursor: Cursor | None
+
+
+def make_page(rows: Sequence[Any], *, size: int, at: Callable[[Any], datetime]) -> Page[Any]:
+    """A page out of `size + 1` rows that were asked for; `at` is the time they are ordered by."""
+    shown = rows[:size]
+    more = len(rows) > size
+    return Page(rows=shown, next_cursor=Cursor(at(shown[-1]), shown[-1].id) if more else None)

@@ -1,0 +1,215 @@
+"""What operators see: cases, why they failed, and what the ledger knows of them.
+
+Cases are listed newest first by (finished_at, id). `reason` is the fingerprint of an error's text: addresses and long
+numbers are taken out before errors are compared, so that the same failure of two people is one reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, tuple_
+
+from snoozer.db.models import CircuitBreaker, Event, Send, Snooze, Worker, promised_time
+from snoozer.db.queries import Cursor, Found, Page, make_page
+from snoozer.db.statements import rows_as
+
+PAGE_SIZE = 50
+MAX_GROUPED = 10_000
+MAX_REASONS = 30
+
+_text = func.regexp_replace(
+    func.regexp_replace(
+        func.coalesce(func.nullif(Snooze.last_error, ""), "No error was written down"),
+        r"[^\s<>(),;:@]*@[^\s<>(),;@]*",
+        "…@…",
+        "g",
+    ),
+    r"\m(\d{5,}|[0-9A-Fa-f]{8,})\M",
+    "…",
+    "g",
+)
+_reason = func.md5(_text)
+_promise = promised_time()
+_its_send = and_(
+    Send.user_email == Snooze.user_email,
+    Send.message_id == Snooze.message_id,
+    Send.scheduled_for == _promise,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Cases that failed alike; `text` has no addresses in it."""
+
+    fingerprint: str
+    text: str
+    cases: int
+    people: int
+    first: datetime
+    last: datetime
+
+
+def page(connection: Connection, *, reason: str | None = None, before: Cursor | None = None) -> Page[Found]:
+    """The next `PAGE` cases, newest first, with the state of their send, those of one reason only if it is given;
+    `text` is the error without addresses."""
+    chosen = (
+        select(
+            Snooze.id,
+            Snooze.user_email,
+            Snooze.last_error,
+            _text.label("text"),
+            Snooze.attempts,
+            Snooze.max_attempts,
+            Snooze.crash_count,
+            Snooze.finished_at,
+            _promise.label("promise"),
+            Send.state.label("send_state"),
+        )
+        .join(Send, _its_send, isouter=True)
+        .where(*_cases(reason))
+        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+        .limit(PAGE_SIZE + 1)
+    )
+    if before is not None:
+        chosen = chosen.where(tuple_(Snooze.finished_at, Snooze.id) < (before.at, before.id))
+    return make_page(connection.execute(chosen).all(), size=PAGE_SIZE, at=lambda row: row.finished_at)
+
+
+def reasons(connection: Connection) -> list[Reason]:
+    """Why the newest `MOST_GROUPED` cases failed, the commonest reason first."""
+    newest = (
+        select(Snooze.user_email, Snooze.finished_at, _text.label("text"))
+        .where(*_cases(None))
+        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+        .limit(MAX_GROUPED)
+        .subquery()
+    )
+    grouped = (
+        select(
+            func.md5(newest.c.text).label("fingerprint"),
+            newest.c.text,
+            func.count().label("cases"),
+            func.count(newest.c.user_email.distinct()).label("people"),
+            func.min(newest.c.finished_at).label("first"),
+            func.max(newest.c.finished_at).label("last"),
+        )
+        .group_by(newest.c.text)
+        .order_by(func.count().desc(), newest.c.text)
+        .limit(MAX_REASONS)
+    )
+    return rows_as(connection.execute(grouped), Reason)
+
+
+def text_of(connection: Connection, *, reason: str) -> str | None:
+    """The text that a fingerprint stands for; None when no case has it."""
+    return connection.execute(select(_text).where(*_cases(reason)).limit(1)).scalar_one_or_none()
+
+
+def matching(
+    connection: Connection, *, until: datetime, limit: int, reason: str | None = None, ids: Sequence[int] | None = None
+) -> list[int]:
+    """The cases of a bulk act, longest waiting first: none that became a case after `until`."""
+    return [row.id for row in connection.execute(_matching(until, reason, ids).limit(limit))]
+
+
+def count(connection: Connection, *, until: datetime, most: int, reason: str) -> int:
+    """How many cases failed alike (`most` + 1 for more than that); in no order, so that it ends when it has these."""
+    rows = _matching(until, reason, None).order_by(None).limit(most + 1).subquery()
+    return connection.execute(select(func.count()).select_from(rows)).scalar_one()
+
+
+def count_for_bulk(
+    connection: Connection, *, until: datetime, most: int, reason: str | None = None, ids: Sequence[int] | None = None
+) -> tuple[int, int]:
+    """How many cases a bulk act is about (`most` + 1 for more than that), and how many of them may have been sent."""
+    counted = _matching(until, reason, ids).add_columns(Send.state).join(Send, _its_send, isouter=True)
+    rows = counted.limit(most + 1).subquery()
+    uncertain = func.count().filter(rows.c.state == "uncertain")
+    cases, doubtful = connection.execute(select(func.count(), uncertain).select_from(rows)).one()
+    return cases, doubtful
+
+
+def one(connection: Connection, *, id: int) -> Found | None:
+    """Any snooze, as its case page shows it, with the worker that holds it."""
+    return connection.execute(
+        select(
+            Snooze.id,
+            Snooze.user_email,
+            Snooze.sender_email,
+            Snooze.remind_at,
+            Snooze.scheduled_for,
+            _promise.label("promise"),
+            Snooze.inactive,
+            Snooze.outcome,
+            Snooze.finished_at,
+            Snooze.attempts,
+            Snooze.max_attempts,
+            Snooze.crash_count,
+            Snooze.last_error,
+            Snooze.last_error_at,
+            Snooze.claimed_at,
+            Snooze.claimed_by,
+            Snooze.lease_expires_at,
+            Snooze.created_at,
+            Worker.state.label("worker_state"),
+            Worker.heartbeat_at,
+        )
+        .join(Worker, Worker.id == Snooze.claimed_by, isouter=True)
+        .where(Snooze.id == id)
+    ).first()
+
+
+def sends(connection: Connection, *, id: int) -> Sequence[Found]:
+    """The ledger's entries for one snooze, the newest promise first."""
+    return connection.execute(
+        select(
+            Send.state,
+            Send.scheduled_for,
+            Send.reserved_at,
+            Send.dot_authorised_at,
+            Send.uncertain_at,
+            Send.sent_at,
+            Send.smtp_code,
+            Send.enhanced_code,
+            Send.reply,
+            Send.queue_id,
+            Send.reminder_message_id,
+            Send.resends,
+            Send.late,
+            Send.resolution,
+            Send.resolved_by,
+            Send.resolved_at,
+        )
+        .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
+        .where(Snooze.id == id, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
+        .order_by(Send.scheduled_for.desc(), Send.id.desc())
+        .limit(PAGE_SIZE)
+    ).all()
+
+
+def events(connection: Connection, *, id: int) -> Sequence[Found]:
+    """The newest lines of one snooze's paper trail, newest first."""
+    return connection.execute(
+        select(Event.at, Event.kind, Event.actor, Event.route, Event.detail)
+        .where(Event.snooze_id == id)
+        .order_by(Event.id.desc())
+        .limit(2 * PAGE_SIZE)
+    ).all()
+
+
+def open_breakers(connection: Connection) -> list[str]:
+    """Mail servers that are left alone for now."""
+    return list(connection.execute(select(CircuitBreaker.server).where(CircuitBreaker.state != "closed")).scalars())
+
+
+def _cases(reason: str | None) -> list[ColumnElement[bool]]:
+    a_case = Snooze.outcome == literal("retired", literal_execute=True)  # so that the partial index is seen to fit
+    return [a_case] if reason is None else [a_case, _reason == reason]
+
+
+def _matching(until: datetime, reason: str | None, ids: Sequence[int] | None) -> Select[int]:
+    chosen = select(Snooze.id).where(*_cases(reason), Snooze.finished_at <= until)
+    if ids is not None:
+        chosen = chosen.where(Snooze.id.in_(ids))
+    return chosen.order_by(Snooze.finished_at, Snooze.id)

@@ -1,0 +1,123 @@
+"""The figures on the operator's page. Each count stops at `MOST_COUNTED`, so the page stays quick at any size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, func, literal, not_, select
+
+from snoozer.db.models import CircuitBreaker, HousekeepingRun, Send, Snooze, Worker
+
+MAX_COUNTED = 10_000
+MAX_LISTED = 20
+A_DAY = timedelta(days=1)
+
+_heard_until = func.coalesce(Worker.stopped_at, func.current_timestamp())
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueMetrics:
+    """How things stood at `at`, by the database's clock. Counts of `MOST_COUNTED` + 1 mean more than that.
+
+    `lost` workers fell silent within the last day; those that stopped when they were told to are not counted.
+    """
+
+    at: datetime
+    due: int
+    oldest_due: datetime | None
+    claimed: int
+    oldest_claim: datetime | None
+    asleep: int
+    cases: int
+    newest_case: datetime | None
+    uncertain: int
+    alive: int
+    draining: int
+    lost: int
+    heard: datetime | None
+    housekeeping: datetime | None
+
+
+def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
+    """All figures in one statement, and so of one instant. A worker not heard of for `dead_after` is lost."""
+    heard = _heard(dead_after)
+    claimed = Snooze.claimed_at.is_not(None)
+    waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
+    due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
+    a_case = Snooze.outcome == literal("retired", literal_execute=True)
+    row = connection.execute(
+        select(
+            func.current_timestamp().label("at"),
+            _capped(*due, by=Snooze.remind_at).label("due"),
+            select(func.min(Snooze.remind_at)).where(*due).scalar_subquery().label("oldest_due"),
+            _capped(claimed).label("claimed"),
+            select(func.min(Snooze.claimed_at)).where(claimed).scalar_subquery().label("oldest_claim"),
+            _capped(*waiting, Snooze.remind_at > func.current_timestamp(), by=Snooze.remind_at).label("asleep"),
+            _capped(a_case, by=Snooze.finished_at).label("cases"),
+            select(func.max(Snooze.finished_at)).where(a_case).scalar_subquery().label("newest_case"),
+            _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
+            _capped(Worker.state == "alive", heard).label("alive"),
+            _capped(Worker.state == "draining", heard).label("draining"),
+            _capped(not_(heard), _heard_until > func.current_timestamp() - A_DAY).label("lost"),
+            select(func.max(Worker.heartbeat_at)).scalar_subquery().label("heard"),
+            select(func.max(HousekeepingRun.finished_at)).scalar_subquery().label("housekeeping"),
+        )
+    ).one()
+    return QueueMetrics(**row._mapping)
+
+
+def alive(connection: Connection, *, dead_after: timedelta) -> int:
+    """How many workers are alive; one not heard of for `dead_after` is not."""
+    living = select(func.count()).where(Worker.state == "alive", _heard(dead_after))
+    return connection.execute(living).scalar_one()
+
+
+def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+    """What is known of each mail server, those that are left alone first."""
+    return connection.execute(
+        select(
+            CircuitBreaker.server,
+            CircuitBreaker.state,
+            CircuitBreaker.failures,
+            CircuitBreaker.last_failure,
+            CircuitBreaker.opened_at,
+            CircuitBreaker.updated_at,
+        )
+        .order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
+        .limit(MAX_LISTED)
+    ).all()
+
+
+def uncertain(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Reminders that may have been sent, the longest unresolved first."""
+    return connection.execute(
+        select(Send.snooze_id, Send.scheduled_for, Send.uncertain_at, Send.resends)
+        .where(Send.state == literal("uncertain", literal_execute=True))
+        .order_by(Send.uncertain_at, Send.id)
+        .limit(MAX_LISTED)
+    ).all()
+
+
+def oldest_due(connection: Connection) -> float:
+    """For how many seconds the oldest due snooze has been due; 0 when nothing is."""
+    late = connection.execute(
+        select(func.clock_timestamp() - func.min(Snooze.remind_at)).where(
+            not_(Snooze.inactive),
+            Snooze.claimed_at.is_(None),
+            Snooze.remind_at <= func.current_timestamp(),
+            Snooze.attempts < Snooze.max_attempts,
+        )
+    ).scalar_one()
+    return 0.0 if late is None else float(late.total_seconds())
+
+
+def _heard(dead_after: timedelta) -> ColumnElement[bool]:
+    return _heard_until - Worker.heartbeat_at <= dead_after
+
+
+def _capped(*conditions: ColumnElement[bool], by: Any = None) -> Any:
+    """A count that looks at no more than `MOST_COUNTED` + 1 rows; `by` is the order of an index which has just these,
+    because who believes that there are many reads the whole table until there are enough."""
+    rows = select(literal(1)).where(*conditions).order_by(by).limit(MAX_COUNTED + 1).subquery()
+    return select(func.count()).select_from(rows).scalar_subquery()

@@ -1,0 +1,94 @@
+"""The schema's versions, by Alembic, from the migrations this copy of Snoozer carries."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine
+
+from snoozer import resources
+from snoozer.db import health_checks
+from snoozer.db.timeouts import per_query_timeout
+
+ENCODING = "UTF8"
+MADE_BY = "createdb --template=template0 --encoding=UTF8 NAME"
+# Longer than a migration's own statement_timeout.
+MIGRATION_SECONDS = 630
+_MIGRATE = "run `snoozer migrate`"
+_GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
+
+
+class SchemaError(Exception):
+    """The schema cannot be brought up to date; its text says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaStatus:
+    """Where the schema of a database is, and in words for people: what that means (`says`) and what to `do`."""
+
+    where: Literal["nothing there", "behind", "at head", "ahead"]
+    current: str | None
+    says: str
+    do: str
+
+
+def upgrade(engine: Engine, *, revision: str = "head") -> None:
+    """Bring the schema up to `revision`. Two that start at once run one after the other.
+
+    Raises SchemaRefused.
+    """
+    with engine.connect() as connection:
+        stands = status(connection)
+        if stands.where == "ahead":
+            raise SchemaError(f"{stands.says}; {stands.do}")
+        encoding = health_checks.server(connection).encoding
+        if stands.where == "nothing there" and encoding != ENCODING:
+            raise SchemaError(
+                f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{MADE_BY}`"
+            )
+    with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
+        command.upgrade(_config(connection), revision)
+
+
+def downgrade(engine: Engine, *, revision: str) -> None:
+    """Take the schema back to `revision` ("base" is an empty database)."""
+    with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
+        command.downgrade(_config(connection), revision)
+
+
+def versions(connection: Connection) -> tuple[str | None, str | None]:
+    """The schema's revision and the one this copy of Snoozer was made for."""
+    current = MigrationContext.configure(connection).get_current_revision()
+    return current, _scripts(connection).get_current_head()
+
+
+def status(connection: Connection) -> SchemaStatus:
+    """Where the schema is. A revision that this copy of Snoozer does not know is one of a newer release."""
+    current, head = versions(connection)
+    if current is None:
+        return SchemaStatus(
+            where="nothing there", current=None, says="The database has no tables of Snoozer yet", do=_MIGRATE
+        )
+    if current == head:
+        return SchemaStatus(where="at head", current=current, says=f"The schema is at {head}", do="")
+    if current in {script.revision for script in _scripts(connection).walk_revisions()}:
+        return SchemaStatus(
+            where="behind", current=current, says=f"The schema is at {current}, not at {head}", do=_MIGRATE
+        )
+    says = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
+    return SchemaStatus(where="ahead", current=current, says=says, do=_GO_BACK)
+
+
+def _scripts(connection: Connection) -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config(connection))
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(resources.resource_folder("migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config

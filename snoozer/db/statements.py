@@ -1,0 +1,49 @@
+"""The .sql files, by name: `run(connection, "queue/claim", ...)` executes `sql/queue/claim.sql`."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, CursorResult, TextClause, func, select, text
+
+T = TypeVar("T")
+
+
+@cache
+def statement(name: str) -> TextClause:
+    """The text of one file under `sql/`, without its ending; binds are written `:word`."""
+    return text(files("snoozer.db").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def names(folder: str) -> list[str]:
+    """The statements in one folder under `sql/`, sorted."""
+    folder_path = files("snoozer.db").joinpath("sql", folder)
+    return sorted(entry.name.removesuffix(".sql") for entry in folder_path.iterdir() if entry.name.endswith(".sql"))
+
+
+def execute(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
+    """Execute one statement in the caller's transaction."""
+    return connection.execute(statement(name), values)
+
+
+def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:
+    """Every row as one of a kind, by the names of its columns."""
+    names = tuple(result.keys())
+    # All at once: fetched one by one, each row goes through four functions more.
+    return [kind(**dict(zip(names, row, strict=True))) for row in result.all()]
+
+
+ALL_IDS = range(1, 2**63)
+
+
+def id_bounds(among: range) -> dict[str, int]:
+    """The binds `first_id` and `last_id`, both within."""
+    return {"first_id": among.start, "last_id": among.stop - 1}
+
+
+def database_time(connection: Connection) -> datetime:
+    """This moment, aware; it also moves inside a transaction."""
+    moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return moment

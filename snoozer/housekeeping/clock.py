@@ -1,0 +1,89 @@
+"""ENTRANCE of the clock: APScheduler keeps housekeeping on time. It only ticks; the truth is in the database."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Event
+from typing import Any
+
+import click
+from apscheduler.schedulers.background import BackgroundScheduler
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer import settings, telemetry
+from snoozer.db.engine import make_engine, read_timeout_until
+from snoozer.db.errors import error_text
+from snoozer.housekeeping import chores
+from snoozer.housekeeping.chores import Retention, SweepConfig
+from snoozer.runtime.signals import on_stop_signal
+from snoozer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+ARCHIVE_SECONDS = 60
+PRUNE_SECONDS = 3600
+MONTHS_SECONDS = 86_400
+
+
+@click.command("clock", help="Keep housekeeping on time: recover what lost workers held, retire, archive, tidy.")
+@click.option("--once", is_flag=True, help="Do each chore once, then stop.")
+def command(once: bool) -> None:
+    terms = settings.load().require("database_url")
+    stopping = Event()
+    if not once:
+        on_stop_signal(stopping.set)
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    engine = make_engine(
+        terms.database_url.get_secret_value(),
+        name="clock",
+        pool_size=2,
+        pgbouncer=terms.pgbouncer,
+        idle=terms.worker_dead,
+        read_timeout=read_timeout_until(stopping),
+    )
+    flush = telemetry.start(service="snoozer-clock", engine=engine, **terms.telemetry)
+    try:
+        if once:
+            retention = Retention.from_settings(terms)
+            chores.sweep(engine, terms=SweepConfig.from_settings(terms))
+            chores.maintain_partitions(engine, terms=retention)
+            chores.archive(engine, terms=retention)
+            chores.prune(engine)
+        else:
+            _run_scheduler(engine, terms, until=stopping)
+    finally:
+        flush()
+        engine.dispose()
+
+
+def _run_scheduler(engine: Engine, terms: Settings, *, until: Event) -> None:
+    scheduler = BackgroundScheduler(timezone="UTC")
+    every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
+
+    def at_each(seconds: float, chore: Callable[[], object], **when: Any) -> None:
+        scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
+
+    retention, config = Retention.from_settings(terms), SweepConfig.from_settings(terms)
+    at_each(min(terms.sweep, terms.worker_dead / 5), lambda: chores.sweep(engine, terms=config))
+    at_each(ARCHIVE_SECONDS, lambda: chores.archive(engine, terms=retention))
+    at_each(PRUNE_SECONDS, lambda: chores.prune(engine))
+    at_each(
+        MONTHS_SECONDS, lambda: chores.maintain_partitions(engine, terms=retention), next_run_time=datetime.now(UTC)
+    )
+    scheduler.start()
+    until.wait()
+    scheduler.shutdown(wait=False)
+
+
+def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:
+    """A tick that finds the database away is left out; the next one does its work."""
+
+    def run() -> None:
+        try:
+            chore()
+        except DBAPIError as error:
+            log.warning("a chore was not done: %s; it is done again at the next tick", error_text(error))
+
+    return run

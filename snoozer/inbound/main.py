@@ -1,0 +1,76 @@
+"""ENTRANCE for mail that comes in: keep it in its owner's mailbox, then say 250."""
+
+import errno
+import logging
+import socket
+from collections.abc import Sequence
+from threading import Event
+
+import click
+from sqlalchemy import Engine
+
+from snoozer import inbox, settings, telemetry
+from snoozer.db.engine import make_engine
+from snoozer.db.errors import error_text
+from snoozer.inbound.lmtp_server import UNKNOWN_RECIPIENT, InboundServer, IncomingMail
+from snoozer.runtime.signals import on_stop_signal
+from snoozer.settings import Settings, SettingsError
+
+STORED = "250 2.0.0 Kept"
+
+
+@click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
+def command() -> None:
+    given = settings.load().require("database_url")
+    stopping = Event()
+    on_stop_signal(stopping.set)
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
+    flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
+    door = start_server(engine, given)
+    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, door.host, door.port)
+    stopping.wait()
+    door.stop()
+    flush()
+    engine.dispose()
+
+
+def start_server(engine: Engine, given: Settings) -> InboundServer:
+    """The open door. Raises SettingsRefused when its host is none of this machine's or its port is taken."""
+    door = InboundServer(
+        host=given.inbound_host,
+        port=given.inbound_port,
+        recipient_exists=lambda address: _owner(engine, address) is not None,
+        deliver=lambda incoming: store(engine, incoming),
+        error_text=error_text,
+        max_bytes=given.largest_message,
+        protocol=given.inbound_protocol,
+        hostname=socket.gethostname(),
+    )
+    try:
+        door.start()
+    except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise SettingsError(
+                f"SNOOZER_INBOUND_HOST is {given.inbound_host}, which is no address of this machine; "
+                "set it to one, such as 127.0.0.1, or 0.0.0.0 for all of them"
+            ) from None
+        raise SettingsError(
+            f"Port {given.inbound_port} for incoming mail cannot be opened ({error.strerror}); "
+            "set SNOOZER_INBOUND_PORT to a free one"
+        ) from None
+    return door
+
+
+def store(engine: Engine, incoming: IncomingMail) -> Sequence[str]:
+    """Keep the mail for each of its recipients, all in one transaction; committed when this returns."""
+    with engine.begin() as connection:
+        owners = [inbox.owner(connection, address=address) for address in incoming.rcpt_to]
+        for owner in sorted({owner for owner in owners if owner}):
+            inbox.store(connection, user_email=owner, original=incoming.original)
+    return [STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+
+
+def _owner(engine: Engine, address: str) -> str | None:
+    with engine.connect() as connection:
+        return inbox.owner(connection, address=address)

@@ -1,0 +1,164 @@
+"""What Snoozer says by mail, as bytes. Everything comes from the arguments, so the same row gives the same bytes."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
+
+from snoozer.domain import links
+from snoozer.domain.reminder import MAX_NOTE_LENGTH, Send
+from snoozer.mime import headers
+from snoozer.mime import mail_from as author
+from snoozer.mime.html_to_text import clean_text
+from snoozer.mime.mime_writer import Field, Text, build_message, format_mailbox
+from snoozer.mime.template_cache import TEMPLATES, render_qp
+from snoozer.mime.time_format import format_instant, format_lateness, zone_label
+from snoozer.timephrase.zones import zone_or_utc
+
+NO_SUBJECT = "(no subject)"
+
+# What the links of a reminder ask for.
+BUTTONS: dict[str, tuple[links.Action, str | None]] = {
+    "done": ("done", None),
+    "tomorrow": ("again", "tomorrow"),
+    "next_week": ("again", "next week"),
+    "another_time": ("again", None),
+}
+
+_MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
+_BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
+_UNLINK = "\u200c"
+# Nothing that is written from right to left comes before it.
+_FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
+
+
+def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
+    """The reminder for one row of the ledger: the same bytes in every process that has the same templates.
+
+    Links are signed with the newest key. A row whose bytes were already fixed under an older key of the ring
+    (`bytes_sha256`) is signed with that key again. ValueError when an address or id cannot stand in a header.
+    """
+    newest = b""
+    for index in range(len(keys)):
+        written = _reminder(send, mail_from=mail_from, base_url=base_url, keys=keys[index:], instance=instance)
+        newest = newest or written
+        if send.bytes_sha256 is None or send.bytes_sha256 == hashlib.sha256(written).hexdigest():
+            return written
+    if not newest:
+        raise ValueError("A reminder cannot be signed without a key.")
+    return newest
+
+
+def compose_sign_in(
+    *, to: str, link: str, code: str, minutes: int, mail_from: str, instance: str, now: datetime, message_id: str
+) -> bytes:
+    """The mail that lets a person in: one link for this browser, one code for another. The subject tells no secret."""
+    fields: list[Field] = [
+        *_address_fields(mail_from, to),
+        ("Subject", Text(TEMPLATES.get_template("sign_in/subject.txt").render().strip())),
+        *_machine_fields(now, message_id, instance),
+    ]
+    words = {"link": link, "code": code, "minutes": str(minutes)}
+    text, html = render_qp("sign_in/body.txt", words), render_qp("sign_in/body.html", words)
+    return build_message(fields, text=text, html=html, seed=message_id)
+
+
+def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
+    subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
+    original = headers.message_id(send.message_id)
+    occurrence = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, action="see")
+    threads: list[Field] = [("In-Reply-To", original), ("References", original)] if original else []
+    fields: list[Field] = [
+        *_address_fields(mail_from, send.user_email),
+        ("Subject", Text(subject)),
+        *_machine_fields(send.reserved_at, send.reminder_message_id, instance),
+        *threads,
+        ("X-Snoozer-Occurrence", links.occurrence_id(occurrence, keys=keys)),
+    ]
+    words = _reminder_words(send, subject=subject) | _reminder_links(send, base_url=base_url, keys=keys)
+    text, html = render_qp("reminder/body.txt", words), render_qp("reminder/body.html", words)
+    return build_message(fields, text=text, html=html, seed=send.reminder_message_id)
+
+
+def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
+    # one_line also defuses encoded words: what the row holds was decoded when it came in, and is not decoded twice.
+    sender = headers.sender(headers.sanitize_line(send.sender_email or "", limit=400))
+    shown = [sender.name, sender.email] if sender.email else [headers.sanitize_line(send.sender_email or "")]
+    note = clean_text(send.note).strip() if send.note else ""
+    if len(note) > MAX_NOTE_LENGTH:
+        note = note[: MAX_NOTE_LENGTH - 1].rstrip() + "…"
+    return {
+        "subject": _quoted(subject),
+        "sender": _quoted(" · ".join(part for part in shown if part)),
+        "note": "\n".join([_quoted(line) for line in note.split("\n")]) if note else "",
+        **_time_words(send.scheduled_for, send.reserved_at, send.zone),
+    }
+
+
+# A batch is reserved in one moment, and many of its rows were promised for the same one.
+@lru_cache(maxsize=128)
+def _time_words(promised: datetime, reserved: datetime, zone_name: str) -> Mapping[str, str]:
+    zone, late = zone_or_utc(zone_name), format_lateness(promised, reserved)
+    return {
+        "promised": format_instant(promised, zone, seen_from=reserved),
+        "zone": zone_label(promised, zone),
+        "late": late or "",
+        "ready": format_instant(reserved, zone, seen_from=promised, near=True) if late else "",
+    }
+
+
+def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, str]:
+    page = f"{base_url.rstrip('/')}/r/"
+    tokens = links.sign_all(
+        list(BUTTONS.values()), snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, keys=keys
+    )
+    return {button: page + token for button, token in zip(BUTTONS, tokens, strict=True)}
+
+
+def _address_fields(mail_from: str, to: str) -> list[Field]:
+    """From and To. A recipient that only SMTPUTF8 can name stands in the envelope alone."""
+    recipient = headers.ascii_address(to)
+    if recipient is None and headers.address(to) is None:
+        raise ValueError("The recipient is not an address.")
+    return [
+        ("From", _author(mail_from)),
+        ("To", format_mailbox(None, recipient) if recipient else "undisclosed-recipients:;"),
+    ]
+
+
+@lru_cache(maxsize=8)
+def _author(mail_from: str) -> str:
+    plain = author.address(mail_from)
+    if not plain:
+        raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
+    return format_mailbox(headers.sender(mail_from).name or "Snoozer", plain)
+
+
+def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]:
+    """The fields that make two mails the same mail, and that keep machines from answering (RFC 3834)."""
+    if headers.message_id(message_id) != message_id:
+        raise ValueError("A mail needs a Message-ID of the form <left@right>.")
+    return [
+        ("Date", _date(at.astimezone(UTC).replace(microsecond=0))),
+        ("Message-ID", message_id),
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+        ("X-Snoozer-Instance", instance),
+    ]
+
+
+# A worker writes hundreds of mails in a second.
+@lru_cache(maxsize=8)
+def _date(second: datetime) -> str:
+    return format_datetime(second)
+
+
+def _quoted(text: str) -> str:
+    """A stranger's words inside our mail: no mail program makes a link of them, and they turn no direction of ours."""
+    turns = _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
+    if _MAY_BECOME_A_LINK.search(text):
+        text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
+    return f"\u2068{text}\u2069" if turns else text

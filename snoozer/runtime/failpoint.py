@@ -1,0 +1,65 @@
+"""Places where a delivery can be made to die on purpose, so that tests know what a crash there leaves behind."""
+
+import os
+import re
+import signal
+from dataclasses import dataclass, field
+from threading import Lock, get_ident
+
+STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", "finalized")
+
+_SPELLING = re.compile(r"(?P<step>[a-z]+):(?P<act>kill|stop|raise)(?::(?P<nth>[1-9]\d*))?(?:@(?P<message_id>.+))?")
+
+
+class FailpointReached(RuntimeError):
+    """A failpoint was told to raise here."""
+
+
+class InvalidFailpoint(ValueError):
+    """SNOOZER_FAILPOINT is written NAME:kill|stop|raise[:N][@MESSAGE_ID]."""
+
+
+@dataclass
+class Failpoint:
+    """Fires once, at the N-th passage of `step` (of the named message only, where one is named)."""
+
+    step: str
+    act: str
+    nth: int = 1
+    message_id: str | None = None
+    _left: int = field(init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._left = self.nth
+
+    def __call__(self, step: str, message_id: str) -> None:
+        """The delivery of `message_id` passes `step`."""
+        if step != self.step or (self.message_id is not None and message_id != self.message_id):
+            return
+        with self._lock:
+            self._left -= 1
+            fires = self._left == 0
+        if fires:
+            self._fire()
+
+    def _fire(self) -> None:
+        if self.act == "raise":
+            raise FailpointReached(f"failpoint {self.step}")
+        if self.act == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        # Sent to the process, a stop may be taken by another thread while this one runs past the step.
+        signal.pthread_kill(get_ident(), signal.SIGSTOP)
+
+
+def disabled(step: str, message_id: str) -> None:
+    """Production: nothing fires."""
+
+
+def parse(spelling: str) -> Failpoint:
+    """Read `NAME:kill|stop|raise[:N][@MESSAGE_ID]`. Raises BadFailpoint."""
+    found = _SPELLING.fullmatch(spelling)
+    if not found or found["step"] not in STEPS:
+        steps = ", ".join(STEPS)
+        raise InvalidFailpoint(f"SNOOZER_FAILPOINT is NAME:kill|stop|raise[:N][@MESSAGE_ID], with NAME one of {steps}")
+    return Failpoint(step=found["step"], act=found["act"], nth=int(found["nth"] or 1), message_id=found["message_id"])

@@ -1,0 +1,70 @@
+"""Where somebody stands when they type a time: the moment, the zone, their habits and their country's customs."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from snoozer.timephrase.zones import local, settle, zone_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkingHours:
+    """A person's hours. Weekdays count from Monday = 0. There is at least one working day."""
+
+    morning: time = time(8)
+    afternoon: time = time(13)
+    evening: time = time(18)
+    night: time = time(20)
+    work_start: time = time(9)
+    work_end: time = time(17)
+    workdays: tuple[int, ...] = (0, 1, 2, 3, 4)
+    week_start: int = 0
+
+    def __post_init__(self) -> None:
+        if not set(self.workdays) & set(range(7)):
+            raise ValueError("a person has at least one working day")
+
+    def hour_of(self, name: str) -> time:
+        """The habit of that name: morning, afternoon, evening, night, work_start or work_end."""
+        value = getattr(self, name)
+        assert isinstance(value, time)  # noqa: S101 - names come from the word lists, never from what was typed
+        return value
+
+    @property
+    def weekend(self) -> int:
+        """The weekday on which the weekend begins: the first free day after a working day."""
+        return next((day for day in range(6, -1, -1) if day not in self.workdays and (day - 1) % 7 in self.workdays), 5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseContext:
+    """`now` is an instant (UTC); `today` is the date that relative days count from, usually today's in `zone`."""
+
+    now: datetime
+    zone: str
+    today: date
+    habits: WorkingHours
+    month_first: bool
+    twelve_hour: bool
+
+    @property
+    def wall(self) -> datetime:
+        """The naive time on the clock here and now."""
+        return self.now.astimezone(zone_of(self.zone)).replace(tzinfo=None, fold=0)
+
+    def instant(self, day: date, at: time) -> tuple[datetime, frozenset[str]]:
+        """The instant (UTC) of that clock time here, and whether a clock change touched it."""
+        return settle(datetime.combine(day, at), zone_of(self.zone))
+
+    def ahead(self, day: date, at: time) -> bool:
+        return self.instant(day, at)[0] > self.now
+
+    def local(self, instant: datetime) -> datetime:
+        return local(instant, self.zone)
+
+    def week_of(self, day: date) -> date:
+        """The first day of the calendar week around `day`."""
+        return day - timedelta(days=(day.weekday() - self.habits.week_start) % 7)
+
+    def coming(self, weekday: int, *, after: date) -> date:
+        """The first such weekday after a date."""
+        return after + timedelta(days=(weekday - after.weekday() - 1) % 7 + 1)

@@ -1,0 +1,202 @@
+"""Days with a number: mar 20, 21 March 2027, 3/4, 15.3., 2026-03-20, the 15th, the 15th of next month."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, time
+
+from snoozer.timephrase.context import ParseContext
+from snoozer.timephrase.day import Chosen, Day, in_year, length_of, no_such_day, plus_months
+from snoozer.timephrase.lexer import Tokens
+from snoozer.timephrase.result import ParseError
+
+_PARTS = re.compile(r"[0-9]+")
+_LEAP_CYCLE = 8
+
+
+def dates(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    """Every date that starts here."""
+    yield from _written(tokens, at)
+    yield from _with_month(tokens, at)
+    yield from _day_of_month(tokens, at)
+
+
+def date_in_year(month: int, day: int, *, year: int | None, vantage: ParseContext, at: time) -> Chosen:
+    """That date in that year; without a year the next one whose time is still ahead."""
+    if year is not None:
+        return Chosen(day=in_year(year, month, day))
+    if not 1 <= month <= 12 or not 1 <= day <= length_of(2000, month):
+        raise no_such_day(day, month)
+    this_year = vantage.today.year
+    for candidate in range(this_year, this_year + _LEAP_CYCLE + 1):
+        if day <= length_of(candidate, month):
+            chosen = date(candidate, month, day)
+            if chosen > vantage.today or vantage.ahead(chosen, at):
+                flags = frozenset({"next_year"} if candidate > this_year else ())
+                return Chosen(day=chosen, flags=flags)
+    raise no_such_day(day, month)
+
+
+def _written(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    if tokens.shape(at) != "date":
+        return
+    text = tokens.text(at)
+    numbers = [int(number) for number in _PARTS.findall(text)]
+    if len(text) == 8 and text.isdecimal():
+        numbers = [int(text[:4]), int(text[4:6]), int(text[6:])]
+    if len(numbers) == 3 and (text.isdecimal() or numbers[0] > 31):
+        year, month, day = numbers
+        yield _fixed(year, month, day), at + 1
+        return
+    first, second, *rest = numbers
+    for year, end in () if rest else years(tokens, at + 1):
+        yield _numeric(first, second, year, dotted="." in text), end
+    year_digits = _PARTS.findall(text)[2] if rest else ""
+    in_that_year = (rest[0] + 2000 if len(year_digits) == 2 else rest[0]) if rest else None
+    yield _numeric(first, second, in_that_year, dotted="." in text), at + 1
+
+
+def _fixed(year: int, month: int, day: int) -> Day:
+    return Day(
+        choose=lambda vantage, at, named: Chosen(day=in_year(year, month, day)),
+        takes_bare=False,
+        exact=True,
+        relative=False,
+    )
+
+
+def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> Day:
+    """n/n in the order of the locale, the other order where only that one is a date. With dots the day comes
+    first wherever people write it so."""
+
+    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
+        month_day, day_month = (first, second), (second, first)
+        ours, theirs = (month_day, day_month) if vantage.month_first else (day_month, month_day)
+        try:
+            chosen = date_in_year(*ours, year=year, vantage=vantage, at=at)
+        except ParseError as refused:
+            try:
+                return date_in_year(*theirs, year=year, vantage=vantage, at=at)
+            except ParseError:
+                raise refused from None
+        if dotted and not vantage.month_first:
+            return chosen
+        try:
+            other = date_in_year(*theirs, year=year, vantage=vantage, at=at).day
+        except ParseError:
+            return chosen
+        return Chosen(day=chosen.day, flags=chosen.flags, other=other)
+
+    return Day(choose=choose, takes_bare=False, relative=False, returns="each year" if year is None else "never")
+
+
+def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
+    """Month, day and the position behind them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar."""
+    for month, middle in tokens.numbers(at, "month"):
+        for after_the in tokens.maybe(middle, "the"):
+            for day, end in _day_number(tokens, after_the):
+                yield month, day, end
+    for start in tokens.maybe(at, "the"):
+        for day, middle in _day_number(tokens, start):
+            for before_month in (*tokens.maybe(middle, "of"), *_hyphen(tokens, middle)):
+                for month, end in tokens.numbers(before_month, "month"):
+                    yield month, day, end
+        for day, middle in tokens.numbers(start, "ordinal"):
+            for _, before_month in tokens.read(middle, "of"):
+                for month, end in tokens.numbers(before_month, "month"):
+                    yield month, day, end
+
+
+def day_numbers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    """A day of the month by itself, which needs its ending to be told from an hour: the 15th, 15."""
+    for start in tokens.maybe(at, "the"):
+        if tokens.shape(start) == "ordinal":
+            yield int(_PARTS.findall(tokens.text(start))[0]), start + 1
+
+
+def years(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    """A year behind a date. Four digits that no clock shows, or of this century; else they are a time."""
+    text = tokens.text(at)
+    if tokens.shape(at) == "integer" and len(text) == 4:
+        no_time = int(text[:2]) > 23 or int(text[2:]) > 59
+        if no_time or text.startswith("20"):
+            yield int(text), at + 1
+
+
+def _day_number(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    text = tokens.text(at)
+    if tokens.shape(at) == "ordinal" or (tokens.shape(at) == "integer" and len(text) <= 2):
+        yield int(_PARTS.findall(text)[0]), at + 1
+
+
+def _hyphen(tokens: Tokens, at: int) -> Iterator[int]:
+    if tokens.text(at) == "-" and tokens.touching(at) and tokens.touching(at - 1):
+        yield at + 1
+
+
+def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    for month, day, end in month_days(tokens, at):
+        for before_year in (end, *_hyphen(tokens, end)):
+            for year, after in years(tokens, before_year):
+                yield _named(month, day, year=year), after
+        for offset, after in _which_year(tokens, end):
+            yield _named(month, day, offset=offset), after
+        yield _named(month, day), end
+
+
+def _which_year(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    for offset, role in ((0, "this"), (1, "next")):
+        for _, middle in tokens.read(at, role):
+            for period, end in tokens.names(middle, "period"):
+                if period == "year":
+                    yield offset, end
+
+
+def _named(month: int, day: int, *, year: int | None = None, offset: int | None = None) -> Day:
+    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
+        wanted = year if offset is None else vantage.today.year + offset
+        return date_in_year(month, day, year=wanted, vantage=vantage, at=at)
+
+    fixed = year is not None or offset is not None
+    return Day(choose=choose, takes_bare=False, relative=False, returns="never" if fixed else "each year")
+
+
+def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+    for day, end in day_numbers(tokens, at):
+        for offset, after in _which_month(tokens, end):
+            yield _in_month(day, offset), after
+        yield _in_month(day, None), end
+    for start in tokens.maybe(at, "the"):
+        for day, middle in tokens.numbers(start, "ordinal"):
+            for offset, after in _which_month(tokens, middle):
+                yield _in_month(day, offset), after
+
+
+def _which_month(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
+    """of the month (None: the coming one), of this month (0), of next month (1)."""
+    for _, start in tokens.read(at, "of"):
+        for after_the in tokens.maybe(start, "the"):
+            for offset, role in ((0, "this"), (1, "next")):
+                for _, middle in tokens.read(after_the, role):
+                    yield from ((offset, end) for period, end in tokens.names(middle, "period") if period == "month")
+            yield from ((None, end) for period, end in tokens.names(after_the, "period") if period == "month")
+
+
+def _in_month(day: int, offset: int | None) -> Day:
+    """The day of that month from now; without a month, of the first month that has it ahead."""
+
+    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
+        first = vantage.today.replace(day=1)
+        if not 1 <= day <= 31:
+            raise ParseError("invalid_date", f"No month has a day {day}; the last one is the 31st.")
+        if offset is not None:
+            month = plus_months(first, offset)[0]
+            return Chosen(day=in_year(month.year, month.month, day))
+        for months in range(3):
+            month = plus_months(first, months)[0]
+            if day <= length_of(month.year, month.month):
+                chosen = month.replace(day=day)
+                if chosen > vantage.today or vantage.ahead(chosen, at):
+                    return Chosen(day=chosen)
+        raise ParseError("invalid_date", f"None of the coming months has a day {day}; name the month.")
+
+    return Day(choose=choose, returns="each month" if offset is None else "never")

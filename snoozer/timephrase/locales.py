@@ -1,0 +1,126 @@
+"""From a locale such as `de_AT` to the words, the order of day and month, and the clock that a person uses."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snoozer.timephrase.locale_data import Region, WordList
+from snoozer.timephrase.locale_de import GERMAN
+from snoozer.timephrase.locale_en import ENGLISH
+
+Value = int | str
+Entry = tuple[tuple[str, ...], Value]
+
+_SPELLINGS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "’": "'", "−": "-"})
+_LOCALE = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@].*)?", re.ASCII | re.IGNORECASE | re.DOTALL)
+
+
+def fold(text: str) -> str:
+    """The text as words are compared: lower case, single spaces, umlauts spelt out, without the marks that nobody
+    sees. Digits of other scripts stay."""
+    seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", seen).lower().translate(_SPELLINGS).split())
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """A word list, indexed for the parser.
+
+    `roles`: role in the grammar → first word → its entries, the longest phrase first. `words`: every single word
+    that occurs, alone or in a phrase. `spellings`: a word as it is compared → as the list spells it, where they differ.
+    """
+
+    data: WordList
+    roles: Mapping[str, Mapping[str, tuple[Entry, ...]]]
+    words: frozenset[str]
+    spellings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, data: WordList) -> "Language":
+        roles = {role: _by_first_word(values) for role, values in data.words.items()}
+        entries = (entry for by_first in roles.values() for same_first in by_first.values() for entry in same_first)
+        listed = (word for values in data.words.values() for phrases in values.values() for word in _words_of(phrases))
+        spellings = {fold(word): word for word in listed if fold(word) != word}
+        return cls(data, roles, frozenset(word for words, _ in entries for word in words), spellings)
+
+
+def _words_of(phrases: str) -> list[str]:
+    return phrases.replace(",", " ").split()
+
+
+def _by_first_word(values: Mapping[int, str] | Mapping[str, str]) -> Mapping[str, tuple[Entry, ...]]:
+    by_first: dict[str, list[Entry]] = {}
+    for value, phrases in values.items():
+        for phrase in phrases.split(","):
+            words = tuple(fold(phrase).split())
+            by_first.setdefault(words[0], []).append((words, value))
+    return {first: tuple(sorted(entries, key=lambda entry: -len(entry[0]))) for first, entries in by_first.items()}
+
+
+LANGUAGES = {data.name: Language.of(data) for data in (ENGLISH, GERMAN)}
+_ENGLISH = LANGUAGES["en"]
+
+
+@dataclass(frozen=True)
+class Locale:
+    """What a person writes: the language first, then English, which everybody may use."""
+
+    language: Language
+    region: Region
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        return (self.language,) if self.language is _ENGLISH else (self.language, _ENGLISH)
+
+    @classmethod
+    def named(cls, name: str) -> "Locale":
+        """The locale of that name. An unknown region takes its language's usual one; a language without a word
+        list is read as English with the day before the month and a 24-hour clock, as most of the world writes."""
+        match = _LOCALE.fullmatch(name)
+        language = LANGUAGES.get(match[1].lower()) if match else None
+        if match is None:
+            return cls(_ENGLISH, ENGLISH.regions[ENGLISH.default_region])
+        if language is None:
+            return cls(_ENGLISH, Region(month_first=False, twelve_hour=False))
+        data = language.data
+        return cls(language, data.regions.get((match[2] or "").upper()) or data.regions[data.default_region])
+
+
+_NAME = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@][\w.@-]*)?", re.ASCII | re.IGNORECASE)
+
+# ISO 639-1. Languages of three letters are taken as they come.
+_LANGUAGES = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
+en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
+ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na
+nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
+sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
+# ISO 3166-1.
+_COUNTRIES = """
+ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
+ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo
+fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je
+jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo
+mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw
+py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm
+tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
+"""
+# What a machine is set to that was set to nothing.
+_NOWHERE = frozenset({"c", "posix"})
+
+
+def canonical(name: str) -> str | None:
+    """The locale of that name as `en` or `en_GB`, without an encoding; None where language or country is unknown."""
+    if name.lower().partition(".")[0] in _NOWHERE:
+        return "en_US"
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    language, country = match[1].lower(), match[2]
+    if len(language) == 2 and language not in _LANGUAGES.split():
+        return None
+    if country is None:
+        return language
+    return f"{language}_{country.upper()}" if country.lower() in _COUNTRIES.split() else None

@@ -1,0 +1,200 @@
+"""A repetition as a value, and its dates. Every occurrence is counted from the start, never from the last one,
+so nothing drifts: not over a clamped month, not over a clock change, not over ten years."""
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
+from itertools import count, islice
+from typing import Any, Literal, get_args
+
+from snoozer.timephrase.zones import local, settle, zone_of
+
+Unit = Literal["day", "week", "month", "year"]
+WeekendRule = Literal["none", "before", "after"]
+_DAY = timedelta(days=1)
+_LAST_YEAR = 9998
+_DAYS_THERE_ARE = date.max.toordinal()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrence:
+    """Every `interval` units from `start` (the first date) on, at the wall time `at`.
+
+    Weeks repeat on `weekdays` (Monday = 0). Months and years repeat on `day` (clamped to the month's end; -1 is the
+    last day) or on the `nth` of `weekdays[0]` (-1 is the last; a month without a fifth has none); years in `month`.
+    `until` is the last possible date, `times` the number of occurrences. An occurrence on a day of `rest` moves by
+    `weekend_rule`.
+    """
+
+    unit: Unit
+    interval: int
+    start: date
+    at: time
+    weekdays: tuple[int, ...] = ()
+    day: int | None = None
+    nth: int | None = None
+    month: int | None = None
+    until: date | None = None
+    times: int | None = None
+    weekend_rule: WeekendRule = "none"
+    rest: tuple[int, ...] = (5, 6)
+    week_start: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_json` takes them back."""
+        plain = asdict(self)
+        plain["start"] = self.start.isoformat()
+        plain["at"] = self.at.isoformat()
+        plain["until"] = self.until.isoformat() if self.until else None
+        plain["weekdays"], plain["rest"] = list(self.weekdays), list(self.rest)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Any) -> "Recurrence":
+        """What `as_json` wrote. ValueError for all else that cannot be reckoned with: rows may come from anywhere."""
+        try:
+            recurrence = cls(
+                **{
+                    **plain,
+                    "start": date.fromisoformat(plain["start"]),
+                    "at": time.fromisoformat(plain["at"]),
+                    "until": date.fromisoformat(plain["until"]) if plain["until"] else None,
+                    "weekdays": tuple(plain["weekdays"]),
+                    "rest": tuple(plain["rest"]),
+                }
+            )
+        except (KeyError, TypeError) as strange:
+            raise ValueError("This is not how a recurrence is written.") from strange
+        if not recurrence._is_written_well():
+            raise ValueError("This recurrence holds what cannot be counted with.")
+        if not recurrence._comes_round():
+            raise ValueError("This recurrence never comes round.")
+        return recurrence
+
+    def dates(self, *, near: date | None = None) -> Iterator[date]:
+        """The dates in order, from the start on, or from the last ones at or before `near` on."""
+        if self.times is not None or near is None:
+            near = self.start
+        unmoved = (day for day in self._steps(max(near, self.start)) if day >= self.start)
+        yield from islice(self._kept(unmoved), self.times)
+
+    def _kept(self, unmoved: Iterator[date]) -> Iterator[date]:
+        """Each where its weekend rule puts it, up to the end; days that are moved to the same one count once."""
+        last = None
+        for day in unmoved:
+            moved = self._moved(day)
+            if self.until is not None and max(day, moved) > self.until:
+                return
+            if moved != last:
+                yield moved
+            last = moved
+
+    def _is_written_well(self) -> bool:
+        """Is each value one that the dates can be counted with? JSON holds anything."""
+        nth = self.nth is None or _is_whole(self.nth, 1, 5) or _is_whole(self.nth, -1, -1)
+        day = self.day is None or _is_whole(self.day, 1, 31) or _is_whole(self.day, -1, -1)
+        return (
+            self.unit in get_args(Unit)
+            and self.weekend_rule in get_args(WeekendRule)
+            and _is_whole(self.interval, 1, _DAYS_THERE_ARE)
+            and self.at.tzinfo is None
+            and all(_is_whole(weekday, 0, 6) for weekday in (*self.weekdays, *self.rest, self.week_start))
+            and nth
+            and day
+            and (self.month is None or _is_whole(self.month, 1, 12))
+            and (self.times is None or _is_whole(self.times, 1, _DAYS_THERE_ARE))
+        )
+
+    def _comes_round(self) -> bool:
+        """Is there a day for it to fall on?"""
+        if not self.weekdays and (self.unit == "week" or self.nth is not None):
+            return False
+        if self.day is None and self.nth is None and self.unit in ("month", "year"):
+            return False
+        return self.weekend_rule == "none" or len(set(self.rest)) < 7
+
+    def _steps(self, near: date) -> Iterator[date]:
+        if self.unit == "day":
+            first = (near - self.start).days // self.interval
+            yield from (self.start + timedelta(days=n * self.interval) for n in count(first))
+        elif self.unit == "week":
+            week = _week_of(self.start, self.week_start)
+            first = (near - week).days // 7 // self.interval
+            ordered = sorted((day - self.week_start) % 7 for day in self.weekdays)
+            for n in count(first):
+                yield from (week + timedelta(days=n * 7 * self.interval + day) for day in ordered)
+        else:
+            months = self.interval * (12 if self.unit == "year" else 1)
+            origin = _month_index(self.start) if self.month is None else self.start.year * 12 + self.month - 1
+            first = max(0, (_month_index(near) - origin) // months)
+            for n in count(first):
+                year, month = divmod(origin + n * months, 12)
+                if year > _LAST_YEAR:
+                    return
+                day = self._in_month(year, month + 1)
+                if day is not None:
+                    yield day
+
+    def _in_month(self, year: int, month: int) -> date | None:
+        length = monthrange(year, month)[1]
+        if self.nth is not None:
+            return nth_weekday(year, month, nth=self.nth, weekday=self.weekdays[0])
+        assert self.day is not None  # noqa: S101 - a month repeats on a day or on an nth weekday
+        return date(year, month, length if self.day < 0 else min(self.day, length))
+
+    def _moved(self, day: date) -> date:
+        step = {"none": 0, "before": -1, "after": 1}[self.weekend_rule]
+        while step and day.weekday() in self.rest:
+            day += step * _DAY
+        return day
+
+
+def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None:
+    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth. OverflowError behind
+    the end of the calendar."""
+    if year > MAXYEAR:
+        raise OverflowError(year)
+    first, length = date(year, month, 1), monthrange(year, month)[1]
+    days = range(1 + (weekday - first.weekday()) % 7, length + 1, 7)
+    if nth > len(days):
+        return None
+    return first.replace(day=days[nth - 1] if nth > 0 else days[-1])
+
+
+def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> datetime | None:
+    """The first occurrence later than `after` (aware), with the zone's offset, or None when none is left.
+
+    A day whose clock time falls in a gap fires once, moved forward; one whose clock time comes twice fires once,
+    at the first.
+    """
+    place = zone_of(zone)
+    near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
+    try:
+        for day in recurrence.dates(near=near):
+            instant, _ = settle(datetime.combine(day, recurrence.at), place)
+            if instant > after.astimezone(UTC):
+                return local(instant, zone)
+    except OverflowError:
+        return None
+    return None
+
+
+def promise_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
+    """What a row with this recurrence promises after the occurrence that was `promised`, or None when none is left.
+
+    Occurrences missed until `now` are not made up for. KeyError or ValueError where recurrence or zone make no sense.
+    """
+    return next_occurrence(Recurrence.from_json(plain), after=max(promised, now), zone=zone or "UTC")
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _week_of(day: date, week_start: int) -> date:
+    return day - timedelta(days=(day.weekday() - week_start) % 7)
+
+
+def _month_index(day: date) -> int:
+    return day.year * 12 + day.month - 1

@@ -1,0 +1,63 @@
+"""What comes out of the grammar: a Reading, or a Refused that says why and offers what would have worked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from snoozer.timephrase.recurrence import Recurrence
+
+Kind = Literal["instant", "recurring", "condition"]
+TimeKind = Literal["elapsed", "wall"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsedTime:
+    """One phrase, understood.
+
+    `at` is aware, with the offset that the person's zone has then; it is None only for a condition without a due
+    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names), as it was asked
+    for even where a clock change skips it. `time_kind` says which of the two is meant when rules of a zone change:
+    `elapsed` keeps the instant, `wall` the clock.
+    `flags` are sorted; `alternative` is the other instant an `ambiguous` phrase could mean.
+    """
+
+    phrase: str
+    kind: Kind
+    at: datetime | None
+    zone: str
+    wall: datetime | None
+    time_kind: TimeKind
+    flags: tuple[str, ...]
+    alternative: datetime | None
+    recurrence: Recurrence | None
+    condition: str | None
+    sentence: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The reading as `snoozer when --json` and `/api/v1/when` answer it."""
+        return {
+            "kind": self.kind,
+            "at": self.at.isoformat() if self.at else None,
+            "flags": list(self.flags),
+            "alternative": self.alternative.isoformat() if self.alternative else None,
+            "recurrence": self.recurrence.as_json() if self.recurrence else None,
+            "condition": self.condition,
+            "reading": self.sentence,
+        }
+
+
+class ParseError(ValueError):
+    """The phrase cannot be taken. `message` is one sentence; each suggestion (three at most) can be read.
+
+    Codes: empty, unrecognised, past, too_soon, too_far, negative, invalid_date, invalid_time, no_later_today,
+    tz_abbreviation, unknown_zone; where somebody names a locale by hand, unknown_locale.
+    """
+
+    def __init__(self, code: str, message: str, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.suggestions = suggestions
+
+    def as_json(self) -> dict[str, Any]:
+        return {"error": self.code, "message": self.message, "suggestions": list(self.suggestions)}

@@ -1,0 +1,167 @@
+"""What to offer when a phrase is refused: what it may have meant first, then what anyone might want.
+
+These are candidates. Whoever shows them reads each first and drops what cannot be read.
+"""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from snoozer.timephrase.lexer import Tokens, tokenise
+from snoozer.timephrase.locales import LANGUAGES, Language, fold
+from snoozer.timephrase.zones import ABBREVIATIONS
+
+_MOST_WORDS = 6
+_MOST_LETTERS = 60
+_SHORTEST_PART = 3
+_HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))? ?[ap]\.?m\b\.?")
+_BARE_END = re.compile(r" [0-9]{1,2}$")
+_FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
+_MEASURES = frozenset(
+    word
+    for language in LANGUAGES.values()
+    for role in ("unit", "workday", "meridiem", "oclock")
+    for word in language.roles.get(role, {})
+)
+
+
+def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
+    """Phrases to offer for a refusal with that code, the closest to what was typed first."""
+    hints = language.data.hints
+    if len(phrase) <= _MOST_LETTERS:
+        folded = fold(phrase)
+        found = _by_code(folded, code, tokenise(folded, language), language)
+        yield from (_as_listed(candidate, language) for candidate in found)
+    yield from hints.get(code, ())
+    yield from language.data.starters
+    yield from hints["past"]
+
+
+def _as_listed(folded: str, language: Language) -> str:
+    """With its umlauts again."""
+    return " ".join(language.spellings.get(word, word) for word in folded.split())
+
+
+def _by_code(folded: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
+    if code == "negative":
+        yield folded.replace("-", " ", 1)
+    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(folded)):
+        yield f"{folded[: match.start()]}{match[1]}:{match[2] or '00'}{folded[match.end() :]}"
+    elif code == "unrecognised":
+        yield from _sides(folded, language)
+        yield from _mended(folded, language)
+        yield from _completed(tokens, language) if tokens else ()
+        yield from _parts(folded)
+        yield from _with_a_day(tokens, language) if tokens else ()
+    if tokens is None:
+        return
+    if code == "tz_abbreviation":
+        yield from _with_a_clear_zone(folded, tokens)
+    elif code == "invalid_date":
+        last = language.data.hints["last_of_month"][0]
+        for month in _words_of(tokens, "month"):
+            yield from (last.format(month=month, number=number) for number in (31, 30, 29, 28))
+    elif code == "past":
+        yield from _tomorrow(folded, tokens, language)
+
+
+def _mended(folded: str, language: Language) -> Iterator[str]:
+    """The phrase with its unknown words replaced by the listed ones they resemble most; a bare hour at the
+    end with its minutes; 14h30 as 14:30."""
+    words = folded.rstrip("!?. ").split()
+    if len(words) <= _MOST_WORDS:
+        mended = [_closest(word, language) for word in words]
+        if None not in mended:
+            yield " ".join(word for word in mended if word is not None)
+    if _BARE_END.search(folded):
+        yield f"{folded}:00"
+    if _FRENCH_CLOCK.search(folded):
+        yield _FRENCH_CLOCK.sub(r"\1:\2", folded)
+        yield _FRENCH_CLOCK.sub(r"\1h\2m", folded)
+
+
+def _closest(word: str, language: Language) -> str | None:
+    if not word.isalpha() or tokenise(word, language) is not None:
+        return word
+    near = (known for known in language.words if known[0] == word[0] and -2 <= len(known) - len(word) <= 2)
+    return next(iter(get_close_matches(word, [known for known in near if len(known) > 2], n=1, cutoff=0.7)), None)
+
+
+def _sides(folded: str, language: Language) -> Iterator[str]:
+    """Both sides of an "or"."""
+    for word in language.data.hints["or"]:
+        if f" {word} " in folded:
+            yield from folded.split(f" {word} ")[:2]
+
+
+def _parts(folded: str) -> Iterator[str]:
+    """What is left without the first or the last words; a unit stays with its number."""
+    words = folded.rstrip("!?. ").split()
+    if len(words) <= _MOST_WORDS:
+        for cut in range(1, len(words)):
+            for at in (cut, -cut):
+                kept, dropped = (words[at:], words[:at]) if at > 0 else (words[:at], words[at:])
+                if words[at] in _MEASURES:
+                    continue
+                part = " ".join(kept)
+                if len(part) >= _SHORTEST_PART and not any(map(str.isdecimal, "".join(dropped))):
+                    yield part
+
+
+def _with_a_day(tokens: Tokens, language: Language) -> Iterator[str]:
+    """A bare month with a day."""
+    for month in _words_of(tokens, "month"):
+        yield from (hint.format(month=month) for hint in language.data.hints["month"])
+
+
+def _completed(tokens: Tokens, language: Language) -> Iterator[str]:
+    """What was begun, finished in the usual ways."""
+    hints = language.data.hints
+    weekdays = _words_of(tokens, "weekday")
+    numbers = [int(tokens.text(at)) for at in range(len(tokens)) if tokens.shape(at) == "integer"]
+    if numbers and len(tokens) == 1:
+        yield from (hint.format(number=numbers[0]) for hint in hints["number"])
+    if _words_of(tokens, "every"):
+        yield from _both_rhythms(tokens, weekdays, language)
+        yield from hints["every"]
+    if _words_of(tokens, "no_reply"):
+        yield from hints["no_reply"]
+
+
+def _both_rhythms(tokens: Tokens, weekdays: list[str], language: Language) -> Iterator[str]:
+    """Every second tuesday: every two weeks, or the second tuesday of a month."""
+    weeks, month = language.data.hints["second"]
+    for at in range(len(tokens)):
+        numbers = [nth for nth, _ in tokens.numbers(at, "ordinal")]
+        if tokens.shape(at) == "ordinal":
+            numbers = [int("".join(filter(str.isdecimal, tokens.text(at))))]
+        for number in numbers:
+            for weekday in weekdays:
+                yield weeks.format(number=number, weekday=weekday)
+                yield month.format(nth=tokens.text(at), weekday=weekday)
+
+
+def _with_a_clear_zone(folded: str, tokens: Tokens) -> Iterator[str]:
+    for token in tokens.row:
+        if token.shape == "word" and token.text in ABBREVIATIONS:
+            for instead in ABBREVIATIONS[token.text]:
+                yield f"{folded[: token.start]} {instead}{folded[token.end :]}"
+
+
+def _tomorrow(folded: str, tokens: Tokens, language: Language) -> Iterator[str]:
+    """The same part of the next day, the same time tomorrow."""
+    hints = language.data.hints
+    for at in range(len(tokens)):
+        for part, _ in (*tokens.names(at, "part"), *tokens.names(at, "part_of_day")):
+            yield from hints.get(part, ())
+        for _ in tokens.read(at, "tonight"):
+            yield from hints["night"]
+        for number, _ in tokens.numbers(at, "day"):
+            token = tokens.row[at]
+            if number <= 0:
+                yield f"{folded[: token.start]}{hints['past'][0]}{folded[token.end :]}"
+                yield language.data.starters[0]
+
+
+def _words_of(tokens: Tokens, role: str) -> list[str]:
+    return [tokens.text(at) for at in range(len(tokens)) if any(True for _ in tokens.read(at, role))]

@@ -1,0 +1,189 @@
+"""Times of the day as people write them: 9am, 17:30, 1730, 9.30, 9 Uhr 30, half past 3, noon, "in the evening"."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import time
+
+from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.lexer import Tokens
+from snoozer.timephrase.result import ParseError
+
+# From when to when a bare hour can belong to a part of the day, in hours.
+_PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 24)}
+_COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """A time of the day before it is decided what it means.
+
+    `open` times (3, 3:30) may be in the morning or in the afternoon. `habit` names one of the person's hours.
+    A `lone` number is nothing but digits or a number word. `doubt` is the other thing it could be.
+    """
+
+    hour: int = 0
+    minute: int = 0
+    second: int = 0
+    microsecond: int = 0
+    meridiem: str | None = None
+    open: bool = False
+    lone: bool = False
+    habit: str | None = None
+    midnight: bool = False
+    shift: int = 0
+    doubt: tuple[str, ...] = ()
+
+    def settle(self, habits: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
+        """The time meant, and the flag when the half of the day was assumed. Refused when no clock shows it."""
+        if self.doubt:
+            raise ParseError(
+                "unrecognised",
+                "This could be a date or a time of the day; write it with a colon or a month.",
+                self.doubt,
+            )
+        if self.habit and self.hour == -1:
+            return habits.hour_of(self.habit), frozenset()
+        if self.meridiem and not 1 <= self.hour <= 12:
+            raise ParseError(
+                "invalid_time", f"{self.hour} with am or pm is no time; use 1 to 12 with it, or 24 hours without it."
+            )
+        if self.hour > 23 or self.minute > 59 or self.second > 59:
+            raise ParseError(
+                "invalid_time", f"No clock shows {self.hour}:{self.minute:02}; hours go to 23 and minutes to 59."
+            )
+        hour, flags = self._hour(twelve_hour=twelve_hour)
+        minutes = hour * 60 + self.minute + self.shift
+        hour, minute = divmod(minutes % (24 * 60), 60)
+        return time(hour, minute, self.second, self.microsecond), flags
+
+    def within(self, part: str) -> "Clock":
+        """The same time, which has to lie in that part of the day."""
+        return replace(self, habit=part, lone=False)
+
+    def _hour(self, *, twelve_hour: bool) -> tuple[int, frozenset[str]]:
+        hour = self.hour
+        if self.meridiem:
+            hour = hour % 12 + (12 if self.meridiem == "pm" else 0)
+        if self.habit:
+            return self._hour_in_part(hour, self.habit), frozenset()
+        if self.meridiem or not self.open or not twelve_hour:
+            if self.lone and hour == 0 and twelve_hour:
+                raise ParseError("invalid_time", "0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
+            return hour, frozenset()
+        return hour + (12 if hour <= 6 else 0), frozenset({"assumed_meridiem"})
+
+    def _hour_in_part(self, hour: int, part: str) -> int:
+        start, end = _PART_HOURS[part]
+        for candidate in (hour, hour + 12) if self.open else (hour,):
+            if start <= candidate < end:
+                return candidate
+        raise ParseError("invalid_time", f"{hour}:{self.minute:02} is not in the {part}; name one or the other.")
+
+
+def clocks(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator[tuple[Clock, int]]:
+    """Every time of the day that starts here, with or without the part of the day it lies in."""
+    for start in tokens.maybe(at, "the"):
+        for role in ("part", "part_of_day") if after_day else ("part",):
+            for part, end in tokens.names(start, role):
+                yield from _part_first(tokens, part, end)
+    for clock, end in _hands(tokens, at):
+        if not clock.midnight:
+            yield from _in_part(tokens, clock, end)
+        yield clock, end
+    for period, end in tokens.names(at, "end_of"):
+        if period == "day":
+            yield Clock(hour=-1, habit="work_end"), end
+
+
+def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[Clock, int]]:
+    for prep in tokens.maybe(end, "prep"):
+        for clock, after in _hands(tokens, prep):
+            if not clock.midnight:
+                yield clock.within(part), after
+    yield Clock(hour=-1, habit=part), end
+
+
+def _in_part(tokens: Tokens, clock: Clock, end: int) -> Iterator[tuple[Clock, int]]:
+    for prep in tokens.maybe(end, "prep"):
+        for the in tokens.maybe(prep, "the"):
+            for part, after in tokens.names(the, "part"):
+                yield clock.within(part), after
+
+
+def _hands(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
+    for _, end in tokens.read(at, "noon"):
+        yield Clock(hour=12), end
+    for _, end in tokens.read(at, "midnight"):
+        yield Clock(midnight=True), end
+    for clock, end in _figures(tokens, at):
+        yield from _with_half_of_day(tokens, clock, end)
+    yield from _spoken(tokens, at)
+
+
+def _with_half_of_day(tokens: Tokens, clock: Clock, end: int) -> Iterator[tuple[Clock, int]]:
+    for oclock in tokens.maybe(end, "oclock"):
+        marked = replace(clock, lone=False, doubt=()) if oclock > end else clock
+        for meridiem, after in tokens.names(oclock, "meridiem"):
+            yield replace(marked, meridiem=meridiem, open=False, lone=False, doubt=()), after
+        if oclock > end and clock.lone and tokens.shape(oclock) == "integer" and len(tokens.text(oclock)) == 2:
+            yield replace(marked, minute=int(tokens.text(oclock))), oclock + 1
+        yield marked, oclock
+
+
+def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
+    shape, text = tokens.shape(at), tokens.text(at)
+    if shape == "clock" and (match := _COLON.fullmatch(text)):
+        hour, minute, second, fraction = match.groups()
+        yield (
+            Clock(
+                hour=int(hour),
+                minute=int(minute),
+                second=int(second or 0),
+                microsecond=int((fraction or "0").ljust(6, "0")[:6]),
+                open=_is_open(hour),
+            ),
+            at + 1,
+        )
+    elif shape == "dotted":
+        hour, minute = text.split(".")
+        is_date = 1 <= int(hour) <= 31 and 1 <= int(minute) <= 12
+        doubt = (f"{hour}:{minute}", f"{int(hour)}.{int(minute)}.") if is_date else ()
+        yield Clock(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
+    elif shape == "integer" and len(text) in (3, 4):
+        yield Clock(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
+    elif shape == "integer" and (int(text) <= 24 or _should_be_an_hour(tokens, at)):
+        yield Clock(hour=int(text), open=_is_open(text), lone=True), at + 1
+    for number, end in tokens.numbers(at, "number"):
+        if number <= 12:
+            yield Clock(hour=number, open=True, lone=True), end
+
+
+def _should_be_an_hour(tokens: Tokens, at: int) -> bool:
+    """Two digits that stand where an hour would; alone they could be anything."""
+    return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.read(at + 1, "oclock")))
+
+
+def _spoken(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
+    """half past 3, ten to 9, halb 9, Viertel nach 8."""
+    for shift, middle in _offs(tokens, at):
+        for clock, end in _figures(tokens, middle):
+            if clock.lone and 1 <= clock.hour <= 12:
+                moved = replace(clock, shift=shift, lone=False)
+                for meridiem, after in tokens.names(end, "meridiem"):
+                    yield replace(moved, meridiem=meridiem, open=False), after
+                for oclock in tokens.maybe(end, "oclock"):
+                    yield moved, oclock
+
+
+def _offs(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    yield from tokens.numbers(at, "minutes_off")
+    for clock, end in _figures(tokens, at):
+        if clock.lone and 1 <= clock.hour <= 29:
+            for sign, after in tokens.numbers(end, "off"):
+                yield sign * clock.hour, after
+
+
+def _is_open(hour: str) -> bool:
+    """A leading zero, a nought or more than twelve is the 24-hour clock."""
+    return not hour.startswith("0") and 1 <= int(hour) <= 12

@@ -1,1 +1,0 @@
-"""ENTRANCE of the worker: tick() delivers one batch; run() goes on until told to stop."""

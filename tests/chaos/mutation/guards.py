@@ -1,0 +1,306 @@
+"""The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
+
+from dataclasses import dataclass
+
+QUEUE = "tests/db/test_queue.py::"
+CLAIMS = "tests/db/test_queue_claims.py::"
+PEOPLE = "tests/db/test_queue_people.py::"
+LEDGER = "tests/db/test_ledger.py::"
+FACTS = "tests/db/test_ledger_facts.py::"
+SQL = "snoozer/db/sql/"
+LETTER = "snoozer/mime/mime_writer.py"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`old` stands once in `file`; with `new` in its place, `test` must turn red."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+LATE = QUEUE + "test_a_late_worker_settles_nothing"
+TOKEN = "\n  AND claim_token = :claim_token"
+
+GUARDS = (
+    Guard(
+        "finalize shows the token",
+        SQL + "queue/finalize.sql",
+        "\n    WHERE snooze.claim_token = held.claim_token",
+        "",
+        LATE,
+    ),
+    Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
+    Guard(
+        "extend shows the token",
+        SQL + "queue/extend.sql",
+        "\n    WHERE snooze.claim_token = asked.claim_token",
+        "",
+        LATE,
+    ),
+    Guard(
+        "hand back shows the token",
+        SQL + "queue/unclaim.sql",
+        "\n    WHERE snooze.claim_token = held.claim_token",
+        "",
+        LATE,
+    ),
+    Guard(
+        "re-arm shows the token",
+        SQL + "queue/schedule_next.sql",
+        TOKEN,
+        "",
+        "tests/db/test_scheduling.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
+    ),
+    Guard(
+        "going on knows its promise",
+        SQL + "queue/skip_occurrence.sql",
+        "\n  AND COALESCE(scheduled_for, remind_at) = :scheduled_for",
+        "",
+        PEOPLE + "test_what_repeats_goes_on_once_from_each_promise",
+    ),
+    Guard(
+        "a bad row is looked for",
+        "snoozer/delivery/claiming.py",
+        "if not is_row_error(error):",
+        "if True:",
+        "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_keeps_no_other_back",
+    ),
+    Guard(
+        "the claim is materialized",
+        SQL + "queue/claim.sql",
+        "AS MATERIALIZED",
+        "AS",
+        "tests/unit/test_house.py::test_what_locks_a_limited_number_of_rows_is_materialized",
+    ),
+    Guard(
+        "the claim waits for nobody",
+        SQL + "queue/claim.sql",
+        " SKIP LOCKED",
+        "",
+        CLAIMS + "test_a_claim_waits_for_nobody",
+    ),
+    Guard(
+        "the claim takes no key lock",
+        SQL + "queue/claim.sql",
+        "FOR NO KEY UPDATE",
+        "FOR UPDATE",
+        LEDGER + "test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery",
+    ),
+    Guard(
+        "spent rows are not claimed",
+        SQL + "queue/claim.sql",
+        "\n      AND attempts < max_attempts",
+        "",
+        CLAIMS + "test_the_backlog_is_exactly_what_a_claim_would_take",
+    ),
+    Guard(
+        "suspects are claimed apart",
+        SQL + "queue/claim.sql",
+        "\n      AND (crash_count > 0) = :suspects",
+        "",
+        QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
+    ),
+    Guard(
+        "crashes are counted",
+        SQL + "queue/recover.sql",
+        "LEAST(snooze.crash_count, 1000000) + 1",
+        "snooze.crash_count",
+        QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
+    ),
+    Guard(
+        "one of a key at a time",
+        SQL + "queue/claim.sql",
+        "AND (ahead.remind_at, ahead.id) < (waiting.remind_at, waiting.id)",
+        "AND FALSE",
+        "tests/db/test_scheduling.py::test_of_one_key_only_one_is_in_flight",
+    ),
+    Guard(
+        "the mark shows the token",
+        SQL + "ledger/mark.sql",
+        "snooze.claim_token = asked.claim_token\n      AND ",
+        "",
+        LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
+    ),
+    Guard(
+        "the mark looks at the lease",
+        SQL + "ledger/mark.sql",
+        "\n      AND snooze.lease_expires_at > clock_timestamp()",
+        "",
+        LEDGER + "test_a_worker_whose_lease_ran_out_authorises_nothing",
+    ),
+    Guard(
+        "the mark waits for a cancellation",
+        SQL + "ledger/mark.sql",
+        "\n    FOR NO KEY UPDATE",
+        "",
+        LEDGER + "test_a_cancellation_under_way_is_waited_for",
+    ),
+    Guard(
+        "a mark is set once",
+        SQL + "ledger/mark.sql",
+        "\n  AND send.state = 'reserved'",
+        "",
+        LEDGER + "test_no_dot_without_the_mark_and_no_mark_twice",
+    ),
+    Guard(
+        "no dot without the mark",
+        "snoozer/delivery/deliver.py",
+        "marked = await self._marks((send, digest))",
+        "marked = await self._marks((send, digest)) or True",
+        "tests/process/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
+    ),
+    Guard(
+        "the local fence",
+        "snoozer/delivery/deliver.py",
+        "fenced = self.lease_is_safe(send.snooze_id)",
+        "fenced = True",
+        "tests/process/test_worker_dies.py::test_a_zombie_that_slept_past_its_lease_sends_nothing[marked]",
+    ),
+    Guard(
+        "the local fence looks at the heartbeat",
+        "snoozer/delivery/heartbeat.py",
+        "boot_time() < self._last_success + self._healthy_for",
+        "True",
+        "tests/db/test_heartbeat.py::test_a_worker_that_was_not_heard_lately_authorises_no_dot",
+    ),
+    Guard(
+        "a lost lease is noticed",
+        "snoozer/delivery/heartbeat.py",
+        "hold.lease_ends = 0.0",
+        "pass",
+        "tests/db/test_heartbeat.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
+    ),
+    Guard(
+        "a heartbeat waits for nobody's lock",
+        SQL + "queue/extend.sql",
+        " SKIP LOCKED",
+        "",
+        "tests/db/test_heartbeat.py::test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating",
+    ),
+    Guard(
+        "a fact needs no claim",
+        SQL + "ledger/record.sql",
+        "\n      AND entry.state <> 'sent'",
+        "\n      AND entry.state = 'sending' AND entry.holder = entry.claim_token",
+        FACTS + "test_a_late_250_is_written_down_without_any_claim",
+    ),
+    Guard(
+        "sent is absorbing",
+        "migrations/versions/0002_reminder_sends.py",
+        "    op.execute(ABSORBING)\n",
+        "",
+        LEDGER + "test_sent_never_leaves",
+    ),
+    Guard(
+        "what was sent is not reserved",
+        SQL + "ledger/reserve.sql",
+        "WHERE send.state IN ('reserved', 'failed')",
+        "WHERE send.state IN ('reserved', 'failed', 'sent')",
+        LEDGER + "test_what_was_sent_is_never_reserved_again",
+    ),
+    Guard(
+        "an uncertain send waits out its hold",
+        SQL + "ledger/reserve.sql",
+        "\n       AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold",
+        "",
+        LEDGER + "test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most",
+    ),
+    Guard(
+        "a mailbox is looked into twice",
+        SQL + "ledger/reserve.sql",
+        "\n       AND send.looks >= :needed_looks",
+        "",
+        LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
+    ),
+    Guard(
+        "recovery doubts a marked send",
+        SQL + "queue/recover.sql",
+        "SET state = 'uncertain',\n        uncertain_at = clock_timestamp()",
+        "SET state = 'reserved'",
+        LEDGER + "test_a_worker_lost_after_the_mark_leaves_an_uncertain_send",
+    ),
+    Guard(
+        "the dead stay dead",
+        SQL + "workers/heartbeat.sql",
+        "\n      AND state <> 'dead'",
+        "",
+        "tests/db/test_housekeeping.py::test_a_buried_worker_stays_dead",
+    ),
+    Guard(
+        "only the probe closes the breaker",
+        SQL + "breaker/succeed.sql",
+        "\n  AND (state = 'closed' OR CAST(:probe_token AS uuid) IS NOT NULL)",
+        "",
+        "tests/db/test_breaker.py::test_only_a_probe_closes_it",
+    ),
+    Guard(
+        "one probe after the cooldown",
+        SQL + "breaker/permit.sql",
+        "(state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)",
+        "state = 'half-open'",
+        "tests/db/test_breaker.py::test_after_the_cooldown_one_worker_gets_the_probe",
+    ),
+    Guard(
+        "the gate counts attempts under way",
+        "snoozer/smtp/failure_limiter.py",
+        "self._failures + self._trying < self._limit",
+        "True",
+        "tests/db/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one",
+    ),
+    Guard(
+        "what was written in the header is read back",
+        LETTER,
+        '_matches(_fields_of(head + b"\\r\\n"), fields)',
+        "True",
+        "tests/mail/test_mime_writer.py::test_the_guard_sees_every_kind_of_difference",
+    ),
+    Guard(
+        "a header is read without the parser only where it leaves no choice",
+        LETTER,
+        "if _PLAIN_HEAD.fullmatch(head):",
+        "if True:",
+        "tests/mail/test_mime_writer.py::test_the_guard_finds_what_the_librarys_parser_finds",
+    ),
+    Guard(
+        "a server that hung up before the dot gets none",
+        "snoozer/smtp/transport.py",
+        "while not self._read and self._ended is None and self._lies_unread():",
+        "while False:",
+        "tests/mail/test_smtp.py::test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot[plain]",
+    ),
+    Guard(
+        "a body that lies in the buffers of TLS is not handed over",
+        "snoozer/smtp/transport.py",
+        "while self._tcp.get_write_buffer_size():",
+        "while False:",
+        "tests/mail/test_smtp.py::test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over",
+    ),
+    *(
+        Guard(
+            f"{verb} waits for nobody's lock for long",
+            f"{SQL}{room}/{verb}.sql",
+            "set_config('lock_timeout', '1s', TRUE)",
+            "set_config('lock_timeout', '0', TRUE)",
+            f"tests/db/test_lock_timeouts.py::test_it_does_not_wait_for_the_lock_of_somebody_who_forgot_it[{verb}]",
+        )
+        for room, verb in (("ledger", "mark"), ("ledger", "record"), ("queue", "finalize"))
+    ),
+    Guard(
+        "an outage is not held against a worker",
+        SQL + "workers/mark_dead.sql",
+        "GREATEST(heartbeat_at, snooze_server_met())",
+        "heartbeat_at",
+        "tests/db/test_housekeeping.py::test_a_worker_is_not_dead_because_the_database_was_away",
+    ),
+    Guard(
+        "after an outage leases count from when the server was met",
+        SQL + "queue/recover.sql",
+        "CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END",
+        "snooze.lease_expires_at",
+        "tests/db/test_housekeeping.py::test_a_living_worker_has_a_lease_to_be_heard_after_an_outage",
+    ),
+)

@@ -1,0 +1,13 @@
+"""The list of guards does not rot: each stands where it is said to stand, and each names a test that is there."""
+
+import pytest
+
+from tests.chaos.mutation.guards import GUARDS, Guard
+from tests.chaos.mutation.prove import ROOT
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
+def test_the_guard_stands_once_and_its_test_exists(guard: Guard) -> None:
+    assert (ROOT / guard.file).read_text().count(guard.old) == 1
+    file, _, name = guard.test.partition("::")
+    assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text()

@@ -1,0 +1,68 @@
+"""Snoozes that are over, and what the archive holds of them."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from snoozer.db import archive
+from snoozer.housekeeping import chores
+from tests.db.transitions import a_reserved_send, finalize, mark, record
+from tests.factories import a_snooze, now
+
+DAY = timedelta(days=1)
+OLD = 40 * DAY
+TERMS = chores.Retention(archive_after=35 * DAY, keep_months=24)
+TABLES = ("email_snoozes", "email_snoozes_archive", "reminder_sends", "reminder_sends_archive")
+
+
+def finished(engine: Engine, *, at: datetime | None = None, outcome: str = "sent", **columns: Any) -> int:
+    """A snooze that was over at `at`, by default long ago."""
+    at = at or now() - OLD
+    return a_snooze(engine, inactive=True, outcome=outcome, finished_at=at, remind_at=at, scheduled_for=at, **columns)
+
+
+def sent(engine: Engine, *, age: timedelta = OLD) -> int:
+    """A snooze that went all the way, as if it were so old."""
+    held, send = a_reserved_send(engine, remind_at=now() - age)
+    assert mark(engine, send)
+    record(engine, send)
+    assert finalize(engine, held)
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET finished_at = finished_at - :age WHERE id = :id"),
+            {"age": age, "id": held.id},
+        )
+    return held.id
+
+
+def counts(engine: Engine) -> dict[str, int]:
+    with engine.connect() as connection:
+        return {
+            name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()  # noqa: S608
+            for name in TABLES
+        }
+
+
+def partitions(engine: Engine) -> set[str]:
+    with engine.connect() as connection:
+        rows = connection.execute(
+            text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = ANY(:parents)"),
+            {
+                "parents": [
+                    connection.execute(text(f"SELECT '{name}_archive'::regclass::oid")).scalar_one()
+                    for name in ("email_snoozes", "reminder_sends")
+                ]
+            },
+        )
+        return set(rows.scalars())
+
+
+def without_partitions(engine: Engine) -> Iterator[Engine]:
+    """The database with no month in its archive, before and after."""
+    with engine.begin() as connection:
+        archive.drop_expired(connection, keep_months=-12_000)
+    yield engine
+    with engine.begin() as connection:
+        archive.drop_expired(connection, keep_months=-12_000)

@@ -1,0 +1,96 @@
+"""Links in reminders, of what comes once and of what repeats: made, found, and acted upon."""
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from snoozer import reminder_actions
+from snoozer.db import ledger, queue
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.delivery.outcome import finalize
+from snoozer.domain.links import Link
+from snoozer.domain.reminder import Claim, Send
+from snoozer.reminder_actions import Occurrence
+from tests.db.transitions import a_reserved_send, mark, record
+from tests.factories import HOUR, a_kept_message, now
+
+MESSAGE = "<m@mail.example>"
+# Never near the hour at which a test runs.
+DAILY = {
+    "unit": "day",
+    "interval": 1,
+    "start": "2026-01-05",
+    "at": f"{now() + 12 * HOUR:%H}:00:00",
+    "until": None,
+    "weekdays": [],
+    "rest": [],
+}
+HOLD = timedelta(minutes=10)
+
+
+def found(engine: Engine, link: Link) -> Occurrence:
+    with engine.begin() as connection:
+        occurrence = reminder_actions.find(connection, link=link)
+    assert occurrence is not None
+    return occurrence
+
+
+def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
+    with engine.begin() as connection:
+        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        assert occurrence is not None
+        if what == "again":
+            appointment = ReminderTime(remind_at=now() + hours * HOUR)
+            return reminder_actions.snooze_again(
+                connection, occurrence=occurrence, reminder_time=appointment, route="mail"
+            )
+        return bool(getattr(reminder_actions, what)(connection, occurrence=occurrence, route="mail"))
+
+
+def folder(engine: Engine) -> str:
+    with engine.connect() as connection:
+        return str(connection.execute(text("SELECT folder FROM kept_messages")).scalar_one())
+
+
+def living(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one())
+
+
+def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    """Past the dot; no reply was heard yet."""
+    a_kept_message(engine, message_id=MESSAGE)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
+    held, send = a_reserved_send(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
+    mark(engine, send)
+    return held, send
+
+
+def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    """The mail server dropped the line after the dot, and the row waits out the hold."""
+    held, send = in_flight(engine, **columns)
+    with engine.begin() as connection:
+        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", attempts_used=0, delay=HOLD)
+    return held, send
+
+
+def before_the_end(engine: Engine) -> tuple[Claim, Send]:
+    """The mail server said 250, and the worker has written nothing else down."""
+    held, send = in_flight(engine)
+    record(engine, send)
+    return held, send
+
+
+def link_in(send: Send) -> Link:
+    return Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, action="done")
+
+
+def sent_and_gone_on(engine: Engine) -> Send:
+    """The mail server said 250, and the row waits for its next occurrence."""
+    held, send = before_the_end(engine)
+    with engine.begin() as connection:
+        assert finalize(connection, [held])
+    return send

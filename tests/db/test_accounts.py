@@ -1,0 +1,210 @@
+"""Signing in: once, within ten minutes, in the browser that asked, and never by a scanner that follows links."""
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
+
+from snoozer import accounts
+from snoozer.accounts import Invitation
+from tests.factories import ANN
+from tests.factories import People as _People
+
+BROWSER = "a-browser"
+
+
+def invite(engine: Engine, email: str = ANN, browser: str = BROWSER, known: str | None = None) -> Invitation | None:
+    with engine.begin() as connection:
+        return accounts.request_sign_in(connection, email=email, browser=browser, known=known)
+
+
+def invited(engine: Engine) -> Invitation:
+    invitation = invite(engine)
+    assert invitation is not None
+    return invitation
+
+
+def enter(engine: Engine, token: str, browser: str | None = BROWSER) -> str | None:
+    with engine.begin() as connection:
+        return accounts.sign_in_by_link(connection, token=token, browser=browser)
+
+
+@pytest.fixture(autouse=True)
+def ann(people: _People) -> None:
+    people.ann()
+
+
+def test_a_mailed_link_signs_in_once(engine: Engine) -> None:
+    invitation = invited(engine)
+    session = enter(engine, invitation.token)
+    assert session is not None
+    assert enter(engine, invitation.token) is None
+    with engine.begin() as connection:
+        account = accounts.session_account(connection, session=session)
+    assert account is not None
+    assert account.email == ANN
+
+
+def test_a_link_opened_elsewhere_gives_nobody_a_session(engine: Engine) -> None:
+    invitation = invited(engine)
+    assert enter(engine, invitation.token, browser="a-scanner") is None
+    assert enter(engine, invitation.token, browser=None) is None
+    assert enter(engine, invitation.token) is not None
+
+
+def test_looking_at_a_link_uses_nothing_up(engine: Engine) -> None:
+    invitation = invited(engine)
+    with engine.begin() as connection:
+        worths = [
+            accounts.link_state(connection, token=invitation.token, browser=browser)
+            for browser in (BROWSER, "another", None, BROWSER)
+        ]
+        assert worths == ["good", "other browser", "other browser", "good"]
+        assert accounts.link_state(connection, token="made-up", browser=BROWSER) == "unknown"
+
+
+def test_an_old_link_is_over(engine: Engine) -> None:
+    invitation = invited(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE sign_ins SET expires_at = now() - INTERVAL '1 second'"))
+        assert accounts.link_state(connection, token=invitation.token, browser=BROWSER) == "expired"
+    assert enter(engine, invitation.token) is None
+
+
+def test_the_typed_code_has_five_tries(engine: Engine) -> None:
+    invitation = invited(engine)
+    wrong = f"{(int(invitation.code) + 1) % 10**8:08d}"
+    with engine.begin() as connection:
+        for _ in range(5):
+            assert accounts.sign_in_by_code(connection, code=wrong, browser=BROWSER) is None
+        assert accounts.sign_in_by_code(connection, code=invitation.code, browser=BROWSER) is None
+
+
+def test_the_typed_code_works_with_spaces_and_in_its_own_browser_only(engine: Engine) -> None:
+    invitation = invited(engine)
+    spaced = f"{invitation.code[:4]} {invitation.code[4:]}"
+    with engine.begin() as connection:
+        assert accounts.sign_in_by_code(connection, code=spaced, browser="another") is None
+        assert accounts.sign_in_by_code(connection, code=spaced, browser=BROWSER) is not None
+        assert accounts.sign_in_by_code(connection, code=spaced, browser=BROWSER) is None
+
+
+def test_nobody_is_told_which_addresses_have_accounts_and_nobody_is_bombed(engine: Engine) -> None:
+    assert invite(engine, email="nobody@snoozer.example") is None
+    sent = [invite(engine) for _ in range(8)]
+    assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
+
+
+def test_who_asks_at_once_is_counted_one_after_another(engine: Engine) -> None:
+    with engine.begin() as first, engine.connect() as second:
+        assert accounts.request_sign_in(first, email=ANN, browser=BROWSER, known=None) is not None
+        second.execute(text("SET LOCAL lock_timeout = 50"))
+        with pytest.raises(OperationalError):
+            accounts.request_sign_in(second, email=ANN, browser="another", known=None)
+
+
+def test_strangers_who_ask_keep_nobody_out_who_was_here_before(engine: Engine) -> None:
+    for number in range(2 * accounts.MAX_LINKS_PER_HOUR):
+        invite(engine, browser=f"stranger {number}")
+    assert invite(engine) is None
+    for known in ("laptop", "phone"):
+        sent = [invite(engine, browser=f"{known} {number}", known=known) for number in range(8)]
+        assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
+
+
+def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> None:
+    person = people.ann()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
+        assert accounts.session_account(connection, session=person.session) is None
+        assert accounts.token_account(connection, token=person.token) is None
+        assert accounts.console_sign_in_token(connection, email=ANN) is None
+
+
+def test_a_closed_account_is_out_at_once_and_an_opened_one_starts_afresh(engine: Engine, people: _People) -> None:
+    person, invitation = people.ann(), invited(engine)
+    with engine.begin() as connection:
+        closed = accounts.close(connection, email="Ann@snoozer.example")
+        assert closed is not None
+        assert (closed.email, closed.changed) == (ANN, True)
+        assert closed.sessions >= 1
+        assert accounts.is_closed(connection, email=ANN)
+        assert accounts.session_account(connection, session=person.session) is None
+        assert accounts.token_account(connection, token=person.token) is None
+        assert accounts.create_token(connection, email=ANN) is None
+    assert enter(engine, invitation.token) is None
+    assert invite(engine) is None
+    with engine.begin() as connection:
+        again = accounts.close(connection, email=ANN)
+        assert again is not None
+        assert (again.changed, again.sessions) == (False, 0)
+        opened = accounts.reopen(connection, email=ANN)
+        assert opened is not None
+        assert opened.changed
+        assert accounts.session_account(connection, session=person.session) is None
+        assert accounts.token_account(connection, token=person.token) is not None
+    assert enter(engine, invitation.token) is None
+    with engine.begin() as connection:
+        assert accounts.close(connection, email="nobody@snoozer.example") is None
+        assert accounts.reopen(connection, email="nobody@snoozer.example") is None
+
+
+def test_a_revoked_token_is_refused_and_the_others_are_not(engine: Engine, people: _People) -> None:
+    bob = people.ann("bob@snoozer.example")
+    with engine.begin() as connection:
+        made = [accounts.create_token(connection, email=ANN) for _ in range(3)]
+        by_number, by_itself, other = (token or "" for token in made)
+        number = max(token.id for token in accounts.list_tokens(connection, email=ANN)) - 2
+        assert accounts.revoke_tokens(connection, which=str(number)) == [(number, ANN)]
+        assert accounts.revoke_tokens(connection, which=str(number)) == []
+        assert [who for _, who in accounts.revoke_tokens(connection, which=by_itself)] == [ANN]
+        for token, holds in ((by_number, False), (by_itself, False), (other, True), (bob.token, True)):
+            assert (accounts.token_account(connection, token=token) is not None) == holds
+        accounts.revoke_tokens(connection, which=ANN)
+        assert accounts.token_account(connection, token=other) is None
+        assert accounts.token_account(connection, token=bob.token) is not None
+        assert accounts.revoke_tokens(connection, which="9" * 18) == []
+        with pytest.raises(accounts.InvalidAddress):
+            accounts.revoke_tokens(connection, which="9" * 30)
+
+
+def test_signing_out_ends_the_session(engine: Engine, people: _People) -> None:
+    person = people.ann()
+    with engine.begin() as connection:
+        accounts.sign_out(connection, session=person.session)
+        assert accounts.session_account(connection, session=person.session) is None
+
+
+def test_secrets_are_not_in_the_database(engine: Engine, people: _People) -> None:
+    person, invitation = people.ann(), invited(engine)
+    with engine.connect() as connection:
+        dump = "".join(
+            str(connection.execute(text(f"SELECT * FROM {table}")).all())  # noqa: S608
+            for table in ("accounts", "sign_ins", "sessions", "api_tokens")
+        )
+    for secret in (person.session, person.token, invitation.token, invitation.code, BROWSER):
+        assert secret not in dump
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "ann", "ann@", "@x", "a b@x.example", "ann@x.example\r\nBcc: eve@x", "ann@-x", "ä@x", "🛌@x.example"],
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(accounts.InvalidAddress):
+        accounts.normalize(address)
+
+
+def test_an_address_is_folded(engine: Engine) -> None:
+    assert accounts.normalize("  Ann@Example.ORG ") == "ann@example.org"
+
+
+def test_creating_an_account_again_changes_its_role_only_when_asked(engine: Engine) -> None:
+    with engine.begin() as connection:
+        first = accounts.create(connection, email="new@snoozer.example", role="operator")
+        again = accounts.create(connection, email="NEW@snoozer.example")
+        admin = accounts.create(connection, email="new@snoozer.example", role="admin")
+        for zone in ("Mars/Olympus", "localtime", "Factory"):
+            with pytest.raises(accounts.InvalidZone):
+                accounts.create(connection, email="x@snoozer.example", zone=zone)
+    assert (first.created, again.created) == (True, False)
+    assert (again.role, admin.role) == ("operator", "admin")

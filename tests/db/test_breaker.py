@@ -1,0 +1,240 @@
+"""A mail server that is down is left alone by all workers together, and one probe decides when to go on."""
+
+import asyncio
+from datetime import timedelta
+from threading import Barrier, Thread
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.db import breaker
+from snoozer.db.breaker import Permit
+from snoozer.smtp.failure_limiter import CircuitOpen, FailureLimiter
+from snoozer.smtp.session import ServerUnavailable
+from tests import loops
+
+SERVER = "mail.example:25"
+NOW, LATER = timedelta(seconds=-1), timedelta(hours=1)
+
+
+def permit(engine: Engine, cooldown: timedelta = LATER) -> Permit:
+    with engine.begin() as connection:
+        return breaker.permit(connection, server=SERVER, cooldown=cooldown)
+
+
+def fail(engine: Engine, failures: int = 1, asked: Permit | None = None) -> str | None:
+    token = asked.probe_token if asked else None
+    with engine.begin() as connection:
+        return breaker.fail(
+            connection, server=SERVER, failures=failures, threshold=5, reason="refused", probe_token=token
+        )
+
+
+def succeed(engine: Engine, asked: Permit) -> bool:
+    with engine.begin() as connection:
+        return breaker.succeed(connection, server=SERVER, probe_token=asked.probe_token)
+
+
+def opened(engine: Engine) -> None:
+    permit(engine)
+    assert fail(engine, failures=5) == "open"
+
+
+def test_failures_of_all_workers_add_up_and_open_it(engine: Engine) -> None:
+    assert permit(engine).kind == "closed"
+    assert [fail(engine, failures=2), fail(engine, failures=2), fail(engine)] == ["closed", "closed", "open"]
+    assert permit(engine).kind == "open"
+
+
+def test_a_success_in_between_ends_the_row_of_failures(engine: Engine) -> None:
+    permit(engine)
+    fail(engine, failures=4)
+    assert succeed(engine, permit(engine)) is True
+    assert fail(engine) == "closed"
+
+
+def test_after_the_cooldown_one_worker_gets_the_probe(engine: Engine) -> None:
+    opened(engine)
+    assert permit(engine).kind == "open"
+    kinds = [permit(engine, cooldown=NOW if number == 0 else LATER).kind for number in range(5)]
+    assert kinds == ["probe", "open", "open", "open", "open"]
+
+
+def test_workers_that_ask_in_the_same_moment_get_one_probe(engine: Engine) -> None:
+    opened(engine)
+    cooldown, start, kinds = timedelta(minutes=1), Barrier(8), []
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET opened_at = now() - INTERVAL '1 hour'"))
+
+    def ask() -> None:
+        start.wait()
+        kinds.append(permit(engine, cooldown=cooldown).kind)
+
+    askers = [Thread(target=ask) for _ in range(8)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    assert sorted(kinds) == ["open"] * 7 + ["probe"]
+
+
+def test_a_probe_that_succeeds_closes_it(engine: Engine) -> None:
+    opened(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert succeed(engine, probe) is True
+    assert permit(engine).kind == "closed"
+
+
+def test_a_probe_that_fails_opens_it_again(engine: Engine) -> None:
+    opened(engine)
+    assert fail(engine, asked=permit(engine, cooldown=NOW)) == "open"
+    assert permit(engine).kind == "open"
+
+
+def test_only_a_probe_closes_it(engine: Engine) -> None:
+    opened(engine)
+    permit(engine, cooldown=NOW)
+    assert succeed(engine, Permit(kind="closed", probe_token=None, failures=0)) is False
+    assert permit(engine).kind == "open"
+
+
+def test_a_probe_that_is_not_heard_of_is_given_to_another(engine: Engine) -> None:
+    opened(engine)
+    first, second = permit(engine, cooldown=NOW), permit(engine, cooldown=NOW)
+    assert (first.kind, second.kind) == ("probe", "probe")
+    assert first.probe_token != second.probe_token
+
+
+def test_a_probe_that_took_longer_than_the_cooldown_closes_it_all_the_same(engine: Engine) -> None:
+    """Each worker's success was worth nothing, because the next worker had been given a probe meanwhile."""
+    opened(engine)
+    slow, _ = permit(engine, cooldown=NOW), permit(engine, cooldown=NOW)
+    assert succeed(engine, slow) is True
+    assert permit(engine).kind == "closed"
+
+
+def test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one() -> None:
+    gate, tried, shut = FailureLimiter(threshold=5), [], []
+
+    async def attempt(go: asyncio.Event) -> None:
+        try:
+            async with gate.attempt():
+                tried.append(1)
+                await go.wait()
+                raise ServerUnavailable("refused")
+        except ServerUnavailable:
+            pass
+        except CircuitOpen:
+            shut.append(1)
+
+    async def attempt_often() -> None:
+        go = asyncio.Event()
+        attempts = [asyncio.create_task(attempt(go)) for _ in range(40)]
+        await asyncio.sleep(0)
+        assert len(tried) == 5
+        go.set()
+        await asyncio.gather(*attempts)
+
+    loops.run(attempt_often())
+    assert (len(tried), len(shut)) == (5, 35)
+    assert gate.take_report().failures == 5
+    assert gate.take_report().failures == 0
+
+
+async def attempted(gate: FailureLimiter, *, fails: bool) -> None:
+    async with gate.attempt():
+        if fails:
+            raise ServerUnavailable("refused")
+
+
+def test_the_gate_for_a_probe_lets_one_through() -> None:
+    gate = FailureLimiter(threshold=5)
+    gate.reset(max_attempts=1)
+    with pytest.raises(ServerUnavailable):
+        loops.run(attempted(gate, fails=True))
+    with pytest.raises(CircuitOpen):
+        loops.run(attempted(gate, fails=False))
+
+
+def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread() -> None:
+    gate, through = FailureLimiter(threshold=1), []
+
+    async def two() -> None:
+        gate.reset(max_attempts=2)
+        gate.record_failure("refused")
+        go = asyncio.Event()
+
+        async def hold() -> None:
+            async with gate.attempt():
+                await go.wait()
+
+        async def follow() -> None:
+            async with gate.attempt():
+                through.append(1)
+
+        holding = asyncio.create_task(hold())
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        assert not through
+        await asyncio.to_thread(gate.reset, max_attempts=2)
+        await following
+        go.set()
+        await holding
+
+    loops.run(two())
+    assert through == [1]
+
+
+def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> None:
+    gate = FailureLimiter(threshold=2)
+    gate.record_failure("refused")
+    loops.run(attempted(gate, fails=False))
+    gate.record_success()
+    report = gate.take_report()
+    assert (report.failures, report.succeeded) == (0, True)
+    gate.record_failure("refused")
+    assert not gate.is_open
+
+
+def test_a_server_that_takes_connections_and_then_hangs_up_shuts_the_gate_too() -> None:
+    gate = FailureLimiter(threshold=2)
+    for _ in range(2):
+        loops.run(attempted(gate, fails=False))
+        gate.record_failure("421")
+    assert gate.is_open
+
+
+def test_a_late_failure_of_another_worker_leaves_the_probe_alone(engine: Engine) -> None:
+    opened(engine)
+    probe = permit(engine, cooldown=NOW)
+    fail(engine, failures=5)
+    assert permit(engine).kind == "open"
+    assert succeed(engine, probe) is True
+
+
+def test_a_probe_that_found_nothing_to_send_goes_to_the_next(engine: Engine) -> None:
+    opened(engine)
+    probe = permit(engine, cooldown=NOW)
+    with engine.begin() as connection:
+        breaker.return_probe(connection, server=SERVER, probe_token=probe.probe_token)
+    assert permit(engine, cooldown=timedelta(milliseconds=1)).kind == "probe"
+
+
+def state(engine: Engine) -> object:
+    with engine.connect() as connection:
+        found = text("SELECT state, probe_token FROM circuit_breakers WHERE server = :server")
+        return connection.execute(found, {"server": SERVER}).one()
+
+
+def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
+    opened(engine)
+    probe, other = permit(engine, cooldown=NOW), "other.example:25"
+    before = state(engine)
+    with engine.begin() as connection:
+        kinds = [breaker.permit(connection, server=other, cooldown=NOW).kind for _ in range(2)]
+        breaker.return_probe(connection, server=other, probe_token=probe.probe_token)
+        breaker.return_probe(connection, server=SERVER, probe_token=uuid4())
+        breaker.succeed(connection, server=other, probe_token=uuid4())
+    assert kinds == ["closed", "closed"]
+    assert state(engine) == before

@@ -1,0 +1,159 @@
+"""What is done to one snooze leaves every other as it was: the person's own, and another person's of the same message.
+
+A statement that forgets whom it is about passes a test with one row.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.db import ledger, mailbox_store, queue
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.domain.reminder import Claim, Send
+from tests.db.transitions import a_fact, a_reserved_send, mark
+from tests.factories import ANN, HOUR, a_kept_message, an_original, now
+
+BOB, THIS, OTHER = "bob@snoozer.example", "<this@mail.example>", "<other@mail.example>"
+Act = Callable[[Connection, Claim, Send], object]
+
+LET_GO = (
+    "UPDATE email_snoozes SET claimed_at = NULL, claimed_by = NULL, claim_token = NULL, lease_expires_at = NULL, "
+    "inactive = CAST(:outcome AS text) IS NOT NULL, outcome = :outcome, "
+    "finished_at = CASE WHEN CAST(:outcome AS text) IS NOT NULL THEN now() END"
+)
+DOUBT = "UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now() - INTERVAL '1 hour'"
+LIE = "UPDATE kept_messages SET folder = 'done', unread = FALSE, returned = TRUE"
+SITUATIONS: dict[str, list[tuple[str, dict[str, str | None]]]] = {
+    "held": [],
+    "asleep": [(LET_GO, {"outcome": None})],
+    "uncertain": [(DOUBT, {})],
+    "cancelled": [(LET_GO, {"outcome": "cancelled"})],
+    "a case": [(LET_GO, {"outcome": "retired"}), (DOUBT, {})],
+}
+
+
+def of(claim: Claim) -> dict[str, Any]:
+    return {"id": claim.id, "claim_token": claim.claim_token}
+
+
+def owned(claim: Claim) -> dict[str, Any]:
+    return {"id": claim.id, "user_email": ANN}
+
+
+def named(_: Claim) -> dict[str, Any]:
+    return {"user_email": ANN, "message_id": THIS}
+
+
+def pair(claim: Claim) -> list[Any]:
+    return [(claim.id, claim.claim_token)]
+
+
+def surfaced(db: Connection, claim: Claim, _: Send) -> bool:
+    mailbox_store.return_to_inbox(db, snooze_ids=[claim.id])
+    return True
+
+
+ACTS: dict[str, tuple[str, Act]] = {
+    "release": ("held", lambda db, claim, _: queue.release(db, **of(claim), error="?", attempts_used=1, delay=HOUR)),
+    "finalize": ("held", lambda db, claim, _: queue.finalize(db, held=pair(claim))),
+    "rearm": ("held", lambda db, claim, _: queue.schedule_next(db, **of(claim), remind_at=now() + HOUR)),
+    "hand back": ("held", lambda db, claim, _: queue.unclaim(db, held=pair(claim))),
+    "extend": ("held", lambda db, claim, _: queue.extend(db, held=pair(claim), lease=HOUR)),
+    "cancel": ("asleep", lambda db, claim, _: queue.cancel(db, **owned(claim))),
+    "reschedule": (
+        "asleep",
+        lambda db, claim, _: queue.reschedule(db, **owned(claim), reminder_time=ReminderTime(remind_at=now() + HOUR)),
+    ),
+    "go on": (
+        "asleep",
+        lambda db, claim, _: queue.skip_occurrence(
+            db, **owned(claim), scheduled_for=claim.scheduled_for, remind_at=now() + HOUR
+        ),
+    ),
+    "restore": ("cancelled", lambda db, claim, _: queue.restore(db, **owned(claim))),
+    "reactivate": ("a case", lambda db, claim, _: queue.reactivate(db, ids=[claim.id])),
+    "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
+    "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
+    "close": ("a case", lambda db, claim, _: ledger.give_up(db, ids=[claim.id], actor="operator:1")),
+    "doubt": ("held", lambda db, _, send: ledger.mark_uncertain(db, send=send, reply="no answer") is not None),
+    "refuse": ("held", lambda db, _, send: ledger.refuse(db, send=send, permanent=True, reply="no")),
+    "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),
+    "acknowledge": (
+        "uncertain",
+        lambda db, claim, _: ledger.acknowledge(db, snooze_id=claim.id, scheduled_for=claim.scheduled_for),
+    ),
+    "put away": ("held", lambda db, claim, _: mailbox_store.move_to_snoozed(db, **named(claim))),
+    "settle": ("held", lambda db, claim, _: mailbox_store.mark_done(db, **named(claim))),
+    "take back": ("held", lambda db, claim, _: mailbox_store.move_to_inbox(db, **named(claim))),
+    "surface": ("held", surfaced),
+}
+
+
+def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
+    """Three snoozes in the same situation, past the dot, their messages put away; answers the newest, Ann's own."""
+    promise = now() - HOUR
+    for email, message_id in ((BOB, THIS), (ANN, OTHER), (ANN, THIS)):
+        a_kept_message(engine, user_email=email, original=an_original(message_id=message_id))
+        held, send = a_reserved_send(engine, user_email=email, message_id=message_id, remind_at=promise)
+        mark(engine, send)
+    with engine.begin() as connection:
+        for change, values in (*SITUATIONS[situation], (LIE, {})):
+            connection.execute(text(change), values)
+    return held, send
+
+
+def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
+    """Everything that is known of this snooze, and of all others."""
+    tables = (
+        "SELECT id = :id, to_jsonb(t) FROM email_snoozes AS t",
+        "SELECT snooze_id = :id, to_jsonb(t) FROM reminder_sends AS t",
+        "SELECT user_email = :ann AND message_id = :this, to_jsonb(t) FROM kept_messages AS t",
+    )
+    found: tuple[list[object], list[object]] = ([], [])
+    with engine.connect() as connection:
+        for table in tables:
+            for ours, row in connection.execute(text(f"{table} ORDER BY t.id"), {"id": id, "ann": ANN, "this": THIS}):
+                found[0 if ours else 1].append(row)
+    return found
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_what_is_done_to_one_leaves_the_others_as_they_were(engine: Engine, act: str) -> None:
+    situation, do = ACTS[act]
+    held, send = three(engine, situation)
+    ours, others = seen(engine, held.id)
+    with engine.begin() as connection:
+        assert do(connection, held, send)
+    ours_now, others_now = seen(engine, held.id)
+    assert ours_now != ours
+    assert others_now == others
+
+
+def test_the_ledger_is_asked_about_one_snooze(engine: Engine) -> None:
+    held, send = three(engine, "uncertain")
+    with engine.begin() as connection:
+        known = ledger.lookup(connection, snooze_id=held.id, uncertainty=UncertainPolicy(hold=timedelta(0)))
+    assert known is not None
+    assert known.id == send.id
+
+
+@pytest.mark.parametrize("act", ["rearm", "go on", "reschedule", "enqueue"])
+def test_a_new_promise_has_nothing_of_the_old_ones_troubles(engine: Engine, act: str) -> None:
+    """Else what repeats becomes a case in spring for what failed in winter."""
+    held, send = a_reserved_send(engine, message_id=THIS)
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET attempts = 4, crash_count = 4, last_error = 'no', last_error_at = now()")
+        )
+        later = ReminderTime(remind_at=now() + HOUR)
+        if act == "enqueue":
+            queue.enqueue(connection, user_email=ANN, message_id=THIS, reminder_time=later)
+        else:
+            assert ACTS[act][1](connection, held, send)
+        row = connection.execute(text("SELECT * FROM email_snoozes")).one()
+    assert (row.attempts, row.crash_count, row.last_error, row.last_error_at) == (0, 0, None, None)
+    assert (row.scheduled_for, row.claim_token) == (None, None)

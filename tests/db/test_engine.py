@@ -1,0 +1,75 @@
+"""The way to the database, as DATABASE_URL tells it."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, make_url, text
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.db.engine import autocommit, is_read_only, is_transient, make_engine, parse_url
+
+
+@pytest.mark.parametrize(
+    ("said", "hosts", "ports", "database"),
+    [
+        ("postgresql://u:p@h1:5432,h2:5433/db?target_session_attrs=read-write", "h1,h2", "5432,5433", "db"),
+        ("postgres://u:p@h1,h2/db", "h1,h2", "5432,5432", "db"),
+        ("postgresql://u@[::1]:1,h2:2", "::1,h2", "1,2", ""),
+        ("postgresql://u:p@/db?host=h1,h2&port=1,2", "h1,h2", "1,2", "db"),
+    ],
+)
+def test_several_hosts_are_told_as_libpq_takes_them(said: str, hosts: str, ports: str, database: str) -> None:
+    url = make_url(parse_url(said))
+    assert (url.query["host"], url.query["port"], url.database or "") == (hosts, ports, database)
+    assert ("target_session_attrs" in url.query) == ("target" in said)
+
+
+@pytest.mark.parametrize("said", ["postgresql://u:p,q@h:1/db", "postgresql://u:p@h:1/a,b"])
+def test_a_comma_elsewhere_is_no_second_host(said: str) -> None:
+    url = make_url(parse_url(said))
+    assert (url.host, url.port, dict(url.query)) == ("h", 1, {})
+
+
+def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_url: str) -> None:
+    there = make_url(postgres_url)
+    password = f":{there.password}" if there.password else ""
+    place = f"127.0.0.1:1,{there.host}:{there.port}/{there.database}"
+    engine: Engine = make_engine(
+        parse_url(f"postgresql://{there.username}{password}@{place}?target_session_attrs=read-write"), name="tests"
+    )
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one() is False
+    engine.dispose()
+
+
+def test_what_an_administrator_set_for_everybody_changes_nothing(empty_database: Engine) -> None:
+    """Times were read by nobody, and workers ended by what other transactions did."""
+    odd = ("datestyle = 'German'", "timezone = 'Asia/Kolkata'", "default_transaction_isolation = 'serializable'")
+    with empty_database.begin() as connection:
+        for setting in odd:
+            connection.execute(text(f"ALTER DATABASE another SET {setting}"))
+    engine = make_engine(empty_database.url.render_as_string(hide_password=False), name="odd")
+    with engine.connect() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+    with autocommit(engine) as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+        now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    engine.dispose()
+    assert now.utcoffset() == timedelta(0)
+
+
+def test_sessions_of_a_primary_that_only_reads_now_are_left_for_one_that_writes(postgres_url: str) -> None:
+    """Old primaries that go on living kept the sessions of workers, which took no reminder until they ended."""
+    engine = make_engine(postgres_url, name="tests", pool_size=2)
+    with engine.connect() as one, engine.connect() as other:
+        for demoted in (one, other):
+            demoted.execute(text("SET default_transaction_read_only = on"))
+            demoted.commit()
+    with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+        connection.execute(text("CREATE TABLE nothing ()"))
+    assert is_read_only(refused.value)
+    assert is_transient(refused.value)
+    with engine.connect() as one, engine.connect() as other:
+        told = [each.execute(text("SHOW transaction_read_only")).scalar_one() for each in (one, other)]
+    assert told == ["off", "off"]
+    engine.dispose()

@@ -1,0 +1,191 @@
+"""Housekeeping: several clocks do no harm, an outage of the database is not held against workers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from threading import Thread
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.db import workers
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.housekeeping import chores
+from snoozer.housekeeping.exclusive import record_server_start, run_exclusive
+from tests.db.transitions import a_reserved_send, claim, lapse, mark
+from tests.factories import a_snooze, the_events, the_row
+
+TERMS = chores.SweepConfig(
+    lease=timedelta(seconds=90),
+    dead_after=timedelta(seconds=10),
+    delay=timedelta(0),
+    uncertainty=UncertainPolicy(hold=timedelta(minutes=10)),
+    deadline=timedelta(minutes=12),
+)
+
+
+def test_a_sweep_buries_recovers_and_retires(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="silent")
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 hour'"))
+    held = a_snooze(engine)
+    claim(engine, worker="silent")
+    spent = a_snooze(engine, attempts=5)
+    since_start = timedelta(microseconds=1)
+    swept = chores.sweep(engine, terms=_with(dead_after=since_start))
+    assert (swept.dead_workers, [row.id for row in swept.recovered], swept.retired) == (["silent"], [held], [spent])
+    assert the_events(engine, held) == ["recovered"]
+    assert the_events(engine, spent) == ["retired"]
+    assert swept.cases == 1
+
+
+def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    chores.sweep(engine, terms=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    assert the_row(engine, held.id).outcome == "retired"
+    assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
+
+
+def test_a_held_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> None:
+    held = a_snooze(engine)
+    claim(engine, worker="nobody")
+    lapse(engine, [held])
+    chores.sweep(engine, terms=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    assert (the_row(engine, held).outcome, the_events(engine, held)) == (None, ["recovered"])
+
+
+def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
+    ids = [a_snooze(engine) for _ in range(50)]
+    claim(engine, worker="nobody")
+    lapse(engine, ids)
+    clocks = [Thread(target=chores.sweep, args=(engine,), kwargs={"terms": TERMS}) for _ in range(3)]
+    for clock in clocks:
+        clock.start()
+    for clock in clocks:
+        clock.join()
+    assert {the_row(engine, id).crash_count for id in ids} == {1}
+
+
+def test_a_chore_that_another_clock_is_at_is_left_to_it(engine: Engine) -> None:
+    def meanwhile(_: Connection) -> tuple[str | None, str | None]:
+        return run_exclusive(engine, "recover", lambda _: "again"), run_exclusive(engine, "retire", lambda _: "another")
+
+    assert run_exclusive(engine, "recover", meanwhile) == (None, "another")
+
+
+def test_a_row_that_cannot_be_recovered_keeps_nobody_else_back(engine: Engine) -> None:
+    ids = [a_snooze(engine) for _ in range(7)]
+    spent = a_snooze(engine, attempts=5)
+    claim(engine, worker="nobody", batch_size=7)
+    lapse(engine, ids)
+    with spoilt(engine, ids[3]):
+        swept = chores.sweep(engine, terms=TERMS)
+    assert sorted(row.id for row in swept.recovered) == ids[:3] + ids[4:]
+    assert swept.retired == [spent]
+    assert the_events(engine, ids[3]) == []
+    assert [row.id for row in chores.sweep(engine, terms=TERMS).recovered] == [ids[3]]
+
+
+def test_a_worker_is_not_dead_because_the_database_was_away(engine: Engine) -> None:
+    """The server's process starts before it has recovered: what counts is when it was first met after that."""
+    with engine.begin() as connection:
+        workers.register(connection, id="patient")
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 hour'"))
+    a_snooze(engine)
+    [held] = claim(engine, worker="patient")
+    lapse(engine, [held.id])
+    met_since(engine, "1 second")
+    swept = chores.sweep(engine, terms=TERMS)
+    assert (swept.dead_workers, swept.recovered) == ([], [])
+    met_since(engine, "30 seconds")
+    swept = chores.sweep(engine, terms=TERMS)
+    assert (swept.dead_workers, [row.id for row in swept.recovered]) == (["patient"], [held.id])
+
+
+def test_a_living_worker_has_a_lease_to_be_heard_after_an_outage(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="patient")
+    a_snooze(engine)
+    [held] = claim(engine, worker="patient")
+    lapse(engine, [held.id])
+    met_since(engine, "60 seconds")
+    assert chores.sweep(engine, terms=TERMS).recovered == []
+    met_since(engine, "2 minutes")
+    assert [row.id for row in chores.sweep(engine, terms=TERMS).recovered] == [held.id]
+
+
+def test_each_start_of_the_server_is_met_once_and_the_earlier_ones_are_forgotten(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO server_starts VALUES ('2001-01-01', '2001-01-02')"))
+    record_server_start(engine)
+    record_server_start(engine)
+    with engine.begin() as connection:
+        [(met_at, is_met)] = connection.execute(
+            text("SELECT met_at, met_at = snooze_server_met() FROM server_starts")
+        ).all()
+        assert is_met
+        assert met_at < connection.execute(text("SELECT now()")).scalar_one()
+
+
+def test_a_buried_worker_stays_dead(engine: Engine) -> None:
+    """Seed 002 brings a dead worker back to life with its next heartbeat."""
+    with engine.begin() as connection:
+        workers.register(connection, id="undead")
+        workers.deregister(connection, id="undead")
+        assert workers.heartbeat(connection, id="undead") is None
+        workers.drain(connection, id="undead")
+        assert connection.execute(text("SELECT state FROM workers")).scalar_one() == "dead"
+
+
+def test_tidying_leaves_no_old_workers_behind(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="old")
+        workers.deregister(connection, id="old")
+        connection.execute(text("UPDATE workers SET stopped_at = now() - INTERVAL '8 days'"))
+        for lately in ("at work", "gone"):
+            workers.register(connection, id=lately)
+        workers.deregister(connection, id="gone")
+    chores.prune(engine)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT id, state FROM workers ORDER BY id")).all()
+    assert [tuple(row) for row in rows] == [("at work", "alive"), ("gone", "dead")]
+
+
+@contextmanager
+def spoilt(engine: Engine, id: int) -> Iterator[None]:
+    """No change of this row is accepted."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION 'spoilt' USING ERRCODE = 'data_exception'; END $$"
+            )
+        )
+        connection.execute(
+            text(
+                "CREATE TRIGGER spoil BEFORE UPDATE ON email_snoozes FOR EACH ROW "
+                f"WHEN (OLD.id = {id}) EXECUTE FUNCTION spoil()"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP FUNCTION spoil CASCADE"))
+
+
+def met_since(engine: Engine, interval: str) -> None:
+    """The server was first met so long ago since it started."""
+    record_server_start(engine)
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE server_starts SET met_at = clock_timestamp() - CAST(:interval AS interval)"),
+            {"interval": interval},
+        )
+
+
+def _with(**changed: Any) -> chores.SweepConfig:
+    return replace(TERMS, **changed)

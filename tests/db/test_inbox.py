@@ -1,0 +1,139 @@
+"""The kept mailbox: originals stay as they came, each is kept once, and a broken message is readable all the same."""
+
+import hashlib
+from collections.abc import Callable
+from threading import Thread
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import inbox
+from snoozer.db import mailbox_store
+from snoozer.inbound import main
+from snoozer.inbound.lmtp_server import IncomingMail
+from tests.conftest import SHARED
+from tests.factories import ANN, People, a_kept_message, an_original, wait_until_somebody_waits
+
+CORPUS = SHARED / "mail-corpus" / "messages"
+UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
+TAKEN = "<taken@mail.example>"
+
+
+def keep(engine: Engine, original: bytes) -> inbox.StoredMessage:
+    with engine.begin() as connection:
+        return inbox.store(connection, user_email=ANN, original=original)
+
+
+@pytest.mark.parametrize("original", [an_original(), UNNAMED])
+def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
+    engine: Engine, people: People, original: bytes
+) -> None:
+    people.ann()
+    incoming = IncomingMail(mail_from="bob@mail.example", rcpt_to=(ANN, ANN.upper()), original=original)
+    for _ in range(3):
+        assert main.store(engine, incoming) == [main.STORED] * 2
+    with engine.connect() as connection:
+        [row] = connection.execute(text("SELECT message_id, original FROM kept_messages")).all()
+    assert bytes(row.original) == original
+
+
+def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:
+    original = an_original()
+    first, second = keep(engine, original), keep(engine, original)
+    assert (first.new, second.new) == (True, False)
+    assert first.id == second.id
+
+
+@pytest.mark.parametrize(
+    "original", [an_original(), UNNAMED, an_original(message_id=TAKEN)], ids=["named", "unnamed", "name taken"]
+)
+def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Engine, original: bytes) -> None:
+    keep(engine, an_original(message_id=TAKEN, body="The first of that name"))
+    answers: list[inbox.StoredMessage] = []
+    with engine.begin() as connection:
+        first = inbox.store(connection, user_email=ANN, original=original)
+        second = Thread(target=lambda: answers.append(keep(engine, original)))
+        second.start()
+        wait_until_somebody_waits(engine, who=second)
+    second.join()
+    assert answers == [inbox.StoredMessage(id=first.id, new=False)]
+
+
+@pytest.mark.parametrize("seen", [mailbox_store.mark_done, mailbox_store.move_to_snoozed])
+def test_news_in_the_same_words_comes_in_after_the_first_was_seen(engine: Engine, seen: Callable[..., bool]) -> None:
+    first = keep(engine, UNNAMED)
+    assert keep(engine, UNNAMED) == inbox.StoredMessage(id=first.id, new=False)
+    with engine.begin() as connection:
+        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        assert seen(connection, user_email=ANN, message_id=name)
+    second = keep(engine, UNNAMED)
+    assert second.new
+    assert second.id != first.id
+
+
+@pytest.mark.parametrize("known_by", [b"Message-ID: <once@mail.example>", b"Date: Thu, 5 Mar 2026 10:20:00 +0000"])
+def test_a_mail_with_a_name_or_a_date_that_comes_again_stays_done(engine: Engine, known_by: bytes) -> None:
+    original = known_by + b"\r\n" + UNNAMED
+    first = keep(engine, original)
+    with engine.begin() as connection:
+        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        mailbox_store.mark_done(connection, user_email=ANN, message_id=name)
+    assert keep(engine, original) == inbox.StoredMessage(id=first.id, new=False)
+
+
+def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engine: Engine) -> None:
+    keep(engine, an_original(message_id="<taken@mail.example>", body="first"))
+    keep(engine, an_original(message_id="<taken@mail.example>", body="second"))
+    with engine.connect() as connection:
+        ids = connection.execute(text("SELECT message_id FROM kept_messages ORDER BY id")).scalars().all()
+    assert ids[0] == "<taken@mail.example>"
+    assert ids[1].endswith("@kept.snoozer.invalid>")
+
+
+def test_a_message_without_a_message_id_can_be_snoozed(engine: Engine) -> None:
+    keep(engine, b"From: bob@mail.example\r\n\r\nHello\r\n")
+    with engine.connect() as connection:
+        [message_id] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+    assert message_id.endswith("@kept.snoozer.invalid>")
+
+
+def test_two_people_each_have_their_own_copy(engine: Engine) -> None:
+    original = an_original()
+    anns = a_kept_message(engine, original=original)
+    assert a_kept_message(engine, original=original, user_email="bob@snoozer.example") != anns
+    with engine.connect() as connection:
+        owners = connection.execute(text("SELECT user_email FROM kept_messages ORDER BY id")).scalars().all()
+    assert owners == [ANN, "bob@snoozer.example"]
+
+
+def test_mail_belongs_to_verified_addresses_only(engine: Engine, people: People) -> None:
+    people.ann()
+    with engine.begin() as connection:
+        assert inbox.owner(connection, address="ANN@Snoozer.example") == ANN
+        assert inbox.owner(connection, address="eve@snoozer.example") is None
+        connection.execute(text("UPDATE accounts SET verified_at = NULL"))
+        assert inbox.owner(connection, address=ANN) is None
+
+
+@pytest.mark.parametrize("address", ["ann@bücher.example", "Ann@BÜCHER.example", "ann@xn--bcher-kva.example"])
+def test_mail_to_a_domain_in_its_own_letters_finds_its_owner(engine: Engine, people: People, address: str) -> None:
+    people.ann(email="ann@xn--bcher-kva.example")
+    with engine.begin() as connection:
+        assert inbox.owner(connection, address=address) == "ann@xn--bcher-kva.example"
+        assert inbox.owner(connection, address="änn@bücher.example") is None
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder shared/mail-corpus is not beside this checkout")
+def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(engine: Engine) -> None:
+    messages = sorted(CORPUS.glob("*.eml"))
+    assert len(messages) == 103
+    originals = {path.name: path.read_bytes() for path in messages}
+    for original in originals.values():
+        keep(engine, original)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT original, sha256, subject, sender_email, message_id FROM kept_messages"))
+        found = rows.all()
+    assert {bytes(row.original) for row in found} == set(originals.values())
+    assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in found)
+    assert all(row.message_id for row in found)
+    assert all((row.subject or "x").isprintable() for row in found)

@@ -1,0 +1,258 @@
+"""Whatever order the steps of several workers, the clock and the person fall in, nothing is lost and no second mail
+leaves that the ledger does not explain.
+
+Each actor has a connection of its own, and its transactions stay open across the others' steps. A step that meets a
+lock gives up at once, as it would after a wait in a process of its own, and its transaction is rolled back.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.db import health_checks, ledger, queue
+from snoozer.db.reminder_time import ReminderTime
+from tests.db import stepping
+from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
+from tests.db.transitions import LEASE
+from tests.factories import ANN, a_snooze, now
+
+WORKERS = ("first", "second")
+PERSON, CLOCK = "person", "clock"
+# Two of them speak of time, which stands still here.
+TIMELESS = ("one_send_per_promise", "sent_stays_sent", "finished_has_its_send", "no_second_dot")
+
+workers = st.sampled_from(WORKERS)
+actors = st.sampled_from((*WORKERS, PERSON, CLOCK))
+# The first rows, and some of those that come to be when a message is put away anew.
+snoozes = st.integers(1, 2 * SNOOZES)
+picks = st.integers(0, SNOOZES - 1)
+# Most transactions are over at once, some stay open while others act.
+commits = st.integers(0, 3).map(bool)
+
+
+class Interleavings(RuleBasedStateMachine):
+    """Steps of the protocol in any order. `delivered` is what the mail server took, by Message-ID of the reminder."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self.engine = engine
+        with engine.begin() as connection:
+            connection.execute(text("TRUNCATE email_snoozes, reminder_sends, snooze_events RESTART IDENTITY"))
+        for number in range(1, SNOOZES + 1):
+            a_snooze(engine, message_id=_message(number))
+        self.actors = {name: Actor(name, engine.connect()) for name in (*WORKERS, PERSON, CLOCK)}
+        self.delivered: Counter[str] = Counter()
+
+    @rule(worker=workers, commit=commits, size=st.integers(1, SNOOZES), steps=st.integers(0, 4))
+    def take(self, worker: str, commit: bool, size: int, steps: int = 0) -> None:
+        """Claim, reserve and begin."""
+        actor = self.actors[worker]
+
+        def take(connection: Connection) -> None:
+            ask = partial(queue.claim, connection, worker=worker, batch_size=size, lease=LEASE)
+            claims = ask(poison_rows=True) or ask()
+            ids = [claim.id for claim in claims]
+            entries = ledger.reserve(connection, worker=worker, ids=ids, domain="snoozer.example", uncertainty=NO_HOLD)
+            sends = {entry.send.snooze_id: entry.send for entry in entries}
+            for claim in claims:
+                if claim.id in sends:
+                    actor.learnt.append(partial(actor.jobs.append, Job(claim=claim, send=sends[claim.id])))
+                else:
+                    stepping.settle_known(connection, claim)
+
+        self._act(worker, take, commit=commit)
+        for job in list(actor.jobs):
+            self._go_on(actor, job, steps=steps, commit=commit)
+
+    @rule(pick=picks, steps=st.integers(1, 5), commit=commits)
+    def go_on(self, pick: int, steps: int, commit: bool) -> None:
+        """The next steps of a delivery: mark, dot, record, finalize."""
+        for worker, job in self._picked(pick, lambda _: True):
+            self._go_on(self.actors[worker], job, steps=steps, commit=commit)
+
+    @rule(pick=picks, commit=commits)
+    def hear_nothing(self, pick: int, commit: bool) -> None:
+        for worker, job in self._picked(pick, lambda job: job.dotted and not job.replied):
+            self._act(worker, partial(stepping.hear_nothing, actor=self.actors[worker], job=job), commit=commit)
+
+    @rule(pick=picks, commit=commits)
+    def fail_before_the_dot(self, pick: int, commit: bool) -> None:
+        for worker, job in self._picked(pick, lambda job: not job.dotted):
+            self._act(worker, partial(stepping.fail, actor=self.actors[worker], job=job), commit=commit)
+
+    @rule(actor=actors)
+    def commit(self, actor: str) -> None:
+        self.actors[actor].commit()
+
+    @rule(worker=workers)
+    def die(self, worker: str) -> None:
+        """kill -9: what was not committed never was, and nobody knows what the mail server said."""
+        self.actors[worker].roll_back()
+        self.actors[worker].jobs.clear()
+
+    @rule(id=snoozes)
+    def lose_the_lease(self, id: int) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
+            stepping.whatever_is_locked(
+                lambda: connection.execute(
+                    text(
+                        "UPDATE email_snoozes SET lease_expires_at = claimed_at - INTERVAL '1 second' "
+                        "WHERE id = :id AND claimed_at IS NOT NULL"
+                    ),
+                    {"id": id},
+                )
+            )
+
+    @rule(commit=commits)
+    def recover(self, commit: bool) -> None:
+        self._act(CLOCK, stepping.recover, commit=commit)
+
+    @rule(commit=commits)
+    def sweep_the_ledger(self, commit: bool) -> None:
+        def sweep(connection: Connection) -> None:
+            ledger.expire_orphans(connection, deadline=AT_ONCE, batch_size=SNOOZES)
+            ledger.abandon(connection, hold=AT_ONCE, batch_size=SNOOZES)
+
+        self._act(CLOCK, sweep, commit=commit)
+
+    @rule(id=snoozes, commit=commits, undone=st.booleans())
+    def cancel(self, id: int, commit: bool, undone: bool) -> None:
+        def cancel(connection: Connection) -> None:
+            queue.cancel(connection, id=id, user_email=ANN)
+            if undone:
+                queue.restore(connection, id=id, user_email=ANN)
+
+        self._act(PERSON, cancel, commit=commit)
+
+    @rule(number=st.integers(1, SNOOZES), commit=commits)
+    def put_away_anew(self, number: int, commit: bool) -> None:
+        self._act(
+            PERSON,
+            lambda connection: queue.enqueue(
+                connection, user_email=ANN, message_id=_message(number), reminder_time=ReminderTime(remind_at=now())
+            ),
+            commit=commit,
+        )
+
+    @rule(id=snoozes, commit=commits)
+    def change_the_time(self, id: int, commit: bool) -> None:
+        appointment = ReminderTime(remind_at=now())
+        self._act(
+            PERSON,
+            lambda connection: queue.reschedule(connection, id=id, user_email=ANN, reminder_time=appointment),
+            commit=commit,
+        )
+
+    @precondition(lambda self: any(self.delivered.values()))
+    @invariant()
+    def every_copy_is_explained(self) -> None:
+        with self.engine.connect() as connection:
+            sends = connection.execute(text("SELECT reminder_message_id, resends FROM reminder_sends")).all()
+        resends = {row.reminder_message_id: row.resends for row in sends}
+        for reminder, copies in self.delivered.items():
+            assert copies <= 1 + resends[reminder]
+
+    @invariant()
+    def the_views_are_empty(self) -> None:
+        with self.engine.connect() as connection:
+            assert {name: health_checks.violations(connection, name) for name in TIMELESS} == {
+                name: [] for name in TIMELESS
+            }
+
+    def teardown(self) -> None:
+        """Everybody dies; one more worker must bring every snooze that is still wanted to its end."""
+        try:
+            for actor in self.actors.values():
+                actor.roll_back()
+            self._work_everything_off()
+            self.every_copy_is_explained()
+            self.the_views_are_empty()
+            with self.engine.connect() as connection:
+                rows = connection.execute(text("SELECT id, outcome, remind_at FROM email_snoozes ORDER BY id")).all()
+                assert len(rows) >= SNOOZES
+                assert {row.outcome for row in rows} <= {"sent", "cancelled", "retired"}
+                unsent = connection.execute(
+                    text(
+                        "SELECT send.reminder_message_id FROM reminder_sends AS send "
+                        "WHERE send.state = 'sent' AND send.resolution IS DISTINCT FROM 'no longer wanted'"
+                    )
+                ).scalars()
+                assert all(self.delivered[reminder] for reminder in unsent)
+        finally:
+            for actor in self.actors.values():
+                actor.connection.close()
+
+    def _work_everything_off(self) -> None:
+        last = self.actors[WORKERS[0]]
+        for actor in self.actors.values():
+            actor.jobs.clear()
+        for _ in range(12):
+            with self.engine.begin() as connection:
+                connection.execute(
+                    text(
+                        "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second', "
+                        "lease_expires_at = claimed_at - INTERVAL '1 second' WHERE NOT inactive"
+                    )
+                )
+                stepping.recover(connection)
+                connection.execute(
+                    text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE NOT inactive")
+                )
+            self.take(WORKERS[0], commit=True, size=SNOOZES)
+            for _ in list(last.jobs):
+                self.go_on(0, steps=4, commit=True)
+            last.jobs.clear()
+
+    def _go_on(self, actor: Actor, job: Job, *, steps: int, commit: bool) -> None:
+        for _ in range(steps):
+            if actor.learnt:
+                actor.commit()
+            elif job not in actor.jobs:
+                return
+            elif job.marked and not job.dotted:
+                # The mail server takes it. The worker may have slept since its mark: nobody sees that from outside.
+                job.dotted = True
+                self.delivered[job.send.reminder_message_id] += 1
+            else:
+                self._act(actor.name, partial(stepping.next_step, actor=actor, job=job), commit=commit)
+
+    def _picked(self, number: int, wanted: Callable[[Job], bool]) -> list[tuple[str, Job]]:
+        """One of all the jobs that are so far, and whose it is; none when there is none."""
+        fitting = [(name, job) for name, actor in self.actors.items() for job in actor.jobs if wanted(job)]
+        return [fitting[number % len(fitting)]] if fitting else []
+
+    def _act(self, name: str, act: Callable[[Connection], object], *, commit: bool) -> None:
+        actor = self.actors[name]
+        if not actor.connection.in_transaction():
+            actor.connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
+        if not stepping.whatever_is_locked(lambda: act(actor.connection)):
+            actor.roll_back()
+        elif commit:
+            actor.commit()
+
+
+def _message(number: int) -> str:
+    return f"<message-{number}@mail.example>"
+
+
+def test_no_interleaving_of_workers_clock_and_person_breaks_the_promise(engine: Engine) -> None:
+    class Here(Interleavings):
+        def __init__(self) -> None:
+            super().__init__(engine)
+
+    run_state_machine_as_test(
+        Here,
+        settings=settings(
+            max_examples=150,
+            stateful_step_count=50,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,193 @@
+"""The views that must be empty: they are, after whatever may honestly happen, and each shows what is broken by hand."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import triage
+from snoozer.db import health_checks, ledger, queue, workers
+from tests.db.invariants import look, shown
+from tests.db.transitions import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
+from tests.factories import HOUR, a_snooze, now, the_send
+
+LONG_AGO = "now() - INTERVAL '1 hour'"
+
+
+def a_sent_snooze(engine: Engine) -> int:
+    held, send = a_reserved_send(engine)
+    assert mark(engine, send)
+    record(engine, send)
+    assert finalize(engine, held)
+    return held.id
+
+
+def broken_by_hand(engine: Engine, *statements: str) -> dict[str, list[int | None]]:
+    """What the views show after these statements; nothing of it stays."""
+    with engine.connect() as connection, connection.begin() as transaction:
+        for statement in statements:
+            connection.execute(text(statement))
+        found = shown(connection)
+        transaction.rollback()
+    return found
+
+
+def test_the_doctor_knows_every_view(engine: Engine) -> None:
+    with engine.connect() as connection:
+        views = connection.execute(text("SELECT viewname FROM pg_views WHERE viewname LIKE 'invariant%'")).scalars()
+        assert {f"invariant_{name}" for name in health_checks.INVARIANTS} == set(views)
+
+
+def test_a_sent_reminder_breaks_nothing(engine: Engine) -> None:
+    a_sent_snooze(engine)
+    a_snooze(engine, remind_at=now() + HOUR)
+    assert look(engine) == {}
+
+
+def test_a_doubt_resolved_by_a_resend_breaks_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    assert the_send(engine, held.id).state == "uncertain"
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    assert mark(engine, entry.send)
+    record(engine, entry.send)
+    assert finalize(engine, again)
+    assert the_send(engine, held.id).resends == 1
+    assert look(engine) == {}
+
+
+def test_a_late_reply_and_a_second_copy_break_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    record(engine, send)
+    assert reserve(engine, again) == []
+    assert finalize(engine, again)
+    assert look(engine) == {}
+
+
+def test_an_operators_decision_breaks_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    recover(engine, hold=timedelta(0), hold_for_operator=True)
+    with engine.begin() as connection:
+        assert triage.reactivate(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+    [again] = claim(engine, poison_rows=True) or claim(engine)
+    [entry] = reserve(engine, again)
+    assert mark(engine, entry.send)
+    record(engine, entry.send)
+    assert finalize(engine, again)
+    assert look(engine) == {}
+
+
+def test_two_sends_for_one_promise_are_shown(engine: Engine) -> None:
+    id = a_sent_snooze(engine)
+    assert broken_by_hand(
+        engine,
+        "ALTER TABLE reminder_sends DROP CONSTRAINT uq_reminder_sends_promise, "
+        "DROP CONSTRAINT uq_reminder_sends_reminder_message_id",
+        "CREATE TEMPORARY TABLE twin ON COMMIT DROP AS SELECT * FROM reminder_sends",
+        "UPDATE twin SET id = id + 1000",
+        "INSERT INTO reminder_sends SELECT * FROM twin",
+    ) == {"one_send_per_promise": [id]}
+
+
+def test_a_copy_in_the_archive_counts_as_a_second_send(engine: Engine) -> None:
+    id = a_sent_snooze(engine)
+    assert broken_by_hand(
+        engine,
+        "SELECT snooze_archive_prepare(DATE '2001-01-01')",
+        "INSERT INTO reminder_sends_archive SELECT '2001-01-02', send.* FROM reminder_sends AS send",
+    ) == {"one_send_per_promise": [id]}
+
+
+def test_a_send_that_is_no_longer_sent_is_shown(engine: Engine) -> None:
+    id = a_sent_snooze(engine)
+    assert broken_by_hand(
+        engine,
+        "ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent, "
+        "DROP CONSTRAINT ck_reminder_sends_sent_is_dated",
+        "UPDATE reminder_sends SET state = 'reserved'",
+    ) == {"sent_stays_sent": [id], "finished_has_its_send": [id]}
+
+
+def test_a_send_that_nobody_confirmed_is_shown(engine: Engine) -> None:
+    id = a_sent_snooze(engine)
+    for wrong in ("smtp_code = NULL", "smtp_code = 451"):
+        assert broken_by_hand(engine, f"UPDATE reminder_sends SET {wrong}") == {"sent_stays_sent": [id]}  # noqa: S608
+
+
+@pytest.mark.parametrize("state", ["reserved", "failed", "sending"])
+def test_a_snooze_that_is_finished_without_its_send_is_shown(engine: Engine, state: str) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    assert finalize(engine, held)
+    change = f"UPDATE reminder_sends SET state = '{state}'"  # noqa: S608
+    assert broken_by_hand(engine, change) == {"finished_has_its_send": [held.id]}
+    assert broken_by_hand(engine, "DELETE FROM reminder_sends") == {"finished_has_its_send": [held.id]}
+
+
+def test_a_second_dot_that_nobody_decided_is_shown(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    recover(engine, hold=timedelta(hours=1))
+    assert "no_second_dot" not in look(engine)
+    for second in (
+        "UPDATE reminder_sends SET state = 'sending', dot_authorised_at = clock_timestamp()",
+        "UPDATE reminder_sends SET state = 'reserved'",
+        "UPDATE reminder_sends SET resolution = 'resend', resolved_by = 'policy', "
+        "resolved_at = uncertain_at - INTERVAL '1 minute', dot_authorised_at = clock_timestamp()",
+    ):
+        assert broken_by_hand(engine, second)["no_second_dot"] == [held.id]
+
+
+def test_a_due_snooze_that_nobody_takes_is_shown_while_the_breaker_is_closed(engine: Engine) -> None:
+    id = a_snooze(engine)
+    old = f"UPDATE email_snoozes SET created_at = {LONG_AGO}"  # noqa: S608
+    assert broken_by_hand(engine, old) == {"due_is_taken": [id]}
+    breaker = "INSERT INTO circuit_breakers (server, state, opened_at) VALUES ('mail.example:25', 'open', now())"
+    assert broken_by_hand(engine, old, breaker) == {}
+    with engine.begin() as connection:
+        connection.execute(text(old))
+        assert health_checks.violations(connection, "due_is_taken") == []
+
+
+def test_a_claim_of_a_dead_worker_is_shown(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="w")
+    a_snooze(engine)
+    [held] = claim(engine)
+    assert look(engine) == {}
+    dead = f"UPDATE workers SET state = 'dead', stopped_at = {LONG_AGO}"  # noqa: S608
+    silent = f"UPDATE email_snoozes SET lease_expires_at = {LONG_AGO}"  # noqa: S608
+    for lost in (dead, silent):
+        assert broken_by_hand(engine, lost) == {"the_dead_hold_nothing": [held.id]}
+    with engine.begin() as connection:
+        connection.execute(text(silent))
+        assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id: True}
+
+
+def test_a_guard_that_is_switched_off_is_named(engine: Engine) -> None:
+    with engine.connect() as connection, connection.begin() as transaction:
+        assert health_checks.disabled_guards(connection) == []
+        connection.execute(text("ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent"))
+        connection.execute(text("DROP INDEX uq_email_snoozes_live"))
+        assert sorted(health_checks.disabled_guards(connection)) == [
+            "reminder_sends_keep_sent",
+            "uq_email_snoozes_live",
+        ]
+        transaction.rollback()
+
+
+def test_a_decision_closes_a_doubt_for_good(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    recover(engine, hold_for_operator=True)
+    with engine.begin() as connection:
+        assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+        assert ledger.give_up(connection, ids=[held.id], actor="operator:1") == []
+    assert look(engine) == {}

@@ -1,0 +1,107 @@
+"""Facts heard while the database is away survive the worker that heard them."""
+
+import resource
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine
+
+from snoozer.db.fact_journal import FactJournal
+from snoozer.db.ledger import Fact
+from snoozer.delivery.outcome import record_inherited_facts
+from tests.db.transitions import a_fact, a_reserved_send, mark
+from tests.factories import the_events, the_send
+
+
+def a_loose_fact() -> Fact:
+    return Fact(
+        reminder_message_id="<1@snoozer.example>",
+        snooze_id=1,
+        claim_token=uuid4(),
+        smtp_code=250,
+        enhanced_code=None,
+        reply="ok",
+        queue_id=None,
+    )
+
+
+def test_a_fact_left_on_disk_reaches_the_ledger_through_the_next_worker(engine: Engine, tmp_path: Path) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    dead = FactJournal(tmp_path, worker="dead")
+    dead.append(a_fact(send))
+    dead.close()
+    living = FactJournal(tmp_path, worker="living")
+    assert record_inherited_facts(engine, journal=living, actor="worker:living") == 1
+    assert the_send(engine, held.id).state == "sent"
+    assert the_events(engine, held.id) == []
+    assert record_inherited_facts(engine, journal=living, actor="worker:living") == 0
+    living.close()
+
+
+def test_the_journal_of_a_living_worker_is_left_to_it(tmp_path: Path) -> None:
+    busy = FactJournal(tmp_path, worker="busy")
+    busy.append(a_loose_fact())
+    other = FactJournal(tmp_path, worker="other")
+    assert list(other.inherited()) == []
+    other.close()
+    busy.close()
+
+
+def test_a_line_that_was_never_finished_is_not_taken_for_a_fact(tmp_path: Path) -> None:
+    fact = a_loose_fact()
+    dead = FactJournal(tmp_path, worker="dead")
+    dead.append(fact)
+    dead.close()
+    with (tmp_path / "dead.jsonl").open("a") as file:
+        file.write('{"reminder_message_id": "<7@')
+    living = FactJournal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert facts == [fact]
+
+
+def test_a_disk_that_takes_half_a_line_takes_no_other_line_with_it(tmp_path: Path) -> None:
+    fact, journal = a_loose_fact(), FactJournal(tmp_path, worker="dead")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(OSError, match="space"):
+            journal.append(a_loose_fact())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    journal.append(fact)
+    journal.close()
+    living = FactJournal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert facts == [fact]
+
+
+def test_what_the_database_knows_leaves_the_disk(tmp_path: Path) -> None:
+    journal, fact = FactJournal(tmp_path, worker="w"), a_loose_fact()
+    journal.append(fact)
+    journal.discard(fact)
+    journal.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_database_knows_takes_nothing_else_off_the_disk(tmp_path: Path) -> None:
+    journal, known = FactJournal(tmp_path, worker="dead"), a_loose_fact()
+    unknown = replace(known, reminder_message_id="<other@snoozer.example>")
+    journal.append(known)
+    journal.append(unknown)
+    journal.discard(known)
+    journal.close()
+    living = FactJournal(tmp_path, worker="living")
+    [(_, facts)] = list(living.inherited())
+    living.close()
+    assert unknown in facts
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_any_mail(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        FactJournal(tmp_path / "file" / "journal", worker="w")

@@ -1,0 +1,99 @@
+"""What a worker gave up waiting for is done minutes later, when the way to the database flows again: it does no harm.
+
+The worker has gone on by another way meanwhile. Decisions are fenced by the claim's token, facts are facts whenever.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.db import ledger, queue, workers
+from snoozer.db.engine import autocommit, make_engine
+from snoozer.domain.reminder import Claim, Send
+from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, finalize, mark, reserve
+from tests.factories import the_row, the_send
+from tests.stalling import StallingWay
+
+NAME = "snoozer-hanging"
+
+
+@pytest.fixture
+def far(way: StallingWay) -> Iterator[Engine]:
+    """The database by the way that stalls, with one session open that was used already."""
+    far = make_engine(way.url, name="hanging", pool_size=1, ping_after=60, read_timeout=lambda: 0.2)
+    with far.connect() as connection:
+        connection.execute(text("SELECT 1"))
+    yield far
+    far.dispose()
+
+
+def mark_in_vain(far: Engine, send: Send) -> None:
+    with pytest.raises(DBAPIError), autocommit(far) as connection:
+        ledger.mark(connection, dots=[(send, SHA)])
+
+
+def withdraw(engine: Engine, held: Claim, send: Send) -> None:
+    with engine.begin() as connection:
+        queue.unclaim(connection, held=[(held.id, held.claim_token)])
+        ledger.refuse(connection, send=send, permanent=False, reply="The final dot was never sent")
+
+
+def until_what_was_said_is_done(engine: Engine) -> None:
+    """The sessions that were given up end once they have done what they were told."""
+    left = text("SELECT count(*) FROM pg_stat_activity WHERE application_name = :name")
+    with engine.connect() as connection:
+        while connection.execute(left, {"name": NAME}).scalar_one():
+            connection.rollback()
+
+
+@pytest.mark.parametrize("lost", ["the mark", "its answer"])
+def test_a_mark_that_was_given_up_authorises_one_dot_later_and_no_more(
+    engine: Engine, way: StallingWay, far: Engine, lost: str
+) -> None:
+    held, send = a_reserved_send(engine)
+    (way.asks if lost == "the mark" else way.answers).clear()
+    mark_in_vain(far, send)
+    if lost == "its answer":
+        until_what_was_said_is_done(engine)
+        assert the_send(engine, held.id).state == "sending"
+    withdraw(engine, held, send)
+    way.flow()
+    until_what_was_said_is_done(engine)
+    assert the_send(engine, held.id).state == "reserved"
+    [again] = claim(engine)
+    [entry] = reserve(engine, again)
+    assert mark(engine, entry.send)
+    assert not mark(engine, send)
+
+
+def test_a_conclusion_that_comes_late_changes_nothing_and_a_fact_is_known_once(
+    engine: Engine, way: StallingWay, far: Engine
+) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    way.answers.clear()
+    with pytest.raises(DBAPIError), autocommit(far) as connection:
+        ledger.record(connection, facts=[a_fact(send)])
+    with engine.begin() as connection:
+        ledger.record(connection, facts=[a_fact(send)])
+    assert finalize(engine, held)
+    way.flow()
+    until_what_was_said_is_done(engine)
+    assert (the_row(engine, held.id).outcome, the_send(engine, held.id).state) == ("sent", "sent")
+
+
+def test_a_heartbeat_that_comes_late_wakes_no_dead_worker(engine: Engine, way: StallingWay, far: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="w")
+    way.asks.clear()
+    with pytest.raises(DBAPIError), autocommit(far) as connection:
+        workers.heartbeat(connection, id="w")
+    with engine.begin() as connection:
+        assert workers.mark_dead(connection, dead_after=timedelta(0)) == ["w"]
+    way.flow()
+    until_what_was_said_is_done(engine)
+    with engine.connect() as connection:
+        assert workers.list_alive(connection) == []

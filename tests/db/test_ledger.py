@@ -1,0 +1,253 @@
+"""What the ledger promises: one send for one promise, marks before dots, facts that stay."""
+
+from datetime import timedelta
+from threading import Thread
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
+
+from snoozer.db import ledger, queue
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.reminder_time import ReminderTime
+from tests.db.transitions import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
+from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_somebody_waits
+
+TWO_LOOKS = UncertainPolicy(hold=timedelta(0), lookups=2)
+
+
+def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.release(
+            connection,
+            id=held.id,
+            claim_token=held.claim_token,
+            error="451",
+            attempts_used=1,
+            delay=timedelta(seconds=-1),
+        )
+    [again] = claim(engine)
+    [entry] = reserve(engine, again)
+    assert (entry.send.id, entry.send.reminder_message_id) == (send.id, send.reminder_message_id)
+    assert entry.send.reserved_at == send.reserved_at
+    assert entry.send.claim_token == again.claim_token
+
+
+def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.reschedule(
+            connection,
+            id=held.id,
+            user_email=ANN,
+            reminder_time=ReminderTime(remind_at=now() - timedelta(seconds=5)),
+        )
+    [again] = claim(engine)
+    [entry] = reserve(engine, again)
+    assert entry.send.id != send.id
+    assert entry.send.reminder_message_id != send.reminder_message_id
+
+
+def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    assert mark(engine, send)
+    record(engine, send)
+    again = recovered(engine, held)
+    assert reserve(engine, again) == []
+    with engine.connect() as connection:
+        known = ledger.lookup(connection, snooze_id=again.id, uncertainty=UncertainPolicy(hold=HOLD))
+    assert known is not None
+    assert known.state == "sent"
+
+
+def test_sent_never_leaves(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    mark(engine, send)
+    record(engine, send)
+    with pytest.raises(IntegrityError, match="stays sent"), engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET state = 'reserved', sent_at = NULL"))
+
+
+def test_no_dot_without_the_mark_and_no_mark_twice(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    assert mark(engine, send) is True
+    assert mark(engine, send) is False
+
+
+def test_a_worker_whose_claim_was_taken_authorises_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    recovered(engine, held)
+    assert mark(engine, send) is False
+
+
+def test_a_worker_whose_lease_ran_out_authorises_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    lapse(engine, [held.id])
+    assert mark(engine, send) is False
+
+
+def test_done_pressed_a_moment_before_the_dot_wins(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+    assert mark(engine, send) is False
+
+
+def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
+    """Without its lock the mark would read the row as it was before the cancellation committed."""
+    held, send = a_reserved_send(engine)
+    marks: list[bool] = []
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+        marking = Thread(target=lambda: marks.append(mark(engine, send)))
+        marking.start()
+        wait_until_somebody_waits(engine, who=marking)
+    marking.join()
+    assert marks == [False]
+
+
+def test_a_worker_lost_after_the_mark_leaves_an_uncertain_send(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.uncertain is True
+    assert the_send(engine, held.id).uncertain_at is not None
+
+
+def test_a_worker_lost_before_the_mark_leaves_nothing_uncertain(engine: Engine) -> None:
+    held, _ = a_reserved_send(engine)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.uncertain is False
+    assert the_send(engine, held.id).state == "reserved"
+
+
+def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    for _ in range(2):
+        assert mark(engine, send)
+        held = recovered(engine, held)
+        assert reserve(engine, held) == [], "still on hold"
+        assert reserve(engine, held, hold=timedelta(0), for_operator=True) == []
+        [entry] = reserve(engine, held, hold=timedelta(0))
+        send = entry.send
+    assert mark(engine, send)
+    lapse(engine, [held.id])
+    [found] = recover(engine)
+    assert found.retired is True
+    assert the_send(engine, held.id).resends == 2
+
+
+def test_a_reminder_found_in_the_mailbox_is_not_sent_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    a_kept_message(engine, message_id=send.reminder_message_id)
+    with engine.begin() as connection:
+        assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, True)]
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution, row.resolved_by) == ("sent", "verified", "mailbox")
+    assert reserve(engine, again, hold=timedelta(0), lookups=2) == []
+
+
+def test_a_reminder_is_missed_twice_before_it_is_sent_again(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    a_kept_message(engine)
+    a_kept_message(engine, message_id=send.reminder_message_id, user_email="bob@snoozer.example")
+    for looks in (1, 2):
+        assert reserve(engine, again, hold=timedelta(0), lookups=2) == []
+        with engine.begin() as connection:
+            assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, False)]
+        assert the_send(engine, held.id).looks == looks
+    assert len(reserve(engine, again, hold=timedelta(0), lookups=2)) == 1
+
+
+def test_looks_during_the_hold_do_not_count(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    patient = UncertainPolicy(hold=HOLD, lookups=2)
+    with engine.begin() as connection:
+        ledger.verify(connection, uncertainty=patient, batch_size=10)
+        known = ledger.lookup(connection, snooze_id=held.id, uncertainty=patient)
+    assert the_send(engine, held.id).looks == 0
+    assert known is not None
+    assert known.hold_left is not None
+    assert known.hold_left > HOLD - timedelta(seconds=30)
+
+
+def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    with engine.begin() as connection:
+        assert ledger.refuse(connection, send=send, permanent=False, reply="greylisted", smtp_code=451)
+    row = the_send(engine, held.id)
+    assert (row.state, row.smtp_code, row.reply, row.bytes_sha256) == ("reserved", 451, "greylisted", None)
+
+
+def test_a_refusal_that_comes_late_ends_the_doubt_and_the_next_copy_is_the_same(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    with engine.begin() as connection:
+        assert ledger.refuse(connection, send=send, permanent=False, reply="greylisted", smtp_code=451)
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution, row.resolved_by, row.bytes_sha256) == ("reserved", "late refusal", "server", SHA)
+
+
+def test_a_late_doubt_changes_nothing(engine: Engine) -> None:
+    held, first = a_reserved_send(engine)
+    mark(engine, first)
+    [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
+    mark(engine, entry.send)
+    with engine.begin() as connection:
+        assert ledger.mark_uncertain(connection, send=first, reply="no answer") is None
+    assert the_send(engine, held.id).state == "sending"
+    record(engine, entry.send)
+    with engine.begin() as connection:
+        assert ledger.mark_uncertain(connection, send=entry.send, reply="no answer") is None
+
+
+def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotten(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+        assert ledger.expire_orphans(connection, deadline=timedelta(minutes=12), batch_size=10) == []
+        assert ledger.expire_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == [held.id]
+        assert ledger.abandon(connection, hold=HOLD, batch_size=10) == []
+        assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == [held.id]
+    row = the_send(engine, held.id)
+    assert (row.state, row.resolution) == ("failed", "no longer wanted")
+
+
+def test_what_was_answered_or_never_marked_is_no_orphan(engine: Engine) -> None:
+    answered, send = a_reserved_send(engine)
+    mark(engine, send)
+    record(engine, send)
+    unmarked, _ = a_reserved_send(engine)
+    with engine.begin() as connection:
+        for held in (answered, unmarked):
+            queue.cancel(connection, id=held.id, user_email=ANN)
+        assert ledger.expire_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == []
+
+
+def test_an_uncertain_send_that_is_still_wanted_is_not_abandoned(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    recovered(engine, held)
+    with engine.begin() as connection:
+        assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == []
+
+
+def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: Engine) -> None:
+    """FOR UPDATE SKIP LOCKED would skip a row whose ledger child is being written; NO KEY UPDATE does not."""
+    id = a_snooze(engine)
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR KEY SHARE"), {"id": id})
+        assert [held.id for held in claim(engine)] == [id]
+        connection.rollback()

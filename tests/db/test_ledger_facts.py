@@ -1,0 +1,64 @@
+"""What the mail server said is written down, whoever heard it, however late, and however often it is told."""
+
+from dataclasses import replace
+from datetime import timedelta
+from threading import Thread
+
+from sqlalchemy import Engine
+
+from snoozer.db import ledger
+from tests.db.transitions import a_fact, a_reserved_send, lapse, mark, record, recover, recovered, reserve
+from tests.factories import the_send, wait_until_somebody_waits
+
+
+def test_a_late_250_is_written_down_without_any_claim(engine: Engine) -> None:
+    """Seeds 001 and 002 throw the fact away when the lease is over, and send again."""
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    lapse(engine, [held.id])
+    recover(engine)
+    assert the_send(engine, held.id).state == "uncertain"
+    assert record(engine, send).late is True
+    row = the_send(engine, held.id)
+    assert (row.state, row.late, row.resolution, row.resolved_by) == ("sent", True, "late reply", "server")
+
+
+def test_telling_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
+    _, send = a_reserved_send(engine)
+    mark(engine, send)
+    assert (record(engine, send).late, record(engine, send).second_copy) == (False, False)
+
+
+def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine) -> None:
+    held, first = a_reserved_send(engine)
+    mark(engine, first)
+    again = recovered(engine, held)
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    mark(engine, entry.send)
+    told: list[ledger.Recorded] = []
+    with engine.begin() as connection:
+        ledger.record(connection, facts=[a_fact(first)])
+        second = Thread(target=lambda: told.append(record(engine, entry.send)))
+        second.start()
+        wait_until_somebody_waits(engine, who=second)
+    second.join()
+    assert told == [ledger.Recorded(late=False, second_copy=True)]
+
+
+def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    foreign = replace(a_fact(send), reminder_message_id="<elsewhere@snoozer.example>")
+    with engine.begin() as connection:
+        assert ledger.record(connection, facts=[foreign]) == {}
+    assert the_send(engine, held.id).state == "reserved"
+
+
+def test_a_second_250_of_another_holder_is_told_as_a_second_copy(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    again = recovered(engine, held)
+    [entry] = reserve(engine, again, hold=timedelta(0))
+    assert entry.resent is True
+    mark(engine, entry.send)
+    record(engine, entry.send)
+    assert record(engine, send).second_copy is True

@@ -1,0 +1,179 @@
+"""Pages, the API, the operator's figures, the gauges and housekeeping read what they need, however much there is."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.db import archive, health_checks
+from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, snoozes
+from snoozer.db.queries.messages import Folder
+from snoozer.db.statements import execute
+from snoozer.domain.state import State
+from tests.db.reading import reading
+from tests.factories import ANN, HOUR, a_snooze, now
+
+A_DAY = timedelta(days=1)
+A_WEEK = timedelta(days=7)
+# A page of forty, and for each row its message, its send and whether it was put away anew.
+A_PAGE = 250
+
+# One person with 4,000 rows, the oldest of all, and 8,000 of others: asleep, sent, cancelled or a case, by turns.
+FILL = """
+INSERT INTO email_snoozes (
+    user_email, message_id, remind_at, scheduled_for, inactive, outcome, finished_at, attempts, last_error
+)
+SELECT
+    CASE WHEN n <= 4000 THEN 'ann@snoozer.example' ELSE 'p' || n % 800 END,
+    n || '@x',
+    now() + CASE WHEN n % 4 = 0 THEN n * INTERVAL '2 hours' + INTERVAL '2 days' ELSE n * INTERVAL '-1 minute' END,
+    CASE WHEN n % 4 > 0 THEN now() - n * INTERVAL '1 minute' END,
+    n % 4 > 0,
+    (ARRAY['sent', 'cancelled', 'retired'])[n % 4],
+    CASE WHEN n % 4 > 0 THEN now() - n * INTERVAL '1 minute' END,
+    CASE WHEN n % 4 = 3 THEN 5 ELSE 0 END,
+    CASE WHEN n % 4 = 3 THEN '550 no such user' END
+FROM generate_series(1, 12000) AS n;
+INSERT INTO reminder_sends (
+    snooze_id, user_email, message_id, scheduled_for, bucket, reminder_message_id, state, claim_token, zone,
+    reserved_at, sent_at, smtp_code
+)
+SELECT
+    id, user_email, message_id, scheduled_for, bucket, id || '@r',
+    CASE outcome WHEN 'sent' THEN 'sent' ELSE 'failed' END,
+    gen_random_uuid(), 'UTC', scheduled_for, CASE outcome WHEN 'sent' THEN scheduled_for END, 250
+FROM email_snoozes
+WHERE outcome IN ('sent', 'retired');
+INSERT INTO snooze_events (snooze_id, kind, actor, route)
+SELECT n, 'edited', 'user', 'web'
+FROM generate_series(1, 60000) AS n;
+INSERT INTO kept_messages (user_email, message_id, original, sha256, folder)
+SELECT
+    user_email, message_id, convert_to(repeat(md5(id::text), 30), 'UTF8'), 'x',
+    (ARRAY['inbox', 'snoozed', 'done'])[1 + id % 3]
+FROM email_snoozes;
+"""
+TABLES = "email_snoozes, reminder_sends, snooze_events, kept_messages"
+
+
+@pytest.fixture(scope="module")
+def filled(migrated: Engine) -> Iterator[Engine]:
+    """Filled once, vacuumed and analyzed."""
+    with migrated.begin() as connection:
+        connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
+        connection.execute(text(FILL))
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"VACUUM ANALYZE {TABLES}"))
+    yield migrated
+    with migrated.begin() as connection:
+        connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
+
+
+FRONT: dict[str, Callable[[Connection], object]] = {
+    "asleep": lambda connection: snoozes.asleep(connection, user_email=ANN),
+    "asleep, a later page": lambda connection: snoozes.asleep(
+        connection, user_email=ANN, after=Cursor(at=now() + 100 * A_DAY, id=1)
+    ),
+    "how many": lambda connection: snoozes.count(connection, user_email=ANN),
+    "cases": lambda connection: snoozes.stuck(connection, user_email=ANN),
+    "came back": lambda connection: snoozes.came_back(connection, user_email=ANN, since=now() - A_WEEK),
+    "trouble": lambda connection: snoozes.trouble(
+        connection, user_email=ANN, now=now(), patience=HOUR, longest_pause=A_DAY
+    ),
+}
+
+
+@pytest.mark.parametrize("part", FRONT)
+def test_the_front_page_reads_what_it_shows(part: str, filled: Engine) -> None:
+    """Twenty-two seconds for a person with fifty thousand rows: for each that came back, all of theirs were read."""
+    read = reading(filled, FRONT[part])
+    assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
+@pytest.mark.parametrize("after", [None, 2000])
+@pytest.mark.parametrize("state", [None, *get_args(State)])
+def test_the_api_reads_the_rows_of_its_page(state: State | None, after: int | None, filled: Engine) -> None:
+    cursor = None if after is None else Cursor(at=now(), id=after)
+    read = reading(
+        filled, lambda connection: api_snoozes.browse(connection, user_email=ANN, now=now(), state=state, after=cursor)
+    )
+    # Rows that were paused by hand are looked for among all that is asleep.
+    most = 1_100 if state == "paused" else A_PAGE
+    assert (read.rows <= most, read.whole_tables) == (True, frozenset()), read
+
+
+@pytest.mark.parametrize("folder", ["inbox", "snoozed", "done"])
+def test_a_folder_reads_the_messages_of_its_page(folder: Folder, filled: Engine) -> None:
+    before = Cursor(at=now() + A_DAY, id=1)
+    read = reading(
+        filled, lambda connection: messages.in_folder(connection, user_email=ANN, folder=folder, before=before)
+    )
+    assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
+def test_how_full_the_folders_are_is_counted_in_an_index(filled: Engine) -> None:
+    read = reading(filled, lambda connection: messages.counts(connection, user_email=ANN))
+    assert (read.rows, read.whole_tables) == (0, frozenset())
+
+
+def test_the_operators_figures_read_no_table_from_end_to_end(filled: Engine) -> None:
+    read = reading(filled, lambda connection: metrics.read(connection, dead_after=HOUR))
+    assert read.whole_tables <= {"workers", "housekeeping_runs"}
+
+
+def test_the_operators_list_reads_the_cases_of_its_page(filled: Engine) -> None:
+    read = reading(filled, cases.page)
+    assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
+def test_the_invariant_of_what_is_due_reads_nothing_that_is_asleep(filled: Engine) -> None:
+    read = reading(filled, lambda connection: health_checks.violations(connection, "due_is_taken"))
+    assert (read.rows, read.whole_tables - {"circuit_breakers"}) == (0, frozenset())
+
+
+def test_the_doctor_does_not_look_row_by_row_for_what_is_nowhere(filled: Engine) -> None:
+    """Planned for the first hundred of many, it went through each month of the archive for each row."""
+    read = reading(filled, lambda connection: health_checks.violations(connection, "finished_has_its_send"))
+    assert read.rows <= 12_000 + 6_000, read
+
+
+def test_housekeeping_looks_for_what_is_over_long_ago_and_at_nothing_else(filled: Engine) -> None:
+    """It went through all that was finished, once a minute, and through the whole paper trail."""
+    ripe = reading(
+        filled, lambda connection: archive.list_archivable(connection, older_than=35 * A_DAY, batch_size=500)
+    )
+    assert (ripe.rows, ripe.entries) == (0, 0)
+    old = reading(filled, lambda connection: archive.prune_events(connection, keep_months=24, batch_size=500))
+    # What came in since the last vacuum is in no summary, so that its pages are looked at.
+    assert old.rows < 15_000, old
+
+
+def test_the_gauges_read_nothing_that_is_asleep(filled: Engine) -> None:
+    for query in ("backlog", "health"):
+        read = reading(filled, lambda connection, query=query: execute(connection, f"support/{query}").one())  # type: ignore[misc]
+        assert "email_snoozes" not in read.whole_tables
+        assert read.rows < 100, query
+
+
+def test_beyond_a_hundred_thousand_the_gauge_of_what_is_asleep_is_an_estimate(connection: Connection) -> None:
+    """Counting ten million of them at each scrape is more work than sending what is due."""
+    connection.execute(text("UPDATE pg_class SET reltuples = 5000000 WHERE oid = 'ix_email_snoozes_due'::regclass"))
+    assert execute(connection, "support/backlog").one().asleep == 5_000_000
+
+
+def test_what_was_cancelled_before_its_reminder_hides_no_case_and_nothing_that_came_back(engine: Engine) -> None:
+    over = {"inactive": True, "finished_at": now(), "scheduled_for": now() - HOUR}
+    stuck = a_snooze(engine, message_id="<case@x>", outcome="retired", **over)
+    back = a_snooze(engine, message_id="<back@x>", outcome="sent", **over)
+    for message_id in ("<case@x>", "<back@x>"):
+        a_snooze(engine, message_id=message_id, outcome="cancelled", remind_at=now() + HOUR, **over)
+    with engine.connect() as connection:
+        assert [row.id for row in snoozes.stuck(connection, user_email=ANN)] == [stuck]
+        assert [row.id for row in snoozes.came_back(connection, user_email=ANN, since=now() - A_DAY)] == [back]
+    for message_id in ("<case@x>", "<back@x>"):
+        a_snooze(engine, message_id=message_id, remind_at=now() + HOUR)
+    with engine.connect() as connection:
+        assert snoozes.stuck(connection, user_email=ANN) == []
+        assert snoozes.came_back(connection, user_email=ANN, since=now() - A_DAY) == []

@@ -1,0 +1,155 @@
+"""What people do to the queue, each promise named after the failure it survives: nobody else's rows, and a way back."""
+
+from threading import Thread
+
+import pytest
+from sqlalchemy import Engine
+
+from snoozer.db import events, queue
+from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.db.reminder_time import ReminderTime
+from tests.db.transitions import claim, finalize
+from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
+
+
+def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: Engine) -> None:
+    id = a_snooze(engine, message_id="<m@mail.example>", attempts=3, last_error="451")
+    [held] = claim(engine)
+    later = now() + 5 * HOUR
+    with engine.begin() as connection:
+        found, created = queue.enqueue(
+            connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=later)
+        )
+    assert (found, created) == (id, False)
+    row = the_row(engine, id)
+    assert (row.remind_at, row.scheduled_for, row.attempts, row.claimed_at) == (later, None, 0, None)
+    assert finalize(engine, held) is False
+
+
+def test_a_program_says_how_its_snoozes_are_treated(engine: Engine) -> None:
+    urgent = EnqueueOptions(priority=7, max_attempts=2, serialization_key="mailbox-1", schema_version=3)
+    soon = ReminderTime(remind_at=now())
+    with engine.begin() as connection:
+        ids = [
+            queue.enqueue(
+                connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=soon, options=handling
+            )[0]
+            for handling in (DEFAULT_OPTIONS, urgent, DEFAULT_OPTIONS)
+        ]
+    row = the_row(engine, ids[0])
+    assert len(set(ids)) == 1
+    assert (row.priority, row.max_attempts, row.serialization_key, row.schema_version) == (7, 2, "mailbox-1", 3)
+
+
+def test_cancelling_beats_a_worker_that_holds_the_row(engine: Engine) -> None:
+    a_snooze(engine)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        assert queue.cancel(connection, id=held.id, user_email=ANN) is True
+        assert queue.cancel(connection, id=held.id, user_email=ANN) is False
+    assert finalize(engine, held) is False
+    assert the_row(engine, held.id).outcome == "cancelled"
+
+
+@pytest.mark.parametrize("act", ["cancel", "reschedule", "restore"])
+def test_nobody_touches_another_persons_snooze(engine: Engine, act: str) -> None:
+    over = {"inactive": True, "outcome": "cancelled", "finished_at": now()} if act == "restore" else {}
+    id = a_snooze(engine, **over)
+    extra = {"reminder_time": ReminderTime(remind_at=now() + HOUR)} if act == "reschedule" else {}
+    with engine.begin() as connection:
+        assert getattr(queue, act)(connection, id=id, user_email="eve@snoozer.example", **extra) is False
+
+
+def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine: Engine) -> None:
+    id = a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + HOUR)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=id, user_email=ANN)
+        assert queue.restore(connection, id=id, user_email=ANN) is True
+        queue.cancel(connection, id=id, user_email=ANN)
+    a_snooze(engine, message_id="<m@mail.example>")
+    with engine.begin() as connection:
+        assert queue.restore(connection, id=id, user_email=ANN) is False
+
+
+def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> None:
+    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
+    with engine.begin() as connection:
+        queue.dismiss(connection, ids=[case])
+        events.append(connection, snooze_id=case, kind="dismissed", actor="operator:1", route="admin")
+        assert queue.restore(connection, id=case, user_email=ANN) is False
+
+
+def test_undo_beside_somebody_who_puts_it_away_anew_is_no_error(engine: Engine) -> None:
+    over = {"inactive": True, "outcome": "cancelled", "finished_at": now()}
+    id = a_snooze(engine, message_id="<m@mail.example>", **over)
+    undone: list[bool] = []
+
+    def undo() -> None:
+        with engine.begin() as connection:
+            undone.append(queue.restore(connection, id=id, user_email=ANN))
+
+    other = Thread(target=undo)
+    with engine.begin() as connection:
+        queue.enqueue(
+            connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=now())
+        )
+        other.start()
+        wait_until_somebody_waits(engine)
+    other.join()
+    assert undone == [False]
+    assert the_row(engine, id).outcome == "cancelled"
+
+
+def test_an_operator_can_only_reactivate_cases(engine: Engine) -> None:
+    """Seed 000: setting attempts to zero on a sent row sends it again."""
+    over = {"inactive": True, "finished_at": now()}
+    case = a_snooze(engine, outcome="retired", attempts=5, **over)
+    sent = a_snooze(engine, outcome="sent", **over)
+    cancelled = a_snooze(engine, outcome="cancelled", **over)
+    paused = a_snooze(engine, inactive=True)
+    living = a_snooze(engine, remind_at=now() + HOUR)
+    with engine.begin() as connection:
+        assert queue.reactivate(connection, ids=[case, sent, cancelled, paused, living]) == [case]
+        assert queue.dismiss(connection, ids=[case, sent, cancelled, paused, living]) == []
+    assert [held.id for held in claim(engine)] == [case]
+
+
+def test_a_reactivated_case_starts_afresh_and_is_due_now(engine: Engine) -> None:
+    over = {"inactive": True, "finished_at": now(), "outcome": "retired"}
+    case = a_snooze(engine, attempts=5, crash_count=5, remind_at=now() - 100 * HOUR, **over)
+    with engine.begin() as connection:
+        queue.reactivate(connection, ids=[case])
+    row = the_row(engine, case)
+    assert (row.attempts, row.crash_count, row.finished_at) == (0, 0, None)
+    assert row.remind_at > now() - HOUR
+
+
+def test_two_cases_of_one_message_come_back_as_one(engine: Engine) -> None:
+    over = {"inactive": True, "finished_at": now(), "outcome": "retired", "message_id": "<m@mail.example>"}
+    first, second = a_snooze(engine, **over), a_snooze(engine, **over)
+    with engine.begin() as connection:
+        assert queue.reactivate(connection, ids=[first, second]) == [second]
+
+
+def test_a_dismissed_case_is_never_claimed(engine: Engine) -> None:
+    case = a_snooze(engine, outcome="retired", inactive=True, finished_at=now())
+    with engine.begin() as connection:
+        assert queue.dismiss(connection, ids=[case]) == [case]
+    assert claim(engine) == []
+    assert the_send(engine, case) is None
+
+
+def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
+    id = a_snooze(engine, recurrence={"unit": "day"}, attempts=2)
+    [held] = claim(engine)
+    promised = held.scheduled_for
+    with engine.begin() as connection:
+        for owner, at, expected in (("bob@x", HOUR, False), (ANN, HOUR, True), (ANN, 2 * HOUR, False)):
+            told = queue.skip_occurrence(
+                connection, id=id, user_email=owner, scheduled_for=promised, remind_at=promised + at
+            )
+            assert told is expected
+    row = the_row(engine, id)
+    assert (row.claim_token, row.scheduled_for, row.remind_at) == (None, None, promised + HOUR)
+    assert (row.attempts, row.recurrence) == (0, {"unit": "day"})
+    assert finalize(engine, held) is False

@@ -1,0 +1,113 @@
+"""Links in mails: one occurrence each, idempotent, undoable, and never louder than the person's later wish."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine
+
+from snoozer import reminder_actions
+from snoozer.db import ledger, queue
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.domain.links import Link
+from tests.db.links import MESSAGE, act, folder, found, living
+from tests.db.transitions import a_fact, a_reserved_send, mark, record
+from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
+
+
+@pytest.fixture
+def link(engine: Engine) -> Link:
+    """The link of a reminder that was sent."""
+    a_kept_message(engine, message_id=MESSAGE)
+    held, send = a_reserved_send(engine, message_id=MESSAGE)
+    mark(engine, send)
+    record(engine, send)
+    with engine.begin() as connection:
+        queue.finalize(connection, held=[(held.id, held.claim_token)])
+    return Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
+
+
+def test_done_settles_the_message_once(engine: Engine, link: Link) -> None:
+    assert found(engine, link).status == "open"
+    assert [act(engine, link, "done"), act(engine, link, "done")] == [True, False]
+    assert (found(engine, link).status, folder(engine)) == ("done", "done")
+    assert the_events(engine, link.snooze_id) == ["done"]
+
+
+def test_done_can_be_undone_once(engine: Engine, link: Link) -> None:
+    act(engine, link, "done")
+    assert [act(engine, link, "undo"), act(engine, link, "undo")] == [True, False]
+    assert (found(engine, link).status, folder(engine)) == ("open", "inbox")
+
+
+def test_again_puts_the_message_away_once(engine: Engine, link: Link) -> None:
+    assert [act(engine, link, "again"), act(engine, link, "again", hours=5)] == [True, False]
+    assert (found(engine, link).status, folder(engine), living(engine)) == ("asleep", "snoozed", 1)
+
+
+def test_again_can_be_undone_by_its_own_link(engine: Engine, link: Link) -> None:
+    act(engine, link, "again")
+    assert found(engine, link).by_link is True
+    assert act(engine, link, "undo") is True
+    assert (found(engine, link).status, folder(engine), living(engine)) == ("open", "inbox", 0)
+
+
+def test_an_old_link_does_not_undo_what_the_person_did_later(engine: Engine, link: Link) -> None:
+    with engine.begin() as connection:
+        queue.enqueue(
+            connection, user_email=ANN, message_id=MESSAGE, reminder_time=ReminderTime(remind_at=now() + 9 * HOUR)
+        )
+    occurrence = found(engine, link)
+    assert (occurrence.status, occurrence.by_link) == ("asleep", False)
+    assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
+    assert living(engine) == 1
+
+
+def test_again_after_done_is_taken_at_its_word(engine: Engine, link: Link) -> None:
+    act(engine, link, "done")
+    assert act(engine, link, "again") is True
+    assert found(engine, link).status == "asleep"
+
+
+def test_done_stops_a_second_copy_that_was_still_to_come(engine: Engine) -> None:
+    held, send = a_reserved_send(engine, message_id=MESSAGE)
+    mark(engine, send)
+    with engine.begin() as connection:
+        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        queue.release(
+            connection,
+            id=held.id,
+            claim_token=held.claim_token,
+            error="?",
+            attempts_used=0,
+            delay=timedelta(minutes=10),
+        )
+    link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
+    assert found(engine, link).status == "open"
+    assert act(engine, link, "done") is True
+    assert the_row(engine, held.id).outcome == "cancelled"
+    with engine.begin() as connection:
+        ledger.record(connection, facts=[a_fact(send)])
+
+
+def test_a_link_for_another_promise_finds_nothing(engine: Engine, link: Link) -> None:
+    with engine.begin() as connection:
+        other = Link(snooze_id=link.snooze_id, scheduled_for=link.scheduled_for + HOUR, action="done")
+        assert reminder_actions.find(connection, link=other) is None
+
+
+def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> None:
+    a_snooze(engine, subject="Private")
+    assert "Private" not in repr(found(engine, link))
+
+
+def test_a_reminder_whose_snooze_was_given_another_time_settles_nothing(engine: Engine) -> None:
+    """Nobody knows whether it came; the person has wished for another time since."""
+    held, send = a_reserved_send(engine, message_id=MESSAGE)
+    mark(engine, send)
+    with engine.begin() as connection:
+        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=ReminderTime(remind_at=now() + HOUR))
+    link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
+    assert (found(engine, link).status, found(engine, link).repeats) == ("asleep", False)
+    assert act(engine, link, "done") is False
+    assert the_events(engine, held.id) == []

@@ -1,0 +1,160 @@
+"""The schema goes up and down, models agree with migrations, and a stranger's INSERT is a whole snooze."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError
+
+from snoozer.db import schema
+from snoozer.db.models import metadata
+from tests.factories import a_snooze, now, the_row
+
+
+@pytest.fixture
+def empty(migrated: Engine) -> Iterator[Engine]:
+    """A database beside the tests' own, with nothing in it."""
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS updown"))
+        connection.execute(text("CREATE DATABASE updown"))
+    engine = create_engine(make_url(migrated.url).set(database="updown"))
+    yield engine
+    engine.dispose()
+    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE updown"))
+
+
+def test_models_agree_with_migrations(migrated: Engine) -> None:
+    with migrated.connect() as connection:
+        opts = {"compare_type": True, "compare_server_default": True, "include_name": _is_no_month}
+        context = MigrationContext.configure(connection, opts=opts)
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_schema_goes_up_down_and_up_again(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="base")
+    assert inspect(empty).get_table_names() == ["alembic_version"]
+    with empty.connect() as connection:
+        functions = connection.execute(
+            text("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
+        ).scalar_one()
+    assert functions == 0
+    schema.upgrade(empty)
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_upgrading_twice_changes_nothing(migrated: Engine) -> None:
+    schema.upgrade(migrated)
+    with migrated.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_one_that_upgrades_is_waited_for_however_long_it_takes(empty: Engine) -> None:
+    """The second of two ended after the seconds that any statement has, while the first was still at work."""
+    brief = create_engine(empty.url, connect_args={"options": "-c statement_timeout=100ms -c lock_timeout=100ms"})
+    waits = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE wait_event_type = 'Lock' AND query_start < clock_timestamp() - INTERVAL '300 ms'"
+    )
+    with ThreadPoolExecutor(1) as another, empty.connect() as watcher:
+        with empty.begin() as first:
+            first.execute(text("SELECT pg_advisory_xact_lock(7266837001)"))
+            upgrading = another.submit(schema.upgrade, brief)
+            while not upgrading.done() and not watcher.execute(waits).scalar_one():
+                watcher.rollback()
+        upgrading.result()
+    brief.dispose()
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
+    with engine.begin() as connection:
+        id = connection.execute(
+            text(
+                "INSERT INTO email_snoozes (user_email, message_id, remind_at) "
+                "VALUES ('ann@snoozer.example', '<1@mail.example>', now()) RETURNING id"
+            )
+        ).scalar_one()
+    row = the_row(engine, id)
+    assert (row.attempts, row.max_attempts, row.inactive, row.crash_count) == (0, 5, False, 0)
+    assert 0 <= row.bucket <= 1023
+
+
+def test_a_bucket_is_the_same_for_everybody_who_computes_it(engine: Engine) -> None:
+    with engine.connect() as connection:
+        bucket = connection.execute(text("SELECT snooze_bucket('ann@snoozer.example')")).scalar_one()
+    assert the_row(engine, a_snooze(engine)).bucket == bucket
+
+
+def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engine: Engine) -> None:
+    id = a_snooze(engine, inactive=True, outcome="sent", finished_at=now())
+    with pytest.raises(IntegrityError, match="finished_is_inactive"), engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET inactive = FALSE WHERE id = :id"), {"id": id})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"claimed_by": "w"},
+        {"attempts": -1},
+        {"max_attempts": 0},
+        {"outcome": "lost", "inactive": True, "finished_at": now()},
+        {"outcome": "sent", "inactive": True},
+        {"user_email": ""},
+        {"message_id": ""},
+        {"inactive": True, "claimed_at": now()},
+        {"wall_time": "infinity"},
+        {"wall_time": "0044-03-15 09:00 BC"},
+        {"recurrence": "1"},
+        {"recurrence": "[]"},
+    ],
+)
+def test_a_row_that_breaks_an_invariant_is_refused(engine: Engine, columns: dict[str, object]) -> None:
+    with pytest.raises(IntegrityError):
+        a_snooze(engine, **columns)
+
+
+@pytest.mark.parametrize(("column", "most"), [("user_email", 254), ("message_id", 998), ("serialization_key", 998)])
+def test_a_text_too_long_for_the_ledgers_index_is_refused_by_name(engine: Engine, column: str, most: int) -> None:
+    longest = "€" * (most // 3) + "x" * (most % 3)
+    a_snooze(engine, **{column: longest})
+    with pytest.raises(IntegrityError, match="ck_email_snoozes_texts_fit") as refused:
+        a_snooze(engine, **{column: longest[:-1] + "é"})
+    told = refused.value.orig.diag  # type: ignore[union-attr]
+    assert (told.constraint_name, told.table_name) == ("ck_email_snoozes_texts_fit", "email_snoozes")
+    assert f"{column} {most + 1}" in told.message_detail
+    assert "€" not in str(refused.value)
+
+
+def test_a_row_from_before_the_limit_stops_no_upgrade_and_no_update(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="0012")
+    id = a_snooze(empty, message_id="€" * 400)
+    schema.upgrade(empty)
+    with empty.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET attempts = 1 WHERE id = :id"), {"id": id})
+    assert the_row(empty, id).message_id == "€" * 400
+
+
+def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
+    a_snooze(engine, message_id="<same@mail.example>")
+    a_snooze(engine, message_id="<same@mail.example>", inactive=True)
+    a_snooze(engine, message_id="<same@mail.example>", user_email="bob@snoozer.example")
+    with pytest.raises(IntegrityError, match="uq_email_snoozes_live"):
+        a_snooze(engine, message_id="<same@mail.example>")
+
+
+def _is_no_month(name: str | None, *_: object) -> bool:
+    """The archive's partitions are made by the clock, not by a migration."""
+    return re.search(r"_archive_\d{4}_\d{2}$", name or "") is None

@@ -1,0 +1,39 @@
+"""What is made of a mail server's words: whom they blame, and what may be kept of them."""
+
+import pytest
+
+from snoozer.smtp.session import Rejected, ServerUnavailable
+from tests.mail.scripted_server import ScriptedServer
+from tests.mail.sending import send
+
+
+@pytest.mark.parametrize("code", ["530 5.7.0 authenticate first", "535 5.7.8 no", "534 5.7.9 weak", "538 5.7.11 tls"])
+def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
+    with ScriptedServer(mail=code) as server, pytest.raises(ServerUnavailable):
+        send(server.relay())
+
+
+@pytest.mark.parametrize(
+    ("text", "queue_id"),
+    [
+        ("250 2.0.0 Ok: queued as 4XyZ12abc", "4XyZ12abc"),
+        ("250 OK id=1rXyZ0-000ABC-2Q", "1rXyZ0-000ABC-2Q"),
+        ("250 2.0.0 OK  1700000000 d2e1a72fcca58-abc.123 - gsmtp", "1700000000"),
+        ("250 2.0.0 3fTq0x12 Message accepted for delivery", "3fTq0x12"),
+        ("250 OK", None),
+        ("250", None),
+    ],
+)
+def test_the_servers_own_name_for_the_mail_is_noted(text: str, queue_id: str | None) -> None:
+    with ScriptedServer(dot=text) as server:
+        assert send(server.relay()).queue_id == queue_id
+
+
+def test_no_address_and_no_control_character_comes_out_of_a_refusal() -> None:
+    hostile = "550 5.7.1 ann@example.com \x1b[31m" + "x" * 3_000
+    with ScriptedServer(rcpt=hostile) as server:
+        with pytest.raises(Rejected) as raised:
+            send(server.relay())
+        assert "ann" not in str(raised.value)
+        assert "\x1b" not in raised.value.text
+        assert len(raised.value.text) <= 500

@@ -1,0 +1,225 @@
+"""`snoozer doctor`: 0 when all is as promised, 1 with a sentence for what is not, 2 when it cannot ask."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.db import health_checks as questions
+from snoozer.db import schema, workers
+from snoozer.housekeeping import exclusive
+from tests.factories import HOUR, a_snooze, now
+from tests.mail.scripted_server import ScriptedServer
+
+SECRET = "a-secret-key-for-the-doctor"
+
+
+def examine(*arguments: str, url: str, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
+    environment = {
+        **inherited,
+        "DATABASE_URL": url,
+        "SNOOZER_HOME": str(home),
+        "SECRET_KEY": SECRET,
+        "SMTP_URL": "",
+        "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+        "BASE_URL": "",
+        **settings,
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "snoozer", "doctor", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def findings(*, url: str, home: Path, **settings: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and each check by its name."""
+    told = examine("--json", url=url, home=home, **settings)
+    assert told.stderr == ""
+    return told.returncode, {check["check"]: check for check in json.loads(told.stdout)["checks"]}
+
+
+@pytest.fixture
+def at_work(engine: Engine) -> Engine:
+    """A database that a worker and a clock are at."""
+    with engine.begin() as connection:
+        workers.register(connection, id="w")
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() + INTERVAL '1 hour'"))
+    for chore in ("recover", "prepare months"):
+        exclusive.run_exclusive(engine, chore, lambda _: None)
+    return engine
+
+
+def test_a_healthy_place_ends_in_0(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    a_snooze(at_work, remind_at=now() + HOUR)
+    with ScriptedServer({}) as server:
+        smtp = f"smtp://127.0.0.1:{server.relay().port}"
+        told = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "Everything is as promised." in told.stdout
+    assert "\x1b" not in told.stdout
+    for invariant in questions.INVARIANTS:
+        assert f"invariant {invariant.replace('_', ' ')}" in told.stdout
+
+
+def test_no_secret_is_printed(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    smtp = "smtps://carrier:hush-hush@127.0.0.1:9"
+    for arguments in ((), ("--json",)):
+        told = examine(*arguments, url=postgres_url, home=tmp_path, SMTP_URL=smtp)
+        password = at_work.url.password
+        assert password
+        assert not any(secret in told.stdout + told.stderr for secret in (SECRET, "hush-hush", password))
+        assert "SNOOZER_LEASE_SECONDS" in told.stdout
+
+
+def test_a_place_where_nobody_works_is_wrong(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path)
+    assert code == 1
+    assert {name for name, check in checks.items() if check["verdict"] == "wrong"} == {"clock", "workers"}
+    assert all(check["do"] for check in checks.values() if check["verdict"] == "wrong")
+    assert checks["mail server"]["verdict"] == "skipped"
+
+
+def test_a_broken_invariant_is_shown_and_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    id = a_snooze(at_work, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now())
+    code, checks = findings(url=postgres_url, home=tmp_path)
+    broken = checks["invariant finished has its send"]
+    assert (code, broken["verdict"]) == (1, "wrong")
+    assert f"snooze {id}" in broken["says"]
+    assert broken["do"]
+
+
+def test_the_terms_of_the_invariants_are_the_settings(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    a_snooze(at_work, remind_at=now() - HOUR)
+    short = {
+        "SNOOZER_LEASE_SECONDS": "0.02",
+        "SNOOZER_HEARTBEAT_SECONDS": "0.001",
+        "SNOOZER_BACKOFF_SECONDS": "0.01",
+        "SNOOZER_SWEEP_SECONDS": "0.01",
+    }
+    assert findings(url=postgres_url, home=tmp_path)[1]["invariant due is taken"]["verdict"] == "right"
+    assert findings(url=postgres_url, home=tmp_path, **short)[1]["invariant due is taken"]["verdict"] == "wrong"
+
+
+def test_a_reminder_that_is_uncertain_for_days_is_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    id = a_snooze(at_work, remind_at=now() + HOUR)
+    with at_work.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO reminder_sends (snooze_id, user_email, message_id, scheduled_for, bucket, zone, state, "
+                "reminder_message_id, claim_token, reserved_at, dot_authorised_at, bytes_sha256, uncertain_at) "
+                "SELECT id, user_email, message_id, remind_at, bucket, 'UTC', 'uncertain', '<1@snoozer.example>', "
+                "gen_random_uuid(), now(), now() - INTERVAL '2 days', 'x', now() - INTERVAL '2 days' "
+                "FROM email_snoozes WHERE id = :id"
+            ),
+            {"id": id},
+        )
+    code, checks = findings(url=postgres_url, home=tmp_path)
+    assert (code, checks["uncertain"]["verdict"]) == (1, "wrong")
+
+
+def test_a_mail_server_that_is_away_is_wrong_and_gets_no_mail(
+    at_work: Engine, postgres_url: str, tmp_path: Path
+) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path, SMTP_URL="smtp://127.0.0.1:9")
+    assert (code, checks["mail server"]["verdict"]) == (1, "wrong")
+    assert "127.0.0.1:9" in checks["mail server"]["says"]
+    code, checks = findings(url=postgres_url, home=tmp_path, SMTP_URL="ftp://127.0.0.1")
+    assert (code, checks["mail server"]["verdict"]) == (1, "wrong")
+
+
+def test_a_public_senders_records_are_named(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    public = {"MAIL_FROM": "Snoozer <snoozer@snoozer.org>", "BASE_URL": "https://snoozer.org"}
+    code, checks = findings(url=postgres_url, home=tmp_path, **public)
+    assert (code, checks["sender's domain"]["verdict"]) == (0, "advice")
+    for record in ("snoozer.org TXT", "_domainkey.snoozer.org", "_dmarc.snoozer.org", "snoozer.org MX"):
+        assert record in checks["sender's domain"]["do"]
+
+
+def test_a_sender_that_nobody_starts_with_is_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path, MAIL_FROM="a@snoozer.example, b@snoozer.example")
+    assert (code, checks["sender"]["verdict"]) == (1, "wrong")
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({"MAIL_FROM": "Snoozer <snoozer@snoozer.org>"}, "wrong"),
+        ({}, "advice"),
+        ({"BASE_URL": "http://127.0.0.1:8000"}, "advice"),
+        ({"MAIL_FROM": "Snoozer <snoozer@snoozer.org>", "BASE_URL": "https://snoozer.org"}, "right"),
+    ],
+)
+def test_links_that_open_on_this_machine_only_are_found(
+    at_work: Engine, postgres_url: str, tmp_path: Path, given: dict[str, str], verdict: str
+) -> None:
+    code, checks = findings(url=postgres_url, home=tmp_path, **given)
+    assert (code, checks["links in mails"]["verdict"]) == (int(verdict == "wrong"), verdict)
+    assert verdict == "right" or "BASE_URL" in checks["links in mails"]["do"]
+
+
+def test_an_old_schema_is_wrong_and_asked_nothing_more(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("DROP DATABASE IF EXISTS unmigrated"))
+        connection.execute(text("CREATE DATABASE unmigrated"))
+    url = engine.url.set(database="unmigrated").render_as_string(hide_password=False)
+    try:
+        code, checks = findings(url=url, home=tmp_path)
+    finally:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("DROP DATABASE unmigrated"))
+    assert (code, checks["schema"]["verdict"]) == (1, "wrong")
+    assert "snoozer migrate" in checks["schema"]["do"]
+    assert "workers" not in checks
+
+
+def test_a_server_that_may_lose_a_commit_is_wrong(at_work: Engine, tmp_path: Path) -> None:
+    url = at_work.url.update_query_dict({"options": "-c synchronous_commit=off"}).render_as_string(hide_password=False)
+    code, checks = findings(url=url, home=tmp_path, SNOOZER_PGBOUNCER="1")
+    assert (code, checks["database"]["verdict"]) == (1, "wrong")
+    assert "synchronous_commit is off" in checks["database"]["says"]
+
+
+def test_what_cannot_be_asked_ends_in_2(postgres_url: str, tmp_path: Path) -> None:
+    for url, settings, said in (
+        ("", {}, "No database"),
+        (postgres_url, {"SNOOZER_KEEP_MONTHS": "0"}, "SNOOZER_KEEP_MONTHS"),
+    ):
+        told = examine(url=url, home=tmp_path, **settings)
+        assert (told.returncode, told.stdout) == (2, "")
+        assert said in told.stderr
+        assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_a_database_that_is_away_is_wrong_and_the_rest_is_examined(tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:9/none"
+    with ScriptedServer({}) as server:
+        told = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.relay().port}")
+    checks = {check["check"]: check for check in json.loads(told.stdout)["checks"]}
+    assert (told.returncode, json.loads(told.stdout)["healthy"]) == (2, False)
+    assert checks["database"]["verdict"] == "wrong"
+    assert "The database cannot be reached" in checks["database"]["says"]
+    assert checks["database"]["do"] == "Check DATABASE_URL and that the server runs."
+    assert checks["mail server"]["verdict"] == "right"
+    assert "The database cannot be reached" in told.stderr
+    assert len(told.stderr.strip().splitlines()) == 1
+
+
+def test_findings_before_a_failure_are_told(empty_database: Engine, tmp_path: Path) -> None:
+    schema.upgrade(empty_database)
+    with empty_database.begin() as connection:
+        connection.execute(text(f"DROP VIEW invariant_{questions.INVARIANTS[0]}"))
+    told = examine("--json", url=empty_database.url.render_as_string(hide_password=False), home=tmp_path)
+    checks = json.loads(told.stdout)["checks"]
+    assert told.returncode == 2
+    assert [check["verdict"] for check in checks if check["check"] == "schema"] == ["right"]
+    assert "The database refused" in checks[-3]["says"]

@@ -1,0 +1,140 @@
+"""`snoozer plan` answers in sentences, without a database, and refuses in one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snoozer.cli.capacity import MEASURED
+
+MANY = ("--people=10000", "--per-day=3")
+DRAINED = {
+    "run": "drain",
+    "load": {"batch": 50, "processes": 2},
+    "snoozer": {"rate": 1000.0, "cpu_ms": 1.5, "server_cpu_ms": 0.5, "wal_bytes": 4000.0},
+}
+GROWN = {
+    "run": "growth",
+    "claims": [
+        {"future": 1000, "put_down_wal_bytes": 9.0, "table_bytes": 900_000, "index_bytes": 900_000},
+        {"future": 100_000, "put_down_wal_bytes": 1000.0, "table_bytes": 40_000_000, "index_bytes": 20_000_000},
+    ],
+    "shelf": {
+        "reminders": 1000,
+        "over_bytes": 1100.0,
+        "wal_bytes": 2500.0,
+        "stored": [
+            {"name": "email_snoozes", "table_bytes": 5, "index_bytes": 5},
+            {"name": "email_snoozes_archive", "table_bytes": 200_000, "index_bytes": 50_000},
+            {"name": "reminder_sends_archive", "table_bytes": 300_000, "index_bytes": 100_000},
+        ],
+    },
+}
+
+
+def plan(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run where there are no settings at all."""
+    command = [sys.executable, "-m", "snoozer", "plan", *arguments]
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "SNOOZER_HOME": "/nowhere"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def figures(tmp_path: Path, *reports: Any) -> list[str]:
+    paths = [tmp_path / f"{number}.json" for number in range(len(reports))]
+    for path, report in zip(paths, reports, strict=True):
+        path.write_text(json.dumps(report))
+    return [f"--figures={path}" for path in paths]
+
+
+def test_what_is_needed_is_said_in_sentences_and_with_its_assumption() -> None:
+    told = plan(*MANY)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "10,000 people who put 3 messages away a day get 30,000 reminders a day." in told.stdout
+    assert "10% of them are promised for the same second" in told.stdout
+    assert "One database with 4 cores is enough up to" in told.stdout
+    assert "That is enough here." in told.stdout
+
+
+def test_a_city_does_not_fit_into_one_database() -> None:
+    told = plan("--people=50000000", "--per-day=10")
+    assert told.returncode == 0
+    assert "Here it is not enough: divide the people among several." in told.stdout
+
+
+def test_programs_read_json() -> None:
+    report = json.loads(plan(*MANY, "--json").stdout)
+    assert report["plan"]["fits"] is True
+    assert report["demand"]["people"] == 10_000
+    assert report["figures"]["wal_bytes"] == MEASURED.wal_bytes
+
+
+def test_ones_own_measurements_replace_ours(tmp_path: Path) -> None:
+    told = plan(*MANY, "--json", *figures(tmp_path, DRAINED, GROWN))
+    assert told.returncode == 0
+    used = json.loads(told.stdout)["figures"]
+    assert used == pytest.approx(
+        {
+            "batch_seconds": 0.0,
+            "reminder_seconds": 0.002,
+            "worker_cpu_seconds": 0.0015,
+            "server_batch_seconds": 0.0,
+            "server_reminder_seconds": 0.0005,
+            "wal_bytes": 4000,
+            "other_wal_bytes": 3500,
+            "asleep_bytes": 600,
+            "over_bytes": 1100,
+            "archived_bytes": 650,
+        }
+    )
+    assert "by your figures" in plan(*MANY, *figures(tmp_path, DRAINED)).stdout
+
+
+def test_drains_in_batches_of_several_sizes_are_fitted_together(tmp_path: Path) -> None:
+    small = DRAINED | {"load": {"batch": 10, "processes": 1}, "snoozer": DRAINED["snoozer"] | {"rate": 10 / 0.03}}  # type: ignore[operator]
+    large = DRAINED | {"load": {"batch": 50, "processes": 1}, "snoozer": DRAINED["snoozer"] | {"rate": 50 / 0.07}}  # type: ignore[operator]
+    told = plan(*MANY, "--json", *figures(tmp_path, small, large))
+    used = json.loads(told.stdout)["figures"]
+    assert (used["batch_seconds"], used["reminder_seconds"]) == (pytest.approx(0.02), pytest.approx(0.001))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--people=many", "--per-day=3"), "--people must be a number"),
+        (("--people=0", "--per-day=3"), "--people must be a number"),
+        (("--people=nan", "--per-day=3"), "--people must be a number"),
+        (("--people=10", "--per-day=-1"), "--per-day must be a number"),
+        ((*MANY, "--herd-share=1.5"), "--herd-share must be a number from 0 to 1"),
+        ((*MANY, "--batch=0"), "--batch must be a number from 1 to 1,000"),
+        ((*MANY, "--figures=/nowhere/figures.json"), "holds no figures"),
+    ],
+)
+def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: str) -> None:
+    told = plan(*arguments)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert words in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        [],
+        {"run": "idle"},
+        {"run": ["drain"]},
+        {"run": "drain", "load": {"batch": 50, "processes": 2}},
+        {"run": "drain", "load": {"batch": 50, "processes": 2}, "snoozer": {"rate": 0, "cpu_ms": 1, "wal_bytes": 1}},
+        {"run": "batches", "medians": []},
+        {"run": "drain", "load": {"batch": "many", "processes": 2}, "snoozer": DRAINED["snoozer"]},
+        {"run": "growth", "claims": [], "shelf": None},
+        GROWN | {"shelf": {"reminders": 0}},
+    ],
+)
+def test_figures_that_are_not_whole_are_refused_in_one_sentence(tmp_path: Path, report: object) -> None:
+    told = plan(*MANY, *figures(tmp_path, report))
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "Traceback" not in told.stderr
+    assert told.stderr.count("\n") == 1

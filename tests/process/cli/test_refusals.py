@@ -1,0 +1,57 @@
+"""Settings that make no sense end in one sentence and exit code 2, before anything is touched."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+WHOLE = {
+    "DATABASE_URL": "postgresql://nobody:nothing@127.0.0.1:1/nowhere",
+    "SECRET_KEY": "a-key-of-enough-length-for-this",
+    "SMTP_URL": "smtp://127.0.0.1:9",
+    "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+    "BASE_URL": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"DATABASE_URL": ""}, "No database"),
+        ({"DATABASE_URL": "mysql://x/y"}, "must start with postgresql://"),
+        ({"DATABASE_URL": "postgresql://u:p@127.0.0.1:abc/x"}, "DATABASE_URL is not a URL"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": "change-me"}, "sample value"),
+        ({"SMTP_URL": "bogus://mail.example"}, "SMTP_URL"),
+        ({"MAIL_FROM": "nobody"}, "MAIL_FROM is not an address"),
+        ({"MAIL_FROM": ""}, "MAIL_FROM is not set"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "foo"}, "OTEL_EXPORTER_OTLP_ENDPOINT must start with http"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://"}, "OTEL_EXPORTER_OTLP_ENDPOINT names no host"),
+        ({"SMTP_URL": "smtp://mail.example"}, "BASE_URL is not set"),
+        ({"BASE_URL": "https://"}, "BASE_URL names no host"),
+        ({"BASE_URL": "https://x.example/?q=1"}, "BASE_URL is a host and perhaps a path"),
+        ({"BASE_URL": "https://u:p@x.example"}, "BASE_URL is a host and perhaps a path"),
+        ({"BASE_URL": "https://x.example/a b"}, "BASE_URL holds a blank"),
+        ({"SNOOZER_LEASE_SECONDS": "soon"}, "SNOOZER_LEASE_SECONDS"),
+        ({"SNOOZER_HEARTBEAT_SECONDS": "9"}, "SNOOZER_WORKER_DEAD_SECONDS"),
+        ({"SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": "nowhere:kill"}, "SNOOZER_FAILPOINT"),
+        ({}, "The database cannot be reached"),
+    ],
+)
+def test_a_worker_that_cannot_work_says_why(tmp_path: Path, changed: dict[str, str], words: str) -> None:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "DATABASE_"))}
+    ended = subprocess.run(
+        [sys.executable, "-m", "snoozer", "worker", "--drain"],
+        cwd=ROOT,
+        env=inherited | WHOLE | {"SNOOZER_HOME": str(tmp_path)} | changed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in ended.stderr

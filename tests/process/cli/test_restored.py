@@ -1,0 +1,66 @@
+"""A dump of yesterday: what it says is due may have been sent since, so people decide before it goes out twice."""
+
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from snoozer import triage
+from snoozer.db import health_checks
+from snoozer.db import workers as registry
+from tests.db.transitions import a_reserved_send, finalize, mark
+from tests.factories import HOUR, a_snooze, now, the_row, the_send
+from tests.process.cli.running import refusal, said
+
+
+def lines(engine: Engine, home: Path, *more: str, until: str | None = None) -> list[str]:
+    ended = said("restored", "--until", until or now().isoformat(), *more, engine=engine, home=home)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path) -> None:
+    due, later = a_snooze(engine), a_snooze(engine, remind_at=now() + HOUR)
+    held = a_snooze(engine, claimed_at=now() - HOUR)
+    repeats = a_snooze(engine, recurrence={"every": "day"})
+    before = the_row(engine, due)
+    listed = lines(engine, tmp_path)
+    assert [int(line.split()[0]) for line in listed] == [due, held]
+    assert the_row(engine, due) == before
+    assert lines(engine, tmp_path, "--apply") == listed
+    assert [the_row(engine, id).outcome for id in (due, held, later, repeats)] == ["retired", "retired", None, None]
+    assert the_row(engine, held).claim_token is None
+    assert the_row(engine, due).scheduled_for == before.remind_at
+    assert lines(engine, tmp_path) == []
+    with engine.begin() as connection:
+        assert triage.reactivate(connection, ids=[due], actor="operator:1", route="admin") == [due]
+        assert triage.dismiss(connection, ids=[held], actor="operator:1", route="admin") == [held]
+        assert [name for name in health_checks.INVARIANTS if health_checks.violations(connection, name)] == []
+
+
+def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_path: Path) -> None:
+    """Marked when the dump was made: nobody knows what came of it but the mail server."""
+    held, send = a_reserved_send(engine)
+    assert mark(engine, send)
+    sender = f"Snoozer <snoozer@{send.reminder_message_id.rpartition('@')[2].rstrip('>')}>"
+    listed = said("restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, MAIL_FROM=sender)
+    assert [line.split()[2] for line in listed.stdout.splitlines()] == [send.reminder_message_id]
+    assert the_send(engine, held.id).state == "uncertain"
+    assert not finalize(engine, held)
+    with engine.begin() as connection:
+        assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+    assert the_send(engine, held.id).state == "failed"
+
+
+def test_nothing_is_set_aside_under_the_hands_of_a_worker(engine: Engine, tmp_path: Path) -> None:
+    a_snooze(engine)
+    with engine.begin() as connection:
+        registry.register(connection, id="host-1-abc")
+    patient = {"SNOOZER_WORKER_DEAD_SECONDS": "3600"}
+    ended = said("restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, **patient)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "A worker is at work" in ended.stderr
+
+
+def test_a_moment_without_its_offset_is_refused(engine: Engine, tmp_path: Path) -> None:
+    for until in ("2027-01-04T09:30", "yesterday"):
+        assert "a moment with its offset" in refusal("restored", "--until", until, engine=engine, home=tmp_path)

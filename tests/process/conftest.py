@@ -1,0 +1,128 @@
+"""Stories run the real processes: `snoozer worker`, `snoozer clock`, a mail server that is nobody's friend."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.factories import the_row
+from tests.process.staller import Staller
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120
+
+# Everything short enough for a test, in the proportions of the defaults.
+SHORT = {
+    "SNOOZER_LEASE_SECONDS": "3",
+    "SNOOZER_HEARTBEAT_SECONDS": "0.4",
+    "SNOOZER_WORKER_DEAD_SECONDS": "1.6",
+    "SNOOZER_SWEEP_SECONDS": "0.2",
+    "SNOOZER_POLL_SECONDS": "0.1",
+    "SNOOZER_BACKOFF_SECONDS": "0.2",
+    "SNOOZER_UNCERTAIN_HOLD_SECONDS": "0.3",
+    "SNOOZER_DEADLINE_SECONDS": "30",
+}
+
+
+@dataclass
+class Sink:
+    """What the mail server wrote down."""
+
+    port: int
+    path: Path
+
+    def accepted(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+
+@dataclass
+class Field:
+    """The place of a story: an empty database, a mail server, and processes of the product to start and to kill."""
+
+    engine: Engine
+    sink: Sink
+    home: Path
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
+        return {
+            **inherited,
+            **SHORT,
+            "DATABASE_URL": self.engine.url.render_as_string(hide_password=False),
+            "SECRET_KEY": "a-key-for-stories-of-enough-length",
+            "SMTP_URL": f"smtp://127.0.0.1:{self.sink.port}",
+            "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
+            "BASE_URL": "http://snoozer.example",
+            "SNOOZER_HOME": str(self.home),
+            **self.settings,
+        }
+
+    def is_sent(self, id: int) -> bool:
+        """Is this snooze over, because its reminder was sent?"""
+        return bool(the_row(self.engine, id).outcome == "sent")
+
+    def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
+        """One command of the product, started."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "snoozer", *command],
+            cwd=ROOT,
+            env=self.environment | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *command: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        """One command of the product, to its end."""
+        process = self.start(*command, **settings)
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Iterator[Sink]:
+    path = tmp_path / "accepted.jsonl"
+    path.touch()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.process.smtp_sink", str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    yield Sink(port=int(server.stdout.readline()), path=path)
+    server.kill()
+    server.wait()
+    server.stdout.close()
+
+
+@pytest.fixture
+def place(engine: Engine, sink: Sink, tmp_path: Path) -> Field:
+    return Field(engine=engine, sink=sink, home=tmp_path / "home")
+
+
+@pytest.fixture
+def staller() -> Iterator[Staller]:
+    staller = Staller()
+    yield staller
+    staller.let_go()
+    staller.stop()
+
+
+def wait(is_there: Callable[[], bool]) -> None:
+    """Until it is so; the test fails where it does not come to pass."""
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        if is_there():
+            return
+    pytest.fail("it did not come to pass")

@@ -1,0 +1,70 @@
+"""What `snoozer up` runs with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from snoozer.dev import environment
+from snoozer.dev.environment import Surroundings
+from snoozer.settings import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DATABASE_URL", "SECRET_KEY", "BASE_URL", "SMTP_URL", "MAIL_FROM", "PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SNOOZER_HOME", str(tmp_path))
+
+
+def written(home: Path) -> dict[str, object]:
+    environment.write(
+        home,
+        environment.of_the_user(home),
+        database_url="postgresql://snoozer:x@127.0.0.1:5/postgres",
+        port=8123,
+        inbound_port=8024,
+        sink_port=8025,
+    )
+    told: dict[str, object] = json.loads((home / "up.json").read_text())
+    return told
+
+
+def test_the_persons_own_home_is_never_taken_for_snoozers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SNOOZER_HOME")
+    assert Surroundings().home == Path(".snoozer")
+
+
+def test_everything_has_a_default_and_the_secret_stays_the_same(tmp_path: Path) -> None:
+    told = written(tmp_path)
+    assert told["BASE_URL"] == "http://127.0.0.1:8123"
+    assert told["SMTP_URL"] == "smtp://127.0.0.1:8025"
+    assert told["SNOOZER_SINK"] is True
+    assert written(tmp_path)["SECRET_KEY"] == told["SECRET_KEY"]
+
+
+def test_what_an_earlier_start_wrote_is_not_taken_for_the_users_wish(tmp_path: Path) -> None:
+    written(tmp_path)
+    given = environment.of_the_user(tmp_path)
+    assert given.model_fields_set <= {"home"}
+
+
+def test_the_environment_wins_and_is_told_to_the_other_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMTP_URL", "smtp+starttls://mail.example:587")
+    monkeypatch.setenv("SECRET_KEY", "a-new-key-of-some-length,an-old-key-of-some-length")
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:p@db.example/snoozer")
+    told = written(tmp_path)
+    assert told["SMTP_URL"] == "smtp+starttls://mail.example:587"
+    assert told["SNOOZER_SINK"] is False
+    assert told["SECRET_KEY"] == "a-new-key-of-some-length,an-old-key-of-some-length"
+    assert told["DATABASE_URL"] == "postgresql://u:p@db.example/snoozer"
+    assert not (tmp_path / "secret").exists()
+
+
+def test_a_sample_secret_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "change-me")
+    with pytest.raises(SettingsError, match="sample value"):
+        written(tmp_path)

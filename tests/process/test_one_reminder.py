@@ -1,0 +1,117 @@
+"""A thousand rows by somebody else's INSERT, a thousand mails, once."""
+
+import time
+
+import pytest
+from sqlalchemy import text
+
+from tests.factories import a_kept_message, a_long_snooze, a_snooze, the_events, the_row, the_send
+from tests.process.conftest import PATIENCE, Field
+
+ROWS = 1000
+
+
+def test_a_thousand_inserted_rows_become_a_thousand_mails_once(place: Field) -> None:
+    with place.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO email_snoozes (user_email, message_id, remind_at) "
+                "SELECT 'p' || n % 50 || '@snoozer.example', '<' || n || '@mail.example>', now() "
+                "FROM generate_series(1, :rows) AS n"
+            ),
+            {"rows": ROWS},
+        )
+    ended = place.run("worker", "--drain")
+    assert ended.returncode == 0, ended.stderr
+    assert _counts(place) == (ROWS, ROWS, ROWS)
+    again = place.run("worker", "--drain")
+    assert again.returncode == 0, again.stderr
+    assert _counts(place) == (ROWS, ROWS, ROWS)
+
+
+def _counts(place: Field) -> tuple[int, int, int]:
+    mails = place.sink.accepted()
+    assert len({mail["message_id"] for mail in mails}) == len(mails)
+    with place.engine.connect() as connection:
+        sends = connection.execute(text("SELECT count(*) FROM reminder_sends WHERE state = 'sent'")).scalar_one()
+        over = connection.execute(
+            text("SELECT count(*) FROM email_snoozes WHERE inactive AND outcome = 'sent' AND claimed_at IS NULL")
+        ).scalar_one()
+    return len(mails), sends, over
+
+
+def test_several_processes_share_the_work_and_stop_together(place: Field) -> None:
+    ids = [a_snooze(place.engine) for _ in range(40)]
+    assert place.run("worker", "--drain", "--processes", "3", "--batch", "5").returncode == 0
+    assert {the_row(place.engine, id).outcome for id in ids} == {"sent"}
+    assert len(place.sink.accepted()) == 40
+    lasting = place.start("worker", "--processes", "2")
+    _wait_for_workers(place, alive=2)
+    lasting.terminate()
+    lasting.communicate(timeout=PATIENCE)
+    assert lasting.returncode == 0
+    _wait_for_workers(place, alive=0)
+
+
+def _wait_for_workers(place: Field, *, alive: int) -> None:
+    count = text("SELECT count(*) FROM workers WHERE state = 'alive'")
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        with place.engine.connect() as connection:
+            if connection.execute(count).scalar_one() == alive:
+                return
+    pytest.fail(f"there are never {alive} workers")
+
+
+def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(place: Field) -> None:
+    first = a_kept_message(place.engine, message_id="<first@mail.example>")
+    a_kept_message(place.engine, message_id="<second@mail.example>")
+    with place.engine.begin() as connection:
+        connection.execute(
+            text("UPDATE kept_messages SET folder = 'snoozed', unread = FALSE WHERE id = :id"), {"id": first}
+        )
+    id = a_snooze(place.engine, message_id="<first@mail.example>")
+    assert place.run("worker", "--drain").returncode == 0
+    [mail] = place.sink.accepted()
+    assert mail["in_reply_to"] == "<first@mail.example>"
+    assert the_send(place.engine, id).bytes_sha256 == mail["sha256"]
+    with place.engine.connect() as connection:
+        top = connection.execute(
+            text("SELECT id, unread, returned FROM kept_messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
+        ).first()
+    assert top == (first, True, True)
+
+
+def test_an_address_that_is_none_becomes_a_case_and_stops_nobody(place: Field) -> None:
+    broken = a_snooze(place.engine, user_email="not an address\r\nBcc: eve@evil.example")
+    fine = a_snooze(place.engine)
+    assert place.run("worker", "--drain").returncode == 0
+    assert (the_row(place.engine, broken).outcome, the_row(place.engine, fine).outcome) == ("retired", "sent")
+    assert len(place.sink.accepted()) == 1
+
+
+def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_nobody(place: Field) -> None:
+    long = a_long_snooze(place.engine)
+    fine = [a_snooze(place.engine) for _ in range(20)]
+    ended = place.run("worker", "--drain")
+    assert ended.returncode == 0, ended.stderr
+    row = the_row(place.engine, long)
+    assert row.outcome == "retired"
+    assert "Correct the row and reactivate it" in row.last_error
+    assert the_events(place.engine, long) == ["retired"]
+    assert row.message_id[:9] not in ended.stdout + ended.stderr
+    assert {the_row(place.engine, id).outcome for id in fine} == {"sent"}
+    assert len(place.sink.accepted()) == 20
+
+
+def test_a_recurrence_that_python_cannot_read_stops_nobody(place: Field) -> None:
+    deep, digits, fine = (a_snooze(place.engine) for _ in range(3))
+    with place.engine.begin() as connection:
+        for id, plain in ((deep, "[" * 3000 + "]" * 3000), (digits, '{"interval": 1e5000}')):
+            connection.execute(
+                text("UPDATE email_snoozes SET recurrence = CAST(:plain AS jsonb) WHERE id = :id"),
+                {"id": id, "plain": plain},
+            )
+    ended = place.run("worker", "--drain")
+    assert ended.returncode == 0, ended.stderr
+    assert {the_row(place.engine, id).outcome for id in (deep, digits, fine)} == {"sent"}

@@ -1,0 +1,105 @@
+"""The laws of the house that the import linter cannot see."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "snoozer"
+SQL = PACKAGE / "db" / "sql"
+QUEUE_COLUMNS = ["claimed_at", "claimed_by", "claim_token", "lease_expires_at"]
+
+_STATEMENT = re.compile(
+    r"^\s*(SELECT\s.+\sFROM\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|WITH\s+\w+\s+AS\s*\()", re.S
+)
+_WRITE = re.compile(r"\b(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+email_snoozes\b", re.I)
+
+
+def modules() -> Iterator[Path]:
+    return PACKAGE.rglob("*.py")
+
+
+def strings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_sql_text_lives_in_sql_files_only() -> None:
+    found = [str(path) for path in modules() for text in strings(path) if _STATEMENT.match(text)]
+    assert found == []
+
+
+def test_only_settings_reads_the_environment() -> None:
+    readers = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules()
+        if re.search(r"\bos\.(environ|getenv)\b|\bfrom os import .*\b(environ|getenv)\b", path.read_text())
+    }
+    assert readers <= {"settings.py"}
+
+
+def test_every_write_to_the_queue_is_a_file_of_the_queue() -> None:
+    writers = {path.parent.name for path in SQL.rglob("*.sql") if _WRITE.search(_code(path))}
+    assert writers == {"queue"}
+
+
+def test_the_orm_writes_nothing() -> None:
+    written = re.compile(r"\bsession\.(add|add_all|merge|delete|flush)\(|(?<!\.)\b(insert|update|delete)\(\s*[A-Z]")
+    reading = [PACKAGE / "db" / "queries", PACKAGE / "web"]
+    guilty = [
+        str(path)
+        for folder in reading
+        for path in folder.rglob("*.py")
+        if re.search(r"sqlalchemy", path.read_text()) and written.search(path.read_text())
+    ]
+    assert guilty == []
+
+
+@pytest.mark.parametrize("path", sorted(SQL.rglob("*.sql")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_statement_says_what_it_promises(path: Path) -> None:
+    first = path.read_text().splitlines()[0]
+    assert first.startswith("-- ")
+    assert first[3].isupper()
+
+
+@pytest.mark.parametrize("folder", ["queue", "ledger", "workers", "breaker", "archive", "mailbox"])
+def test_each_statement_has_one_function_of_its_name(folder: str) -> None:
+    module = "mailbox_store" if folder == "mailbox" else folder
+    tree = ast.parse((PACKAGE / "db" / f"{module}.py").read_text())
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+    assert functions == {path.stem for path in (SQL / folder).glob("*.sql")}
+
+
+def test_statements_that_let_a_claim_go_do_it_in_one_order() -> None:
+    for path in (SQL / "queue").glob("*.sql"):
+        code = _code(path)
+        if "claimed_at = NULL" in code:
+            places = [code.index(f"{column} = NULL") for column in QUEUE_COLUMNS]
+            assert places == sorted(places), path.name
+
+
+def test_what_locks_a_limited_number_of_rows_is_materialized() -> None:
+    """An inlined sub-select may be run again for each row, and take more than its LIMIT."""
+    for path in SQL.rglob("*.sql"):
+        code = _code(path)
+        if "SKIP LOCKED" in code:
+            assert re.search(r"AS MATERIALIZED \([^;]*?SKIP LOCKED", code, re.S), path.name
+
+
+def test_the_house_has_no_drawer_for_odds_and_ends() -> None:
+    drawers = {"utils", "helpers", "common", "manager", "service", "misc"}
+    assert [path for path in modules() if path.stem in drawers] == []
+
+
+def test_what_tests_share_lies_in_no_test_file() -> None:
+    taken = re.compile(r"^from tests\.[\w.]*\btest_\w+ import", re.M)
+    guilty = [str(path) for path in (ROOT / "tests").rglob("*.py") if taken.search(path.read_text())]
+    assert guilty == []
+
+
+def _code(path: Path) -> str:
+    return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))

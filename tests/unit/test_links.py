@@ -1,0 +1,140 @@
+"""What a mail may ask of us, and nothing else."""
+
+import ast
+import sys
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snoozer.domain import links
+from snoozer.domain.links import InvalidLink, Link, is_old, occurrence_id, sign, verify
+
+PROMISED = datetime(2026, 3, 6, 7, 0, 0, 123_456, tzinfo=UTC)
+DONE = Link(snooze_id=42, scheduled_for=PROMISED, action="done")
+
+LINKS = st.builds(
+    Link,
+    snooze_id=st.integers(-(2**63), 2**63 - 1),
+    scheduled_for=st.datetimes(timezones=st.just(UTC)),
+    action=st.sampled_from(["done", "again", "see"]),
+    phrase=st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=links.MAX_PHRASE_LENGTH),
+)
+
+
+@given(link=LINKS)
+def test_a_link_comes_back_as_it_was_signed(link: Link) -> None:
+    token = sign(link, keys=["new", "old"])
+    assert verify(token, keys=["new", "old"]) == link
+    assert set(token) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+@given(junk=st.text(st.characters(), max_size=400) | st.text("ABCabc012-_=", max_size=2_000))
+def test_no_string_raises_anything_but_the_refusal(junk: str) -> None:
+    with pytest.raises(InvalidLink):
+        verify(junk, keys=["key"])
+
+
+@given(junk=st.binary(max_size=200))
+def test_no_bytes_in_the_right_spelling_raise_anything_but_the_refusal(junk: bytes) -> None:
+    with pytest.raises(InvalidLink):
+        verify(urlsafe_b64encode(junk).rstrip(b"=").decode(), keys=["key", "other"])
+
+
+def test_a_change_of_any_bit_is_refused() -> None:
+    token = sign(Link(snooze_id=1, scheduled_for=PROMISED, action="again", phrase="tomorrow"), keys=["key"])
+    raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    for index in range(len(raw) * 8):
+        changed = bytearray(raw)
+        changed[index // 8] ^= 1 << index % 8
+        with pytest.raises(InvalidLink):
+            verify(urlsafe_b64encode(changed).rstrip(b"=").decode(), keys=["key"])
+
+
+def test_a_change_of_any_letter_is_refused_even_where_it_decodes_to_the_same_bytes() -> None:
+    for phrase in ("a", "ab", "abc"):
+        token = sign(Link(snooze_id=1, scheduled_for=PROMISED, action="again", phrase=phrase), keys=["key"])
+        for index in range(len(token)):
+            for letter in "Aa0-_=. \n":
+                changed = token[:index] + letter + token[index + 1 :]
+                if changed != token:
+                    with pytest.raises(InvalidLink):
+                        verify(changed, keys=["key"])
+        for padded in (token + "=", token + "\n", " " + token, token + "==", token[:-1]):
+            with pytest.raises(InvalidLink):
+                verify(padded, keys=["key"])
+
+
+def test_three_generations_of_keys_sign_with_the_newest_and_verify_with_all() -> None:
+    rings = [["one"], ["two", "one"], ["three", "two", "one"]]
+    tokens = [sign(DONE, keys=ring) for ring in rings]
+    assert len(set(tokens)) == 3
+    assert tokens[2] == sign(DONE, keys=["three"])
+    assert all(verify(token, keys=rings[2]) == DONE for token in tokens)
+    with pytest.raises(InvalidLink):
+        verify(tokens[0], keys=["three", "two"])
+    with pytest.raises(InvalidLink):
+        verify(tokens[0], keys=[])
+
+
+def test_the_same_link_and_key_give_the_same_token_whatever_zone_it_is_told_in() -> None:
+    tokyo = PROMISED.astimezone(timezone(timedelta(hours=9)))
+    assert sign(DONE, keys=["key"]) == sign(Link(snooze_id=42, scheduled_for=tokyo, action="done"), keys=["key"])
+
+
+def test_another_occurrence_act_or_phrase_is_another_token() -> None:
+    later = PROMISED + timedelta(microseconds=1)
+    asked = [
+        DONE,
+        Link(snooze_id=43, scheduled_for=PROMISED, action="done"),
+        Link(snooze_id=42, scheduled_for=later, action="done"),
+        Link(snooze_id=42, scheduled_for=PROMISED, action="again"),
+        Link(snooze_id=42, scheduled_for=PROMISED, action="again", phrase="tomorrow"),
+    ]
+    assert len({sign(link, keys=["key"]) for link in asked}) == len(asked)
+
+
+def test_a_link_grows_old_after_thirty_days() -> None:
+    assert not is_old(PROMISED, PROMISED + timedelta(days=30))
+    assert is_old(PROMISED, PROMISED + timedelta(days=30, microseconds=1))
+    assert not is_old(PROMISED, PROMISED - timedelta(days=400))
+
+
+def test_nonsense_is_not_signed() -> None:
+    naive = PROMISED.replace(tzinfo=None)
+    for link, keys in [
+        (DONE, []),
+        (Link(snooze_id=1, scheduled_for=naive, action="done"), ["key"]),
+        (Link(snooze_id=2**63, scheduled_for=PROMISED, action="done"), ["key"]),
+        (Link(snooze_id=1, scheduled_for=PROMISED, action="again", phrase="x" * 101), ["key"]),
+    ]:
+        with pytest.raises(ValueError):
+            sign(link, keys=keys)
+
+
+def test_the_opaque_name_tells_nothing_and_opens_nothing() -> None:
+    name = occurrence_id(DONE, keys=["key"])
+    assert len(name) == 32
+    assert name == occurrence_id(Link(snooze_id=42, scheduled_for=PROMISED, action="see"), keys=["key", "old"])
+    assert name != occurrence_id(DONE, keys=["other"])
+    with pytest.raises(InvalidLink):
+        verify(name, keys=["key"])
+
+
+def test_the_refusal_says_what_happened() -> None:
+    with pytest.raises(InvalidLink, match=r"^This link was not made here, or it was changed on its way\.$"):
+        verify("", keys=["key"])
+
+
+def test_the_rules_need_only_the_standard_library() -> None:
+    tree = ast.parse(Path(links.__file__).read_text(encoding="utf-8"))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    }
+    assert imported <= sys.stdlib_module_names

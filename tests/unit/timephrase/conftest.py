@@ -1,0 +1,41 @@
+"""A person who types: `typed("tomorrow 9am")`, from a desk in New York on Thursday 5 March 2026, 10:20."""
+
+from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from snoozer.timephrase import ParsedTime, ParseError, WorkingHours, read
+
+Typed = Callable[..., ParsedTime]
+RefusedFor = Callable[..., ParseError]
+
+
+@pytest.fixture
+def typed() -> Typed:
+    def type_it(
+        phrase: str,
+        *,
+        now: str = "2026-03-05T10:20:00",
+        zone: str = "America/New_York",
+        locale: str = "en_US",
+        habits: WorkingHours | None = None,
+    ) -> ParsedTime:
+        moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
+        return read(phrase, now=moment, zone=zone, locale=locale, habits=habits or WorkingHours())
+
+    return type_it
+
+
+@pytest.fixture
+def refused_for(typed: Typed) -> RefusedFor:
+    def type_in_vain(phrase: str, **desk: str) -> ParseError:
+        with pytest.raises(ParseError) as caught:
+            typed(phrase, **desk)
+        for suggestion in caught.value.suggestions:
+            typed(suggestion, **desk)
+        assert len(caught.value.suggestions) <= 3
+        return caught.value
+
+    return type_in_vain

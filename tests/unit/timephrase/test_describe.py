@@ -1,0 +1,104 @@
+"""The sentence lets a person check the reading: the day, the hour, the distance, the zone, and every flag in words."""
+
+from collections.abc import Callable
+
+import pytest
+
+from snoozer.timephrase import ParsedTime
+from snoozer.timephrase.describe import rhythm
+
+Typed = Callable[..., ParsedTime]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "sentence"),
+    [
+        ("tomorrow", "Friday 6 March, 08:00 (in 22 hours), America/New_York."),
+        ("in 10 minutes", "Thursday 5 March, 10:30 (in 10 minutes), America/New_York."),
+        ("2h30m", "Thursday 5 March, 12:50 (in 2 hours 30 minutes), America/New_York."),
+        (
+            "next friday",
+            "Friday 13 March, 08:00 (in 8 days), America/New_York. It could also mean Friday 6 March, 08:00.",
+        ),
+        (
+            "tomorrow 9am Europe/London",
+            "Friday 6 March, 04:00 (in 18 hours), America/New_York, which is Friday 6 March, 09:00 in Europe/London.",
+        ),
+        (
+            "3d if no reply",
+            "If nobody replies by then: Sunday 8 March, 10:20 (in 3 days), America/New_York.",
+        ),
+        ("until they reply", "When somebody replies, with no time set."),
+        (
+            "every 2 weeks on tuesday 14:00 for 3 times",
+            "Every 2 weeks on Tuesday at 14:00 3 times: first Tuesday 10 March, 14:00 (in 5 days), America/New_York, "
+            "then Tuesday 24 March.",
+        ),
+    ],
+)
+def test_the_sentence_can_be_checked(typed: Typed, phrase: str, sentence: str) -> None:
+    assert typed(phrase).sentence == sentence
+
+
+def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
+    first, second = (typed(f"in {hours} hours", now="2026-10-30T01:30:00").sentence for hours in (48, 49))
+    assert first == "Sunday 1 November, 01:30 UTC-04:00 (in 2 days), America/New_York."
+    assert second == "Sunday 1 November, 01:30 UTC-05:00 (in 2 days), America/New_York."
+
+
+@pytest.mark.parametrize(
+    ("phrase", "words"),
+    [
+        ("every monday 9am", "Every Monday at 09:00"),
+        ("every weekday 9am", "Every weekday at 09:00"),
+        ("every tuesday and friday 9am", "Every Tuesday and Friday at 09:00"),
+        ("every day 9am", "Every day at 09:00"),
+        ("every month on the 31st", "Every month on day 31 at 08:00"),
+        ("every last friday 5pm", "Every month on the last Friday at 17:00"),
+    ],
+)
+def test_a_rhythm_is_said_as_people_say_it(typed: Typed, phrase: str, words: str) -> None:
+    recurrence = typed(phrase).recurrence
+    assert recurrence is not None
+    assert rhythm(recurrence) == words
+    assert rhythm(recurrence, at="noon") == words.rpartition(" ")[0] + " noon"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "flag", "words"),
+    [
+        ("at 3", "assumed_meridiem", "15:00 was assumed"),
+        ("sunday 2:30am", "dst_gap", "go forward"),
+        ("nov 1 1:30am", "dst_overlap", "comes twice"),
+        ("feb 29", "next_year", "2028"),
+        ("every month on the 31st", "clamped", "last day of the month"),
+        ("thursday 6pm", "ambiguous", "Thursday 12 March, 18:00"),
+    ],
+)
+def test_every_flag_is_explained(typed: Typed, phrase: str, flag: str, words: str) -> None:
+    reading = typed(phrase)
+    assert flag in reading.flags
+    assert words in reading.sentence
+
+
+def test_the_json_is_the_contracts(typed: Typed) -> None:
+    assert typed("next friday").as_json() == {
+        "kind": "instant",
+        "at": "2026-03-13T08:00:00-04:00",
+        "flags": ["ambiguous"],
+        "alternative": "2026-03-06T08:00:00-05:00",
+        "recurrence": None,
+        "condition": None,
+        "reading": typed("next friday").sentence,
+    }
+
+
+def test_the_alternative_is_a_phrase_itself(typed: Typed) -> None:
+    alternative = typed("next friday").alternative
+    assert alternative is not None
+    assert typed(alternative.isoformat()).at == alternative
+
+
+def test_what_is_kept_when_the_rules_of_a_zone_change(typed: Typed) -> None:
+    kinds = {phrase: typed(phrase).time_kind for phrase in ("in 72 hours", "in 3 days", "9am", "10am +02:00")}
+    assert kinds == {"in 72 hours": "elapsed", "in 3 days": "wall", "9am": "wall", "10am +02:00": "elapsed"}

@@ -1,0 +1,77 @@
+"""One grammar at every door: the field, the API, the command line and an address agree, wherever the server stands."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import SHARED
+from tests.factories import People
+
+CASES = SHARED / "times" / "cases.json"
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def _cases() -> list[dict[str, Any]]:
+    if not CASES.exists():
+        pytest.skip("the sample of typed times (shared/times/cases.json) does not lie beside the checkout")
+    loaded: list[dict[str, Any]] = json.loads(CASES.read_text())
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"), [("UTC", "UTC"), ("America/New_York", "EST"), ("Asia/Kolkata", "IST")], ids=str
+)
+def test_every_case_is_the_same_at_every_door(
+    zone: str, name: str, people: People, postgres_url: str, tmp_path: Path
+) -> None:
+    cases = _cases()
+    given = {"cases": cases, "url": postgres_url, "home": str(tmp_path), "bearer": people.ann().bearer}
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.web.every_route"],
+        cwd=CHECKOUT,
+        env={**os.environ, "TZ": zone},
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(finished.stdout)
+    assert told["zone"] == name
+    for case, doors in zip(cases, told["answers"], strict=True):
+        _check(case, doors)
+
+
+def _check(case: dict[str, Any], doors: dict[str, dict[str, Any]]) -> None:
+    refused, field, api = case["kind"] == "error", doors["field"], doors["api"]
+    for door in ("command", "address", "api"):
+        answer = doors[door]
+        if refused:
+            assert answer["error"] == case["expected"], (door, case["phrase"])
+            assert answer["message"]
+        else:
+            assert "error" not in answer, (door, case["phrase"])
+            assert answer["kind"] == case["kind"]
+            assert (answer["at"], answer["flags"], answer["alternative"]) == _expected(case), (door, case["phrase"])
+    assert {doors["command"]["exit"], doors["address"]["exit"]} == {2 if refused else 0}
+    assert (api["status"], api["type"]) == (
+        (422, "application/problem+json") if refused else (200, "application/json")
+    ), case["phrase"]
+    assert field["kept"] == case["phrase"]
+    assert field["shown"], case["phrase"]
+    if refused or case["kind"] == "condition":
+        assert field["error"] == (case["expected"] if refused else "condition")
+        assert field["status"] == 422
+    else:
+        assert (field["at"], field["flags"], field["alternative"]) == _expected(case), case["phrase"]
+
+
+def _expected(case: dict[str, Any]) -> tuple[str | None, list[str], str | None]:
+    at = None if case["expected"] == "null" else case["expected"]
+    alternative = case.get("alternative")
+    return at, case["flags"], datetime.fromisoformat(alternative).isoformat() if alternative else None

@@ -1,0 +1,133 @@
+"""What was said can be checked later: the words, every flag explained, the other meaning one click away."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer import timephrase
+from snoozer.web.text.time_format import Clock
+from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
+from tests.web.pressed import seen
+
+
+def put_away(ann: FlaskClient, engine: Engine, phrase: str) -> int:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": phrase})
+    assert ann.post(path, data={"phrase": phrase, "act": "snooze", **seen(read)}).status_code == 303
+    return the_newest(engine)
+
+
+def the_newest(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(text("SELECT max(id) FROM email_snoozes")).scalar_one())
+
+
+def test_the_page_of_a_snooze_says_what_was_typed_and_how_it_is_kept(ann: FlaskClient, engine: Engine) -> None:
+    wall = put_away(ann, engine, "in 3 days at 8am")
+    page = ann.get(f"/snoozes/{wall}").text
+    assert "“in 3 days at 8am”" in page
+    assert "By the clock: 08:00 in Europe/Berlin" in page
+    row = the_row(engine, wall)
+    assert (row.time_kind, row.zone, row.wall_time.hour) == ("wall", "Europe/Berlin", 8)
+    elapsed = put_away(ann, engine, "in 3 hours")
+    assert "the instant stays" in ann.get(f"/snoozes/{elapsed}").text
+    assert the_row(engine, elapsed).time_kind == "elapsed"
+    raw = a_snooze(engine, remind_at=now() + HOUR)
+    assert "As an exact instant." in ann.get(f"/snoozes/{raw}").text
+
+
+def test_the_other_meaning_is_one_click_away_and_is_kept_by_the_clock(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    page = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" in page
+    form = re.search(r'<form method="post" action="[^"]+" class="">((?:(?!</form>).)*?name="at".*?)</form>', page, re.S)
+    assert form is not None
+    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(1))}
+    assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
+    row = the_row(engine, id)
+    assert row.remind_at == datetime.fromisoformat(fields["at"])
+    assert (row.time_kind, row.zone) == ("wall", "Europe/Berlin")
+    after = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" not in after
+    assert "“3/4/2031”" in after
+
+
+def test_a_new_time_without_words_leaves_the_old_words_to_the_trail(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    ann.post(f"/snoozes/{id}/time", data={"at": (now() + 50 * HOUR).isoformat()})
+    page = ann.get(f"/snoozes/{id}").text
+    assert "It could also mean" not in page
+    assert "<dt>You said</dt>" not in page
+    assert "You put it away on these pages: “3/4/2031”." in page
+
+
+def test_a_note_does_not_lose_the_words(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "3/4/2031")
+    ann.post(f"/snoozes/{id}/note", data={"note": "bring the forms"})
+    assert "It could also mean" in ann.get(f"/snoozes/{id}").text
+
+
+def test_what_repeats_says_its_rhythm_and_the_next_ones(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "every monday 9am")
+    assert "every Monday at 09:00" in ann.get("/").text
+    page = ann.get(f"/snoozes/{id}").text
+    assert "Every Monday at 09:00" in page
+    repeats = page.split("<dt>Repeats</dt>")[1].split("</dd>")[0]
+    following = [datetime.fromisoformat(at) for at in re.findall(r'datetime="([^"]+)"', repeats)]
+    assert len(following) == 3
+    assert all((at.weekday(), at.hour) == (0, 9) for at in following)
+    assert following[0] > the_row(engine, id).remind_at
+
+
+def test_another_time_for_what_repeats_is_told_before_and_after(ann: FlaskClient, engine: Engine) -> None:
+    kept = a_kept_message(engine)
+    first = {"phrase": "every day 9am", "act": "snooze"}
+    again = {"phrase": "tomorrow 9am", "act": "snooze"}
+    for door in ("mailbox", "snoozes"):
+        path = f"/mailbox/{kept}/snooze"
+        ann.post(path, data=first | seen(ann.post(path, data={"phrase": "every day 9am"})))
+        id = the_newest(engine)
+        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get("/").text)
+        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
+        form, path = (path, path) if door == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
+        read = ann.post(path, data={"phrase": "tomorrow 9am"})
+        for page in (ann.get(form).text, read.text):
+            warned = re.search('<p class="ending" data-ending>(.*?)</p>', page, re.DOTALL)
+            assert warned is not None
+            assert "every day at 09:00" in warned.group(1)
+            assert "the repetition ends" in warned.group(1)
+        saved = ann.post(path, data=again | seen(read), follow_redirects=True).text
+        assert "That ended its repetition: every day at 09:00." in saved
+        assert the_row(engine, id).recurrence is None
+        trail = ann.get(f"/snoozes/{id}").text
+        assert "“tomorrow 9am”. That ended its repetition: every day at 09:00." in trail
+        assert '<p class="ending" data-ending>' not in trail
+
+
+def test_the_same_rhythm_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "every day 9am")
+    read = ann.post(f"/snoozes/{id}/time", data={"phrase": "daily at 9am"})
+    chosen = {"phrase": "daily at 9am", "act": "snooze"} | seen(read)
+    assert "ended its repetition" not in ann.post(f"/snoozes/{id}/time", data=chosen, follow_redirects=True).text
+
+
+def test_a_repetition_is_said_when_it_is_saved(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    read = ann.post(path, data={"phrase": "every monday 9am"})
+    assert "<b>Every Monday at 09:00</b>" in read.text
+    saved = ann.post(path, data={"phrase": "every monday 9am", "act": "snooze", **seen(read)}, follow_redirects=True)
+    assert ", then every Monday at 09:00." in saved.text
+
+
+@pytest.mark.parametrize("locale", ["en", "en_US", "en_GB", "en_NZ", "en_CA", "en_IN", "en_AU", "de_DE", "fr_FR"])
+def test_a_time_is_shown_in_the_order_and_on_the_clock_it_is_read_in(locale: str) -> None:
+    march = datetime(2027, 3, 1, tzinfo=UTC)
+    meant = timephrase.read("11/5/2027 3:00", now=march, zone="UTC", locale=locale).at
+    assert meant is not None
+    shown = Clock(now=march, zone="UTC", locale=locale).words(datetime(2027, 11, 5, 14, tzinfo=UTC))
+    assert ("November 5" in shown) == (meant.month == 11)
+    assert shown.endswith("2:00 pm" if meant.hour == 15 else "14:00")

@@ -1,0 +1,116 @@
+"""What telemetry tells of requests: how they were asked, which route they met, how they ended. Nothing else."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
+from sqlalchemy import Engine, text
+
+from snoozer.settings import Settings
+from snoozer.telemetry.discreet import RedactingExporter
+from tests.factories import HOUR, a_kept_message, now
+from tests.web.reminders import a_link, a_sent_reminder
+from tests.web.served import Server, collecting, served
+
+SECRET = "canary4711"
+ODD_PATHS = (
+    f"/nowhere/{SECRET}",
+    f"/R/{SECRET}",
+    f"//{SECRET}",
+    f"/r//{SECRET}/",
+    f"/r/%ff%00{SECRET}",
+    f"/r/{SECRET}/..;/x",
+    f"http://{SECRET}.example/r/{SECRET}",
+)
+
+
+def everywhere(app: Flask) -> Iterator[tuple[str, str]]:
+    """Each route by each method, and what meets no route, with a secret wherever one fits."""
+    for rule in app.url_map.iter_rules():
+        path = re.sub(r"<row:\w+>", "1", rule.rule)
+        path = re.sub(r"<[^>]+>", SECRET, path)
+        for method in ("GET", "POST", "DELETE"):
+            yield method, f"{path}?phrase={SECRET}"
+    for path in ODD_PATHS:
+        yield "GET", path
+
+
+def visit(site: Server, app: Flask) -> None:
+    for method, path in everywhere(app):
+        status, _ = site.ask(path, method=method, user_agent=SECRET, referer=f"http://{SECRET}")
+        assert status < 500, (method, path)
+
+
+def test_no_token_and_no_phrase_leaves_with_a_trace(
+    app: Flask, postgres_url: str, tmp_path: Path, engine: Engine
+) -> None:
+    with collecting() as collector:
+        with served(postgres_url, tmp_path, **collector.settings) as site:
+            visit(site, app)
+            site.ask("/nowhere", host=f"{SECRET}.example")
+            site.ask("/nowhere", method=SECRET.upper())
+        spans = list(collector.spans())
+    assert SECRET.encode() not in collector.everything.lower()
+    names = {span.name for span in spans}
+    assert {"GET /r/<token>", "POST /sign-in/<token>", "GET /api/v1/when"} <= names
+    assert {"GET (no route)", "DELETE (no route)", "_OTHER (no route)"} <= names
+
+
+def test_a_row_tells_which_request_put_it_away_through_whatever_page(
+    ann: FlaskClient, settings: Settings, engine: Engine
+) -> None:
+    link = a_link(engine, settings, a_sent_reminder(engine), act="again")
+    doors = ("/add", f"/mailbox/{a_kept_message(engine)}/snooze", f"{link}/again")
+    with TracerProvider().get_tracer("request").start_as_current_span("request") as span:
+        for door in doors:
+            ann.post(door, data={"subject": "Lease", "at": (now() + HOUR).isoformat()})
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT traceparent FROM email_snoozes WHERE NOT inactive")).scalars().all()
+    assert len(rows) == len(doors)
+    assert {str(row).split("-")[1] for row in rows} == {f"{span.get_span_context().trace_id:032x}"}
+
+
+def test_what_a_failing_page_says_leaves_with_no_trace() -> None:
+    told = InMemorySpanExporter()
+    tracers = TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(RedactingExporter(told)))
+    tracer = tracers.get_tracer("opentelemetry.instrumentation.flask")
+    with (
+        pytest.raises(ValueError, match=SECRET),
+        tracer.start_as_current_span(
+            f"GET /r/{SECRET}",
+            kind=SpanKind.SERVER,
+            attributes={"http.method": "GET", "http.target": f"/r/{SECRET}", "url.full": f"http://x/r/{SECRET}"},
+        ),
+    ):
+        raise ValueError(f"/r/{SECRET}")
+    [span] = told.get_finished_spans()
+    assert (span.name, dict(span.attributes or {})) == ("GET (no route)", {"http.method": "GET"})
+    assert SECRET not in span.to_json()
+
+
+def test_hosts_and_methods_that_strangers_invent_add_no_figures(
+    postgres_url: str, tmp_path: Path, engine: Engine
+) -> None:
+    with served(postgres_url, tmp_path) as site:
+        for method in ("GET", "BREW"):
+            site.ask("/sign-in", method=method)
+        before = _series(site)
+        for number in range(20):
+            site.ask("/sign-in", host=f"stranger{number}.example:{8000 + number}")
+            site.ask("/sign-in", method=f"BREW{number}")
+        after = _series(site)
+    assert before
+    assert after == before
+
+
+def _series(site: Server) -> set[str]:
+    _, page = site.ask("/metrics")
+    return {line.rpartition(" ")[0] for line in page.splitlines() if line.startswith("http_server")}
