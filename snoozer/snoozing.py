@@ -52,7 +52,7 @@ class SnoozeResult(NamedTuple):
 def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
     """What a typed phrase means for this person: one time, or a repetition. Raises CannotSnooze for anything else."""
     try:
-        reading = timephrase.read(phrase, now=now, zone=zone, locale=locale)
+        reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
     except timephrase.ParseError as refused:
         raise SnoozeError(refused.code, refused.message, tuple(refused.suggestions)) from None
     if reading.kind == "condition" or reading.at is None:
