@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from snoozer.db.models import Account, TypedPhrase, UserPreset
 from snoozer.db.statements import execute
+
+PLAIN_LOCALE = "en_GB"
+MOST_PHRASES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,15 @@ class SavedResponse:
     request_sha256: str
     status: int
     body: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedTimes:
+    """The times a person uses: their own presets as (label, phrase), None for the language's, and what they typed
+    last, newest first."""
+
+    presets: tuple[tuple[str, str], ...] | None = None
+    phrases: tuple[str, ...] = ()
 
 
 def create(connection: Connection, *, email: str, role: str | None, zone: str) -> Created:
@@ -209,3 +222,27 @@ def save_response(
 def prune_expired(connection: Connection, *, batch_size: int) -> int:
     """Strike out old answers, sign-in links and sessions, so many of each; answers how many there were in all."""
     return int(execute(connection, "accounts/prune_expired", batch_size=batch_size).scalar_one())
+
+
+def locale_of(connection: Connection, *, user_email: str) -> str:
+    """How this person writes dates; the plain way for an address without an account."""
+    return (
+        connection.execute(select(Account.locale).where(Account.email == user_email)).scalar_one_or_none()
+        or PLAIN_LOCALE
+    )
+
+
+def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
+    """The times this person uses."""
+    presets = connection.execute(
+        select(UserPreset.label, UserPreset.phrase)
+        .where(UserPreset.account_id == account_id)
+        .order_by(UserPreset.position)
+    )
+    phrases = connection.execute(
+        select(TypedPhrase.phrase)
+        .where(TypedPhrase.account_id == account_id)
+        .order_by(TypedPhrase.used_at.desc())
+        .limit(MOST_PHRASES)
+    ).scalars()
+    return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

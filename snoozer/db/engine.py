@@ -12,18 +12,10 @@ from urllib.parse import quote
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    DisconnectionError,
-    InterfaceError,
-    InvalidatePoolError,
-    OperationalError,
-    SQLAlchemyError,
-    TimeoutError,
-)
+from sqlalchemy.exc import ArgumentError, DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
+from snoozer.db.errors import READ_ONLY
 from snoozer.db.statements import execute, statement
 from snoozer.db.timeouts import QueryTimeout, deadline, open_connection, remaining
 
@@ -42,19 +34,6 @@ PING_AFTER = 0.5
 _AS_WE_EXPECT = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
 # Who vanished is missed within a minute; by default the server keeps the session, and its place, for two hours.
 _LOOK_FOR_US = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
-
-# The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
-_ONLY_READS = "25006"
-# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
-# after a failover, connection lost (Appendix A of the Postgres manual).
-_GONE = ("57P", "08", _ONLY_READS, "53300")
-# Cancelled by a timeout, deadlock, serialization failure, lock not available.
-_BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
-# Somebody else did the same in this moment: unique violation, deadlock.
-_COLLISION = ("23505", "40P01")
-# What may be the fault of a row's own values: data exceptions, broken constraints, more than an index takes. Missing
-# tables, rights, memory and disks are the fault of no row.
-_OF_A_ROW = ("22", "23", "54000")
 
 # scheme://user:password@ host:port,host:port /name ?query
 _HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
@@ -183,7 +162,7 @@ def _discard_old_plans(
 
 def _disconnect_from_read_only(context: ExceptionContext) -> None:
     """Sessions with a server that takes no writes are given up, so that the address is asked who does."""
-    if getattr(context.original_exception, "sqlstate", None) == _ONLY_READS:
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
         context.is_disconnect = True
 
 
@@ -205,43 +184,3 @@ def _execute_raw(raw: "psycopg.Connection[object]", name: str) -> None:
         raise InvalidatePoolError from hangs
     except psycopg.Error as lost:
         raise DisconnectionError from lost
-
-
-def is_unavailable(error: SQLAlchemyError) -> bool:
-    """Is it the database itself that cannot be asked now, whatever the statement?"""
-    code = getattr(getattr(error, "orig", None), "sqlstate", None)
-    busy = code is not None and code.startswith(_BUSY) and not getattr(error, "connection_invalidated", False)
-    return is_transient(error) and not busy
-
-
-def is_transient(error: SQLAlchemyError) -> bool:
-    """Is it the database that is away or busy now, rather than the statement that is wrong?"""
-    if isinstance(error, TimeoutError):
-        return True
-    if not isinstance(error, DBAPIError):
-        return False
-    code = getattr(error.orig, "sqlstate", None)
-    if code is not None:
-        return bool(error.connection_invalidated) or code.startswith(_GONE + _BUSY)
-    return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)
-
-
-def sqlstate(error: DBAPIError) -> str | None:
-    """The server's code for what went wrong; None when the server did not say."""
-    code = getattr(error.orig, "sqlstate", None)
-    return code if isinstance(code, str) else None
-
-
-def is_read_only(error: DBAPIError) -> bool:
-    """Did a server that takes no writes answer: a standby, or a primary that somebody switched to reading?"""
-    return sqlstate(error) == _ONLY_READS
-
-
-def is_conflict(error: DBAPIError) -> bool:
-    """Did two do the same in this moment, so that it is to be asked again?"""
-    return sqlstate(error) in _COLLISION
-
-
-def is_row_error(error: DBAPIError) -> bool:
-    """Does the error speak of values in a row, rather than of the server or of our statements?"""
-    return not is_conflict(error) and (sqlstate(error) or "").startswith(_OF_A_ROW)

@@ -67,5 +67,11 @@ def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:
     return execute(connection, "mailbox/mark_read", id=id, user_email=user_email).first() is not None
 
 
+def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:
+    """Keep a message that the mail sink of `snoozer up` accepted; returns its id."""
+    values = {"mail_from": mail_from, "rcpt_to": rcpt_to, "original": original}
+    return int(execute(connection, "mailbox/save_captured", **values).scalar_one())
+
+
 def _moved(connection: Connection, name: str, *, user_email: str, message_id: str) -> bool:
     return execute(connection, name, user_email=user_email, message_id=message_id).first() is not None

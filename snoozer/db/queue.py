@@ -1,16 +1,47 @@
 """What a program may ask of the workers for a snooze of its own."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 from snoozer.domain.reminder import Claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReminderTime:
+    """When a person wants a message back, and how they said it.
+
+    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
+    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
+    """
+
+    remind_at: datetime
+    duration_hours: int | None = None
+    note: str | None = None
+    wall_time: datetime | None = None
+    zone: str | None = None
+    time_kind: str | None = None
+    recurrence: dict[str, Any] | None = None
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """What the queue's statements bind."""
+        return {
+            "remind_at": self.remind_at,
+            "snooze_duration_hours": self.duration_hours,
+            "note": self.note,
+            "wall_time": self.wall_time,
+            "zone": self.zone,
+            "time_kind": self.time_kind,
+            "recurrence": None if self.recurrence is None else json.dumps(self.recurrence),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +303,24 @@ def retire_restored(
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
     """Move those of these snoozes that have been over for `older_than` to the archive, with their sends."""
     return list(execute(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
+
+
+def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) -> float:
+    """How long until something is due: 0 when something is, infinity when nothing waits. With `not_due_yet`, what is
+    due already is left out."""
+    values = {"known_schema": known_schema, "not_due_yet": not_due_yet}
+    seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
+    return float("inf") if seconds is None else max(float(seconds), 0.0)
+
+
+def poison_row(connection: Connection, *, known_schema: int) -> bool:
+    """Is a row due that lost a worker before?"""
+    return bool(execute(connection, "peek/poison_row", known_schema=known_schema).scalar_one())
+
+
+def unfinished(connection: Connection, *, known_schema: int) -> bool:
+    """Is anything due or claimed?"""
+    return bool(execute(connection, "peek/unfinished", known_schema=known_schema).scalar_one())
 
 
 def _pairs(held: HeldClaims) -> dict[str, object]:

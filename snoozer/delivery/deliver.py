@@ -12,7 +12,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import ledger
-from snoozer.db.engine import autocommit, is_transient
+from snoozer.db.engine import autocommit
+from snoozer.db.errors import is_transient
 from snoozer.db.ledger import MAX_RESENDS
 from snoozer.delivery.batching import BatchExecutor
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook, ReserveError

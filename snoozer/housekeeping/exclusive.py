@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import is_transient
+from snoozer.db.errors import is_transient
 from snoozer.db.statements import ALL_IDS, execute
 
 T = TypeVar("T")

@@ -12,9 +12,8 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts, snoozing
 from snoozer.db import accounts as people
+from snoozer.db.accounts import SavedTimes
 from snoozer.db.models import Account
-from snoozer.db.queries import people as pages
-from snoozer.db.queries.people import SavedTimes
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.time_format import Clock
@@ -81,7 +80,7 @@ def account() -> Account | None:
                     g.clock = Clock(
                         now=snoozing.database_time(connection), zone=g.account.zone, locale=g.account.locale
                     )
-                    g.usual = pages.saved_times(connection, account_id=g.account.id)
+                    g.usual = people.saved_times(connection, account_id=g.account.id)
     found: Account | None = g.account
     return found
 
@@ -101,7 +100,7 @@ def usual() -> SavedTimes:
 def remember(connection: Connection, person: Account, typed: str | None) -> None:
     """Offer these words next time."""
     if typed:
-        people.save_phrase(connection, account_id=person.id, phrase=typed, most=pages.MOST_PHRASES)
+        people.save_phrase(connection, account_id=person.id, phrase=typed, most=people.MOST_PHRASES)
 
 
 def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:

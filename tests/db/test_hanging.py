@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import is_transient, is_unavailable, make_engine
+from snoozer.db.engine import make_engine
+from snoozer.db.errors import is_transient, is_unavailable
 from snoozer.db.timeouts import QueryTimeout, deadline, per_query_timeout
 from tests.stalling import StallingWay
 

@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from snoozer.db import events, queue
-from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from tests.db.transitions import claim, finalize
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from snoozer import snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Cursor, Found, InvalidCursor, api_snoozes, snoozes
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.state import State
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
