@@ -10,7 +10,7 @@ from snoozer.db.models import Account, TypedPhrase, UserPreset
 from snoozer.db.statements import execute
 
 PLAIN_LOCALE = "en_GB"
-MOST_PHRASES = 8
+MAX_PHRASES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def request_sign_in(
     browser_hash: str | None,
     known_hash: str | None,
     lifetime: timedelta,
-    most_an_hour: int,
+    max_per_hour: int,
 ) -> bool:
     row = execute(
         connection,
@@ -100,7 +100,7 @@ def request_sign_in(
         browser_hash=browser_hash,
         known_hash=known_hash,
         lifetime=lifetime,
-        most_an_hour=most_an_hour,
+        max_per_hour=max_per_hour,
     ).first()
     return row is not None
 
@@ -191,8 +191,8 @@ def save_presets(connection: Connection, *, account_id: int, presets: Sequence[t
     execute(connection, "accounts/save_presets", account_id=account_id, labels=labels, phrases=phrases)
 
 
-def save_phrase(connection: Connection, *, account_id: int, phrase: str, most: int) -> None:
-    execute(connection, "accounts/save_phrase", account_id=account_id, phrase=phrase, most=most)
+def save_phrase(connection: Connection, *, account_id: int, phrase: str, max_phrases: int) -> None:
+    execute(connection, "accounts/save_phrase", account_id=account_id, phrase=phrase, max_phrases=max_phrases)
 
 
 def lock_response(connection: Connection, *, account_id: int, key: str) -> None:
@@ -243,6 +243,6 @@ def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
         select(TypedPhrase.phrase)
         .where(TypedPhrase.account_id == account_id)
         .order_by(TypedPhrase.used_at.desc())
-        .limit(MOST_PHRASES)
+        .limit(MAX_PHRASES)
     ).scalars()
     return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

@@ -11,10 +11,10 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """What the mailbox knows of a message besides its bytes. `stand_in` is its id where `message_id` is taken."""
+    """What the mailbox knows of a message besides its bytes. `substitute_id` is its id where `message_id` is taken."""
 
     message_id: str
-    stand_in: str
+    substitute_id: str
     sha256: str
     subject: str | None
     sender_name: str | None

@@ -11,7 +11,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import Claim
+from snoozer.domain.reminder import (
+    ATTEMPTS_EXHAUSTED,
+    RESENT_AND_WORKER_LOST,
+    WORKER_LOST,
+    WORKER_LOST_UNCERTAIN,
+    WORKER_LOST_UNCERTAIN_HELD,
+    Claim,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +159,10 @@ def claim(
         batch_size=batch_size,
         lease=lease,
         priority=priority,
-        suspects=poison_rows,
+        poison_rows=poison_rows,
         after_time=after[0] if after else None,
         after_id=after[1] if after else 0,
-        crowd=list(heavy_users),
+        heavy_users=list(heavy_users),
         buckets=None if buckets is None else list(buckets),
         steal_after=steal_after,
         known_schema=known_schema,
@@ -196,7 +203,7 @@ def release(
         id=id,
         claim_token=claim_token,
         error=error,
-        spent=attempts_used,
+        attempts_used=attempts_used,
         delay=delay,
         permanent=permanent,
     ).first()
@@ -229,8 +236,12 @@ def recover(
         delay=delay,
         hold=hold,
         hold_for_operator=hold_for_operator,
-        most_crashes=max_crashes,
-        most_resends=max_resends,
+        max_crashes=max_crashes,
+        max_resends=max_resends,
+        error_exhausted=RESENT_AND_WORKER_LOST,
+        error_held=WORKER_LOST_UNCERTAIN_HELD,
+        error_uncertain=WORKER_LOST_UNCERTAIN,
+        error_lost=WORKER_LOST,
         **id_bounds(id_range),
     )
     return rows_as(rows, Recovered)
@@ -238,7 +249,8 @@ def recover(
 
 def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
     """Due rows whose attempts are spent become cases."""
-    return list(execute(connection, "queue/retire", batch_size=batch_size, **id_bounds(id_range)).scalars())
+    values = {"batch_size": batch_size, "error": ATTEMPTS_EXHAUSTED, **id_bounds(id_range)}
+    return list(execute(connection, "queue/retire", **values).scalars())
 
 
 def reschedule(connection: Connection, *, id: int, user_email: str, reminder_time: ReminderTime) -> bool:

@@ -6,8 +6,25 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-# In characters: what a person may add to a message that is put away.
+# In characters.
 MAX_NOTE_LENGTH = 2_000
+
+# An uncertain send leaves at most so many more times by itself.
+MAX_RESENDS = 2
+_TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
+
+# The sentences of `last_error`, as people read them on a case.
+ATTEMPTS_EXHAUSTED = "Its attempts were spent"
+NO_ANSWER = "It may have been sent: no answer came after the end of the message"
+RESENT_WITHOUT_ANSWER = f"It may have been sent, and was sent again {_TIMES} without an answer"
+WORKER_LOST = "The worker that held it was lost"
+WORKER_LOST_UNCERTAIN = (
+    "It may have been sent: the worker was lost after the end of the message; it is sent again after the hold"
+)
+WORKER_LOST_UNCERTAIN_HELD = (
+    "It may have been sent: the worker was lost after the end of the message; decide whether to send it again"
+)
+RESENT_AND_WORKER_LOST = f"It may have been sent, and was sent again {_TIMES}; the worker was lost each time"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,9 @@ from snoozer.db import accounts, events, ledger, queue, workers
 from snoozer.db import archive as shelf
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import is_transient
-from snoozer.db.ledger import MAX_RESENDS, UncertainPolicy
+from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import Recovered
+from snoozer.domain.reminder import MAX_RESENDS
 from snoozer.housekeeping.exclusive import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
 from snoozer.settings import Settings
 

@@ -100,7 +100,7 @@ def usual() -> SavedTimes:
 def remember(connection: Connection, person: Account, typed: str | None) -> None:
     """Offer these words next time."""
     if typed:
-        people.save_phrase(connection, account_id=person.id, phrase=typed, most=people.MOST_PHRASES)
+        people.save_phrase(connection, account_id=person.id, phrase=typed, max_phrases=people.MAX_PHRASES)
 
 
 def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:

@@ -14,6 +14,6 @@ WHERE account.email = :email
             AND sign_ins.browser_hash IS NOT NULL
             AND sign_ins.known_hash IS NOT DISTINCT FROM CAST(:known_hash AS text)
             AND sign_ins.created_at > clock_timestamp() - INTERVAL '1 hour'
-      ) < :most_an_hour
+      ) < :max_per_hour
   )
 RETURNING id

@@ -6,7 +6,7 @@ WITH entry AS MATERIALIZED (
     WHERE reminder_message_id = :reminder_message_id
     FOR NO KEY UPDATE
 ),
-told AS (
+updated AS (
     UPDATE reminder_sends_archive AS send
     SET late = TRUE,
         state = 'sent',
@@ -22,6 +22,6 @@ told AS (
     RETURNING send.id
 )
 SELECT
-    EXISTS (SELECT 1 FROM told) AS late,
+    EXISTS (SELECT 1 FROM updated) AS late,
     entry.state = 'sent' AND entry.claim_token <> :claim_token AS second_copy
 FROM entry

@@ -43,9 +43,9 @@ WHERE send.state IN ('reserved', 'failed')
    OR (
        send.state = 'uncertain'
        AND NOT :hold_for_operator
-       AND send.resends < :most_resends
+       AND send.resends < :max_resends
        AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold
-       AND send.looks >= :needed_looks
+       AND send.looks >= :lookups
    )
 RETURNING
     send.id,

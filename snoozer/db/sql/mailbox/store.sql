@@ -9,7 +9,7 @@ SELECT
         WHEN EXISTS (
             SELECT 1 FROM kept_messages WHERE user_email = :user_email AND message_id = :message_id
         )
-        THEN :stand_in
+        THEN :substitute_id
         ELSE :message_id
     END,
     :original, :sha256, :subject, :sender_name, :sender_email, :sent_at

@@ -10,7 +10,7 @@ WITH finished AS MATERIALIZED (
     ORDER BY finished_at, id
     FOR UPDATE SKIP LOCKED
 ),
-held AS MATERIALIZED (
+locked_sends AS MATERIALIZED (
     SELECT send.id, send.snooze_id, send.state
     FROM reminder_sends AS send
     JOIN finished ON finished.id = send.snooze_id
@@ -26,28 +26,28 @@ moving AS MATERIALIZED (
         WHERE send.snooze_id = finished.id
           AND NOT EXISTS (
               SELECT 1
-              FROM held
-              WHERE held.id = send.id
-                AND held.state NOT IN ('sending', 'uncertain')
+              FROM locked_sends
+              WHERE locked_sends.id = send.id
+                AND locked_sends.state NOT IN ('sending', 'uncertain')
           )
     )
 ),
-sends AS (
+deleted_sends AS (
     DELETE FROM reminder_sends AS send
     USING moving
     WHERE send.snooze_id = moving.id
     RETURNING moving.finished_at, send.*
 ),
-snoozes AS (
+deleted_snoozes AS (
     DELETE FROM email_snoozes AS snooze
     USING moving
     WHERE snooze.id = moving.id
     RETURNING snooze.*
 ),
-kept AS (
+archived_sends AS (
     INSERT INTO reminder_sends_archive
-    SELECT * FROM sends
+    SELECT * FROM deleted_sends
 )
 INSERT INTO email_snoozes_archive
-SELECT * FROM snoozes
+SELECT * FROM deleted_snoozes
 RETURNING id

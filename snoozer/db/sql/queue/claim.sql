@@ -10,16 +10,16 @@ WITH due AS MATERIALIZED (
       AND attempts < max_attempts
       AND schema_version <= :known_schema
       AND priority = :priority
-      AND (crash_count > 0) = :suspects
+      AND (crash_count > 0) = :poison_rows
       AND remind_at >= COALESCE(CAST(:after_time AS timestamptz), '-infinity')
       AND (remind_at, id) > (COALESCE(CAST(:after_time AS timestamptz), '-infinity'), CAST(:after_id AS bigint))
       AND (
-          :suspects
+          :poison_rows
           OR CAST(:buckets AS smallint[]) IS NULL
           OR bucket = ANY(CAST(:buckets AS smallint[]))
           OR remind_at <= CURRENT_TIMESTAMP - :steal_after
       )
-      AND user_email <> ALL(CAST(:crowd AS text[]))
+      AND user_email <> ALL(CAST(:heavy_users AS text[]))
       AND (
           serialization_key IS NULL
           OR NOT EXISTS (

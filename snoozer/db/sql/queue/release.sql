@@ -5,13 +5,13 @@ SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
-    attempts = attempts + :spent,
+    attempts = attempts + :attempts_used,
     last_error = :error,
     last_error_at = CURRENT_TIMESTAMP,
     remind_at = GREATEST(remind_at, CURRENT_TIMESTAMP + :delay),
-    inactive = :permanent OR attempts + :spent >= max_attempts,
-    outcome = CASE WHEN :permanent OR attempts + :spent >= max_attempts THEN 'retired' END,
-    finished_at = CASE WHEN :permanent OR attempts + :spent >= max_attempts THEN CURRENT_TIMESTAMP END,
+    inactive = :permanent OR attempts + :attempts_used >= max_attempts,
+    outcome = CASE WHEN :permanent OR attempts + :attempts_used >= max_attempts THEN 'retired' END,
+    finished_at = CASE WHEN :permanent OR attempts + :attempts_used >= max_attempts THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
 WHERE id = :id
   AND claim_token = :claim_token
