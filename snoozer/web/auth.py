@@ -10,10 +10,11 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer import accounts, snoozing
+from snoozer import accounts
 from snoozer.db import accounts as people
 from snoozer.db.accounts import SavedTimes
 from snoozer.db.models import Account
+from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.time_format import Clock
@@ -77,9 +78,7 @@ def account() -> Account | None:
             with context.transaction() as connection:
                 g.account = accounts.session_account(connection, session=token)
                 if g.account is not None:
-                    g.clock = Clock(
-                        now=snoozing.database_time(connection), zone=g.account.zone, locale=g.account.locale
-                    )
+                    g.clock = Clock(now=database_time(connection), zone=g.account.zone, locale=g.account.locale)
                     g.usual = people.saved_times(connection, account_id=g.account.id)
     found: Account | None = g.account
     return found

@@ -83,7 +83,7 @@ def test_the_orm_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SQL.rglob("*.sql")), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_statement_says_what_it_promises(path: Path) -> None:
+def test_every_statement_begins_with_what_it_promises(path: Path) -> None:
     first = path.read_text().splitlines()[0]
     assert first.startswith("-- ")
     assert first[3].isupper()
@@ -97,7 +97,16 @@ def test_each_statement_has_one_function_of_its_name(module: str) -> None:
     assert functions ^ statements == WITHOUT_COUNTERPART.get(module, set())
 
 
-def test_statements_that_let_a_claim_go_do_it_in_one_order() -> None:
+@pytest.mark.parametrize("name", ["recover", "release"])
+def test_a_statement_that_may_retire_a_row_has_one_predicate_for_it(name: str) -> None:
+    code = _code(SQL / "queue" / f"{name}.sql")
+    [inactive] = re.findall(r"inactive = (.+),", code)
+    [outcome] = re.findall(r"outcome = CASE WHEN (.+) THEN 'retired' END", code)
+    [finished_at] = re.findall(r"finished_at = CASE WHEN (.+) THEN CURRENT_TIMESTAMP END", code)
+    assert inactive == outcome == finished_at
+
+
+def test_statements_that_clear_a_claim_do_it_in_one_order() -> None:
     for path in (SQL / "queue").glob("*.sql"):
         code = _code(path)
         if "claimed_at = NULL" in code:
@@ -113,12 +122,12 @@ def test_what_locks_a_limited_number_of_rows_is_materialized() -> None:
             assert re.search(r"AS MATERIALIZED \([^;]*?SKIP LOCKED", code, re.S), path.name
 
 
-def test_the_house_has_no_drawer_for_odds_and_ends() -> None:
+def test_no_module_is_named_for_odds_and_ends() -> None:
     drawers = {"utils", "helpers", "common", "manager", "service", "misc"}
     assert [path for path in modules() if path.stem in drawers] == []
 
 
-def test_what_tests_share_lies_in_no_test_file() -> None:
+def test_what_tests_share_is_in_no_test_file() -> None:
     taken = re.compile(r"^from tests\.[\w.]*\btest_\w+ import", re.M)
     guilty = [str(path) for path in (ROOT / "tests").rglob("*.py") if taken.search(path.read_text())]
     assert guilty == []

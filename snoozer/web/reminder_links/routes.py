@@ -4,8 +4,9 @@ from flask import Blueprint, g, make_response, redirect, render_template, reques
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import reminder_actions, snoozing, telemetry
+from snoozer import reminder_actions, telemetry
 from snoozer.db import accounts
+from snoozer.db.statements import database_time
 from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
 from snoozer.reminder_actions import Occurrence
@@ -95,7 +96,7 @@ def _found(connection: Connection, link: Link, *, acting: bool = False) -> Occur
     occurrence = reminder_actions.find(connection, link=link, acting=acting)
     if occurrence is not None:
         locale = accounts.locale_of(connection, user_email=occurrence.user_email)
-        g.clock = Clock(now=snoozing.database_time(connection), zone=occurrence.zone, locale=locale)
+        g.clock = Clock(now=database_time(connection), zone=occurrence.zone, locale=locale)
     return occurrence
 
 

@@ -1,4 +1,4 @@
--- Idempotency keys are worth a day; sign-in links and sessions go when they are over. So many of each at once.
+-- Delete idempotency keys and sign-in links after a day, sessions when they expire; up to batch_size of each.
 WITH responses AS (
     DELETE FROM idempotency_keys
     WHERE ctid = ANY(ARRAY(
@@ -18,4 +18,7 @@ expired_sessions AS (
     WHERE ctid = ANY(ARRAY(SELECT ctid FROM sessions WHERE expires_at < CURRENT_TIMESTAMP LIMIT :batch_size))
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM responses) + (SELECT count(*) FROM expired_links) + (SELECT count(*) FROM expired_sessions) AS deleted
+SELECT
+    (SELECT count(*) FROM responses)
+    + (SELECT count(*) FROM expired_links)
+    + (SELECT count(*) FROM expired_sessions) AS deleted

@@ -1,4 +1,4 @@
--- What the person typed last, newest by used_at; only the newest few are kept.
+-- Save a typed phrase, newest by used_at, and keep only the newest max_phrases.
 WITH pruned AS (
     DELETE FROM account_phrases
     WHERE account_id = :account_id

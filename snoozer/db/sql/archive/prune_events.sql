@@ -1,5 +1,6 @@
--- The paper trail goes after the snooze it is about. It stays where it was written until then: it names nobody,
--- and the page of an archived snooze reads it.
+-- Delete old events whose snooze is neither live nor archived any more.
+-- Events are not archived with their snooze: they hold no personal data, and the page of an archived snooze reads
+-- them.
 WITH expired AS MATERIALIZED (
     SELECT event.id
     FROM snooze_events AS event

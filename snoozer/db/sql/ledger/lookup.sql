@@ -1,4 +1,4 @@
--- What the ledger knows of a claimed promise that could not be reserved, and when it is worth looking again.
+-- The ledger's entry for a claimed promise that could not be reserved, and how long its hold still lasts.
 SELECT
     send.id,
     send.state,

@@ -1,6 +1,6 @@
--- Authorise the final dots of many mails, in the last instant before they leave. Each claim must still be ours and its
--- lease run; a cancelled row holds no claim, and the lock makes a cancellation that is under way come first. Nobody's
--- lock is waited for longer than a second, because many wait with it.
+-- Authorise the final dots of many mails, just before they leave. Each claim must still be owned and its lease
+-- unexpired; the row lock makes a cancellation in progress come first. The lock_timeout of one second, which bounds
+-- how long the batch waits, holds for the rest of the transaction.
 WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),

@@ -1,6 +1,6 @@
--- The server took these reminders. Facts, not decisions, so no claim is asked for:
--- whoever heard a reply writes it down, however late, and as often as it takes. Nobody's lock is waited for longer than
--- a second, because many wait with it; then it is told again.
+-- Record that the server accepted these reminders. Facts, not decisions: no claim is required, and repeating changes
+-- nothing. The lock_timeout of one second, which bounds how long the batch waits, holds for the rest of the
+-- transaction; the caller retries.
 WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),

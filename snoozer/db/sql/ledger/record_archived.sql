@@ -1,5 +1,5 @@
--- The server took a reminder whose send lies in the archive by now. A very late fact;
--- no row comes back when the send is not there either.
+-- Record that the server accepted a reminder whose send is in the archive already: a very late fact.
+-- Returns no row when the send is not in the archive either.
 WITH entry AS MATERIALIZED (
     SELECT id, finished_at, state, claim_token
     FROM reminder_sends_archive

@@ -1,5 +1,6 @@
--- Enter each claimed promise in the ledger, once. Whoever holds the claim takes the entry over,
--- unless it was sent, is in flight, or is uncertain and still on hold. Words are frozen once a dot was authorised.
+-- Enter each claimed promise in the ledger, once. The holder of the claim takes an existing entry over, unless it was
+-- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
+-- the same bytes.
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at

@@ -1,5 +1,5 @@
--- Look for uncertain reminders in the mailboxes that Snoozer keeps. One that lies there was sent;
--- of one that does not, the look is counted, twice at the most and the second a while after the first.
+-- Search the mailboxes that Snoozer keeps for uncertain reminders: one that is found was sent.
+-- A miss is counted only after the hold, and repeated no sooner than lookup_interval.
 WITH checked AS MATERIALIZED (
     SELECT
         send.id,

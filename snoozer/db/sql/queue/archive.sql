@@ -1,6 +1,6 @@
--- What is over moves to the archive with its sends, in one statement: a row is here or there,
--- never both, never neither.
--- A snooze stays while a send of it may yet change: in flight, uncertain, or in somebody's hands at this moment.
+-- Move finished snoozes and their sends to the archive in one statement: a row is in one place, never in both or
+-- neither.
+-- A snooze stays while one of its sends may still change: in flight, uncertain, or locked by another transaction.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at
     FROM email_snoozes

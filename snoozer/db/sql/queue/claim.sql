@@ -1,6 +1,7 @@
--- Take up to batch_size due snoozes of one priority for one worker, oldest promise first, those that come after a place
--- in that order. Nobody waits, nobody shares a row, and of rows with the same serialization key only one is in
--- anybody's hands. That the place's time is asked for twice tells the planner of a range: it keeps one plan for all.
+-- Claim up to batch_size due snoozes of one priority for one worker, in order of (remind_at, id) after a given
+-- position.
+-- No claim waits for a lock or shares a row; of rows with the same serialization key at most one is claimed at a time.
+-- The position's time is compared twice so that the planner sees a range and keeps one generic plan.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM email_snoozes AS waiting

@@ -1,5 +1,5 @@
--- Put a message away. Snoozing a message that is already away is an edit, never an error,
--- and an edit takes the row out of whichever worker's hands it is in.
+-- Insert a snooze, or edit the live snooze of the same person and message: snoozing twice is never an error.
+-- An edit clears the claim, so a worker that holds the row loses it.
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,

@@ -1,5 +1,7 @@
--- Lengthen the leases of the claims a worker still works on. A claim that was taken away is missing from the answer.
--- A row that somebody has locked is not waited for: it keeps the lease it has until the next time.
+-- Extend the leases of claims that a worker still works on; a claim that is no longer owned is missing from the
+-- result.
+-- A row that another transaction has locked is skipped: it keeps its present lease and is returned with extended =
+-- false.
 WITH owned AS MATERIALIZED (
     SELECT requested.id, requested.claim_token
     FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)

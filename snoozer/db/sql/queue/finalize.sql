@@ -1,6 +1,7 @@
--- These reminders are out, their snoozes are over. Only the holder of a claim may say so;
--- a claim that is missing from the answer was no longer ours. Locks are taken in the order that all statements take
--- them, and nobody's is waited for longer than a second, because many wait with it.
+-- Finish snoozes whose reminders were sent. Fenced by the claim token: claims no longer owned are missing from the
+-- result.
+-- Rows are locked in the order of ids, as in all statements. The lock_timeout of one second, which bounds how long the
+-- batch waits, holds for the rest of the transaction.
 WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),

@@ -1,6 +1,7 @@
--- Take back the claims of workers that died and the leases that ran out, a bounded number at a time;
--- after an outage of the database a registered worker has one lease to be heard again.
--- A reminder whose dot was authorised may have left, so its send becomes uncertain and waits out the hold.
+-- Release claims of dead workers and expired leases, a bounded number at a time. A send whose dot was authorised
+-- becomes uncertain and waits out the hold. The row is retired after max_crashes lost workers, and where no resend is
+-- allowed.
+-- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
 WITH lapsed AS MATERIALIZED (
     SELECT snooze.id, snooze.claim_token, snooze.claimed_by, snooze.crash_count
     FROM email_snoozes AS snooze

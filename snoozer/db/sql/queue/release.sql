@@ -1,5 +1,7 @@
--- A delivery failed. Write down why, count what it spent, come back after a delay,
--- and retire the row when its attempts are spent or the failure is permanent.
+-- Record a failed delivery: the error, the attempts used and the delay before the next claim; fenced by the claim
+-- token.
+-- The row is retired when its attempts are exhausted or the failure is permanent; that predicate stands three times,
+-- because SET cannot refer to a computed column.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

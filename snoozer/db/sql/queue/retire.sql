@@ -1,5 +1,5 @@
--- Rows whose attempts were spent by somebody else's hand become cases too,
--- instead of lying unclaimable and unseen.
+-- Retire due rows whose attempts are exhausted without a release, as by an edit from outside: no claim would take
+-- them.
 WITH exhausted AS MATERIALIZED (
     SELECT id
     FROM email_snoozes

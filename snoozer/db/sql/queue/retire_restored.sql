@@ -1,6 +1,7 @@
--- After a dump was restored: what was due before `until` may have been sent since the dump was made, so it becomes a case
--- and people decide. Claims of the old place go with it; what they had marked is uncertain. What repeats stays: closed as
--- a case, it would end.
+-- After a dump was restored, retire what was due before `until`, because it may have been sent since the dump was
+-- made.
+-- Claims in the dump are cleared, and sends they had marked become uncertain. Recurring snoozes stay alive: retiring
+-- one would end its series.
 WITH due AS MATERIALIZED (
     SELECT id, claim_token, COALESCE(scheduled_for, remind_at) AS promise
     FROM email_snoozes

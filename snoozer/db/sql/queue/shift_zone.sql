@@ -1,5 +1,5 @@
--- Times on the clock move with their person's zone, or with the newer rules of a zone; each is a new promise.
--- What has come due, is in a worker's hands or was changed since it was read stays as it is.
+-- Move times on the clock to another zone, or to newer rules of their zone; each move is a new promise.
+-- Rows that are due, claimed or changed since they were read stay as they are.
 UPDATE email_snoozes AS snooze
 SET remind_at = requested.remind_at,
     scheduled_for = NULL,

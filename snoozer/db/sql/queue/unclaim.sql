@@ -1,5 +1,5 @@
--- A worker gives back what it never began. Nothing is spent and the promise does not move. Locks are taken in the order
--- that all statements take them.
+-- Give back claims that were never begun: no attempt is used and the promise does not move; fenced by the claim token.
+-- Rows are locked in the order of ids, as in all statements.
 WITH locked AS MATERIALIZED (
     SELECT snooze.id
     FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)

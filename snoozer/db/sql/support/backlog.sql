@@ -1,5 +1,5 @@
--- How much is due, how much is in hand, how much is still to come, and how old the oldest due row is.
--- Of more than a hundred thousand to come it says about how many, as of the last ANALYZE, and counts none of them.
+-- How many snoozes are due, claimed and asleep, and how old the oldest due row and claim are.
+-- Beyond a hundred thousand, `asleep` is the estimate of the last ANALYZE.
 WITH due AS MATERIALIZED (
     SELECT count(*) AS rows, min(remind_at) AS oldest
     FROM email_snoozes

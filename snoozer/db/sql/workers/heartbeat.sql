@@ -1,4 +1,5 @@
--- Still here, and who else is. A worker that was declared dead stays dead: no row comes back, and it must stop.
+-- Record a heartbeat and return the alive workers. A worker that was declared dead stays dead: no row is returned, and
+-- it must stop.
 WITH updated AS (
     UPDATE workers
     SET heartbeat_at = clock_timestamp()
