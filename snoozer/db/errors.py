@@ -1,22 +1,21 @@
-"""Errors of the database: which of them pass, and what of them a log may hold."""
+"""Classify errors of the database by SQLSTATE, and describe them without hosts, names or values of rows."""
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError, TimeoutError
 
-# The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
+# A demoted primary that keeps running keeps its sessions too, and rejects writes in them.
 READ_ONLY = "25006"
-# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
-# after a failover, connection lost (Appendix A of the Postgres manual).
+# SQLSTATE prefixes (Appendix A of the Postgres manual) after which a new connection may help: shutdown and crash,
+# connection lost, read-only after a failover, too many connections.
 _GONE = ("57P", "08", READ_ONLY, "53300")
-# Cancelled by a timeout, deadlock, serialization failure, lock not available.
+# Cancelled by a timeout, deadlock, serialization failure, lock not available, idle in transaction.
 _BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
-# Somebody else did the same in this moment: unique violation, deadlock.
-_COLLISION = ("23505", "40P01")
-# What may be the fault of a row's own values: data exceptions, broken constraints, more than an index takes. Missing
-# tables, rights, memory and disks are the fault of no row.
-_OF_A_ROW = ("22", "23", "54000")
+# Unique violation, deadlock.
+_CONFLICT = ("23505", "40P01")
+# Data exceptions, constraint violations, values too long for an index.
+_ROW_ERROR = ("22", "23", "54000")
 
-# What the client's library says of a connection that did not come about, for which there is no code. Its sentences
-# name hosts, roles and databases, so they are recognised, and never quoted.
+# Parts of libpq's messages about connections that failed, which carry no SQLSTATE. The messages name hosts, roles and
+# databases, so they are matched and never quoted.
 _KNOWN = (
     ("connection refused", "connection refused"),
     ("timeout expired", "no answer in time"),
@@ -29,7 +28,7 @@ _KNOWN = (
     ("too many open files", "this machine has no files left to open"),
     ("password authentication failed", "the password was refused"),
     ("no password supplied", "no password was given"),
-    ("pg_hba.conf", "pg_hba.conf lets nobody in from here"),
+    ("pg_hba.conf", "pg_hba.conf allows no connection from here"),
     ("permission denied for database", "the role may not connect to the database"),
     ("certificate", "the certificate was refused"),
     ("ssl", "TLS did not come about"),
@@ -53,7 +52,7 @@ _NO_SUCH = (("database ", "no such database"), ("role ", "no such role"))
 
 
 def error_text(error: BaseException) -> str:
-    """The kind of the error, and what more is known: the server's SQLSTATE, or what kept a connection from coming."""
+    """The error's class with its SQLSTATE, or with the reason why no connection was made."""
     cause = getattr(error, "orig", None) or error
     kind, code = type(cause).__name__, getattr(cause, "sqlstate", None)
     if isinstance(code, str):
@@ -66,14 +65,14 @@ def error_text(error: BaseException) -> str:
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:
-    """Is it the database itself that cannot be asked now, whatever the statement?"""
+    """True where no statement can be executed now: the server is unreachable, starting or read-only."""
     code = getattr(getattr(error, "orig", None), "sqlstate", None)
     busy = code is not None and code.startswith(_BUSY) and not getattr(error, "connection_invalidated", False)
     return is_transient(error) and not busy
 
 
 def is_transient(error: SQLAlchemyError) -> bool:
-    """Is it the database that is away or busy now, rather than the statement that is wrong?"""
+    """True where the same statement may succeed later: the server is unavailable, or the statement was cancelled."""
     if isinstance(error, TimeoutError):
         return True
     if not isinstance(error, DBAPIError):
@@ -85,21 +84,21 @@ def is_transient(error: SQLAlchemyError) -> bool:
 
 
 def sqlstate(error: DBAPIError) -> str | None:
-    """The server's code for what went wrong; None when the server did not say."""
+    """The server's SQLSTATE; None where the error is the client's."""
     code = getattr(error.orig, "sqlstate", None)
     return code if isinstance(code, str) else None
 
 
 def is_read_only(error: DBAPIError) -> bool:
-    """Did a server that takes no writes answer: a standby, or a primary that somebody switched to reading?"""
+    """True where the server rejects writes: a standby, or a primary in read-only mode."""
     return sqlstate(error) == READ_ONLY
 
 
 def is_conflict(error: DBAPIError) -> bool:
-    """Did two do the same in this moment, so that it is to be asked again?"""
-    return sqlstate(error) in _COLLISION
+    """True where a concurrent transaction did the same, so that a retry helps."""
+    return sqlstate(error) in _CONFLICT
 
 
 def is_row_error(error: DBAPIError) -> bool:
-    """Does the error speak of values in a row, rather than of the server or of our statements?"""
-    return not is_conflict(error) and (sqlstate(error) or "").startswith(_OF_A_ROW)
+    """True where the values of a row cause the error, rather than the server or the statement."""
+    return not is_conflict(error) and (sqlstate(error) or "").startswith(_ROW_ERROR)
