@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
 from snoozer.timephrase import next_reminder_after
 

@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
 from snoozer.db.models import Snooze
-from snoozer.db.reminder_time import ReminderTime
-from snoozer.db.statements import database_time as database_time
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
 

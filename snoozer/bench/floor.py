@@ -114,8 +114,8 @@ def take(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> lis
             "domain": "snoozer.example",
             "hold": LEASE,
             "hold_for_operator": False,
-            "needed_looks": 0,
-            "most_resends": 2,
+            "lookups": 0,
+            "max_resends": 2,
         }
         return database.execute(sql("ledger/reserve"), values).fetchall()
 
@@ -132,10 +132,10 @@ def claim_values(*, batch: int, worker: str) -> dict[str, object]:
         "batch_size": batch,
         "lease": LEASE,
         "priority": 0,
-        "suspects": False,
+        "poison_rows": False,
         "after_time": None,
         "after_id": 0,
-        "crowd": [],
+        "heavy_users": [],
         "buckets": None,
         "steal_after": timedelta(0),
         "known_schema": 1,

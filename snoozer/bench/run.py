@@ -15,8 +15,7 @@ from snoozer.bench.processes import can_look, family_cpu_seconds
 from snoozer.bench.refusal import BenchRefused
 from snoozer.db import schema
 from snoozer.db.engine import autocommit
-from snoozer.db.queue import DEFAULT_OPTIONS
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import DEFAULT_OPTIONS, ReminderTime
 from snoozer.db.statements import execute, statement
 from snoozer.resources import PYTHON_MODULE
 

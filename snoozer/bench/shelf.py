@@ -12,7 +12,7 @@ from snoozer.db.statements import execute, rows_as
 from snoozer.housekeeping import chores
 
 WAVES = 10
-TERMS = chores.Retention(archive_after=timedelta(days=35), keep_months=24)
+RETENTION = chores.Retention(archive_after=timedelta(days=35), keep_months=24)
 AGE = timedelta(days=40)
 
 
@@ -42,7 +42,7 @@ class Shelf:
 
 def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -> Shelf:
     """Let so many reminders come and go; each wave finds the room that the one before has left."""
-    chores.maintain_partitions(ground.engine, terms=TERMS)
+    chores.maintain_partitions(ground.engine, config=RETENTION)
     moved, seconds, wal, over = 0, 0.0, 0.0, 0.0
     for wave in range(WAVES):
         with floor.bare(ground.url) as database:
@@ -51,7 +51,7 @@ def shelve(ground: Ground, *, reminders: int, progress: Callable[[int], None]) -
         if not wave:
             over = _bytes(ground) / (reminders // WAVES)
         before, began = counters(ground.engine)["wal"], time.monotonic()
-        while batch := chores.archive(ground.engine, terms=TERMS):
+        while batch := chores.archive(ground.engine, config=RETENTION):
             moved += batch
             progress(moved)
         seconds += time.monotonic() - began

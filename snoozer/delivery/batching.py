@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db.engine import is_unavailable
+from snoozer.db.errors import is_unavailable
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")

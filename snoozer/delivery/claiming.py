@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import events, ledger
-from snoozer.db.engine import is_conflict, is_row_error, sqlstate
+from snoozer.db.errors import is_conflict, is_row_error, sqlstate
 from snoozer.domain.reminder import Claim, Send
 
 log = logging.getLogger(__name__)

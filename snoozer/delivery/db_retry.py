@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.db.engine import is_row_error, is_transient
+from snoozer.db.errors import is_row_error, is_transient
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -12,12 +12,12 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import ledger
-from snoozer.db.engine import autocommit, is_transient
-from snoozer.db.ledger import MAX_RESENDS
+from snoozer.db.engine import autocommit
+from snoozer.db.errors import is_transient
 from snoozer.delivery.batching import BatchExecutor
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook, ReserveError
 from snoozer.delivery.outcome import OutcomeRecorder, uncertain_error
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
+from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Send
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.failure_limiter import CircuitOpen
 from snoozer.smtp.session import NoReplyAfterData, Rejected, ServerUnavailable, SmtpSession

@@ -137,7 +137,7 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
         with suppress(ShutdownRequested):
             if drain:
                 worker.drain(
-                    sweep=lambda: chores.sweep(engine, terms=SweepConfig.from_settings(settings)), every=settings.sweep
+                    sweep=lambda: chores.sweep(engine, config=SweepConfig.from_settings(settings)), every=settings.sweep
                 )
             else:
                 worker.run()

@@ -13,11 +13,18 @@ from sqlalchemy import Connection, Engine
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import MAX_RESENDS, Fact
+from snoozer.db.ledger import Fact
 from snoozer.delivery.batching import BatchExecutor
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.delivery.db_retry import DatabaseRetry
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
+from snoozer.domain.reminder import (
+    MAX_RESENDS,
+    NO_ANSWER,
+    RESENT_WITHOUT_ANSWER,
+    Claim,
+    DeliveryOutcome,
+    Send,
+)
 from snoozer.runtime import backoff
 from snoozer.smtp.session import Rejected, Reply
 from snoozer.timephrase import next_reminder_after
@@ -304,9 +311,7 @@ class OutcomeRecorder:
 
 def uncertain_error(exhausted: bool) -> str:
     """The sentence for an uncertain reminder; `exhausted` when it is not sent again by itself."""
-    if exhausted:
-        return "It may have been sent, and was sent again twice without an answer"
-    return "It may have been sent: no answer came after the end of the message"
+    return RESENT_WITHOUT_ANSWER if exhausted else NO_ANSWER
 
 
 def _fact(send: Send, reply: Reply) -> Fact:

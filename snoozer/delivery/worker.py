@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
-from snoozer.db import queue, queue_peek, workers
+from snoozer.db import queue, workers
 from snoozer.db.breaker import Permit
-from snoozer.db.engine import autocommit, is_transient
-from snoozer.db.errors import error_text
+from snoozer.db.engine import autocommit
+from snoozer.db.errors import error_text, is_transient
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import claim_and_reserve
 from snoozer.delivery.deliver import Deliverer
@@ -150,7 +150,7 @@ class Worker:
         if not self._poison_rows.should_check(began, busy=bool(self._executor)):
             return 0
         with autocommit(self._engine) as connection:
-            waits = queue_peek.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
+            waits = queue.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
         if not waits:
             self._poison_rows.none_due()
             return 0
@@ -227,13 +227,13 @@ class Worker:
     def _seconds_until_due(self, *, not_due_yet: bool = False) -> float:
         def ask() -> float:
             with autocommit(self._engine) as connection:
-                return queue_peek.next_due(connection, known_schema=SUPPORTED_SCHEMA, not_due_yet=not_due_yet)
+                return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, not_due_yet=not_due_yet)
 
         return self._retry_transient(ask)
 
     def _has_unfinished(self) -> bool:
         with autocommit(self._engine) as connection:
-            return queue_peek.unfinished(connection, known_schema=SUPPORTED_SCHEMA)
+            return queue.unfinished(connection, known_schema=SUPPORTED_SCHEMA)
 
     def _retry_transient(self, act: Callable[[], T]) -> T:
         """Do it with the database there; wait for it as long as it takes."""

@@ -10,11 +10,11 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer import accounts, snoozing
+from snoozer import accounts
 from snoozer.db import accounts as people
+from snoozer.db.accounts import SavedTimes
 from snoozer.db.models import Account
-from snoozer.db.queries import people as pages
-from snoozer.db.queries.people import SavedTimes
+from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.time_format import Clock
@@ -78,10 +78,8 @@ def account() -> Account | None:
             with context.transaction() as connection:
                 g.account = accounts.session_account(connection, session=token)
                 if g.account is not None:
-                    g.clock = Clock(
-                        now=snoozing.database_time(connection), zone=g.account.zone, locale=g.account.locale
-                    )
-                    g.usual = pages.saved_times(connection, account_id=g.account.id)
+                    g.clock = Clock(now=database_time(connection), zone=g.account.zone, locale=g.account.locale)
+                    g.usual = people.saved_times(connection, account_id=g.account.id)
     found: Account | None = g.account
     return found
 
@@ -101,7 +99,7 @@ def usual() -> SavedTimes:
 def remember(connection: Connection, person: Account, typed: str | None) -> None:
     """Offer these words next time."""
     if typed:
-        people.save_phrase(connection, account_id=person.id, phrase=typed, most=pages.MOST_PHRASES)
+        people.save_phrase(connection, account_id=person.id, phrase=typed, max_phrases=people.MAX_PHRASES)
 
 
 def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:

@@ -10,8 +10,7 @@ from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
-from snoozer.db.engine import is_transient
-from snoozer.db.errors import error_text
+from snoozer.db.errors import error_text, is_transient
 from snoozer.web import api, context
 
 log = logging.getLogger("snoozer.web")

@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.db import captured_mail
+from snoozer.db import mailbox_store
 from tests.conftest import SHARED
 from tests.factories import ANN, an_original
 
@@ -16,7 +16,7 @@ CORPUS = sorted((SHARED / "mail-corpus" / "messages").glob("*.eml"))
 def shown(browser: FlaskClient, engine: Engine, original: bytes) -> str:
     """The page of a mail that came in."""
     with engine.begin() as connection:
-        id = captured_mail.save(connection, mail_from="s@x", rcpt_to=ANN, original=original)
+        id = mailbox_store.save_captured(connection, mail_from="s@x", rcpt_to=ANN, original=original)
     assert browser.get("/sink").status_code == 200
     page = browser.get(f"/sink/{id}")
     assert page.status_code == 200
@@ -26,10 +26,12 @@ def shown(browser: FlaskClient, engine: Engine, original: bytes) -> str:
 def test_the_sink_shows_only_ones_own_mail_and_links_only_to_this_site(ann: FlaskClient, engine: Engine) -> None:
     body = "http://snoozer.example/r/abc and https://evil.example/ and http://snoozer.example.evil/ <script>x</script>"
     with engine.begin() as connection:
-        mine = captured_mail.save(
+        mine = mailbox_store.save_captured(
             connection, mail_from="s@x", rcpt_to=ANN, original=an_original(subject="Mine", body=body)
         )
-        other = captured_mail.save(connection, mail_from="s@x", rcpt_to="bob@x", original=an_original(subject="Bobs"))
+        other = mailbox_store.save_captured(
+            connection, mail_from="s@x", rcpt_to="bob@x", original=an_original(subject="Bobs")
+        )
     assert "Mine" in ann.get("/sink").text
     assert "Bobs" not in ann.get("/sink").text
     assert ann.get(f"/sink/{other}").status_code == 404

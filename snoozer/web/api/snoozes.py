@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 from snoozer import snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Cursor, Found, InvalidCursor, api_snoozes, snoozes
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
+from snoozer.db.statements import database_time
 from snoozer.domain.state import State
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
@@ -55,7 +56,7 @@ def browse() -> Response:
         state = next((state for state in STATES if state == given.get("state")), None)
         if given.get("state") is not None and state is None:
             raise fields_refused({"state": f"state must be one of {', '.join(STATES)}."})
-        now = snoozing.database_time(connection)
+        now = database_time(connection)
         page = api_snoozes.browse(
             connection, user_email=account.email, now=now, state=state, after=_cursor(given.get("cursor")), size=size
         )
@@ -74,7 +75,7 @@ def show(id: int) -> Response:
     with context.transaction() as connection:
         account = caller(connection)
         row = _mine(connection, account, id)
-        now = snoozing.database_time(connection)
+        now = database_time(connection)
         body = serializers.of(row, account=account, now=now)
         return answer(
             200,
@@ -99,7 +100,7 @@ def change(id: int) -> Response:
             route=ROUTE,
             reading=wish.reading,
         ):
-            raise _over(row, now=snoozing.database_time(connection))
+            raise _over(row, now=database_time(connection))
         return answer(200, _told(connection, account, id, wish, ended=ended))
 
 
@@ -109,7 +110,7 @@ def cancel(id: int) -> Response:
         account = caller(connection)
         row = _mine(connection, account, id, changing=True)
         if not snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE):
-            raise _over(row, now=snoozing.database_time(connection))
+            raise _over(row, now=database_time(connection))
         return answer(200, _told(connection, account, id, None))
 
 
@@ -149,7 +150,7 @@ def _wish(connection: Connection, account: Account, given: _Given, *, note: str 
     if (at is None) == (phrase is None):
         wrong = "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am)."
         raise fields_refused({"when" if at is None else "remind_at": wrong})
-    now = snoozing.database_time(connection)
+    now = database_time(connection)
     zone = validation.zone_of(given.get("zone"), default=account.zone)
     locale = validation.locale_of(given.get("locale"), default=account.locale)
     if at is not None:
@@ -168,7 +169,7 @@ def _changed(connection: Connection, account: Account, given: _Given, row: Found
         return _wish(connection, account, given, note=note)
     if "note" not in given or set(given) & _WHEN:
         raise fields_refused({"when": "Give a new time (remind_at or when), a new note, or both."})
-    now = min(snoozing.database_time(connection), row.promise - timedelta(seconds=1))
+    now = min(database_time(connection), row.promise - timedelta(seconds=1))
     same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
     unmoved = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
     return Wish(appointment=replace(same, **unmoved))
@@ -180,7 +181,7 @@ def _told(
     """The snooze as it stands now, with what there is to know about the reading; `ended` says that the new time took
     the place of a repetition."""
     row = _mine(connection, account, id)
-    body = serializers.of(row, account=account, now=snoozing.database_time(connection))
+    body = serializers.of(row, account=account, now=database_time(connection))
     if wish is not None and wish.reading is not None:
         body |= {"reading": wish.reading.sentence, "flags": list(wish.reading.flags)}
     if ended:

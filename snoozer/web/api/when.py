@@ -5,7 +5,8 @@ from typing import Any
 
 from flask import Response
 
-from snoozer import snoozing, timephrase
+from snoozer import timephrase
+from snoozer.db.statements import database_time
 from snoozer.timephrase import zones
 from snoozer.web import context
 from snoozer.web.api import validation
@@ -18,7 +19,7 @@ def read() -> Response:
     """GET: the reading of `phrase`, also of one that waits for a reply, which cannot be snoozed to yet."""
     with context.transaction() as connection:
         account = caller(connection)
-        now = snoozing.database_time(connection)
+        now = database_time(connection)
     asked = validation.of_query({"phrase", "zone", "locale", "now"})
     phrase = asked.get("phrase")
     if phrase is None:

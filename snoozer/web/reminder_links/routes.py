@@ -4,8 +4,9 @@ from flask import Blueprint, g, make_response, redirect, render_template, reques
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import reminder_actions, snoozing, telemetry
-from snoozer.db.queries import people
+from snoozer import reminder_actions, telemetry
+from snoozer.db import accounts
+from snoozer.db.statements import database_time
 from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
 from snoozer.reminder_actions import Occurrence
@@ -94,8 +95,8 @@ def _link(token: str) -> Link | None:
 def _found(connection: Connection, link: Link, *, acting: bool = False) -> Occurrence | None:
     occurrence = reminder_actions.find(connection, link=link, acting=acting)
     if occurrence is not None:
-        locale = people.locale_of(connection, user_email=occurrence.user_email)
-        g.clock = Clock(now=snoozing.database_time(connection), zone=occurrence.zone, locale=locale)
+        locale = accounts.locale_of(connection, user_email=occurrence.user_email)
+        g.clock = Clock(now=database_time(connection), zone=occurrence.zone, locale=locale)
     return occurrence
 
 

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from werkzeug.datastructures import MultiDict
 
 from snoozer import snoozing, timephrase
-from snoozer.db.queries.people import SavedTimes
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.accounts import SavedTimes
+from snoozer.db.queue import ReminderTime
 from snoozer.snoozing import SnoozeError
 from snoozer.web.text.time_format import Clock
 

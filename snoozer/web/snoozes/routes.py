@@ -11,7 +11,7 @@ from snoozer import snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Cursor, Found, InvalidCursor
 from snoozer.db.queries import snoozes as pages
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.zones import zone_or_utc

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc

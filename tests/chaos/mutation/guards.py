@@ -29,7 +29,7 @@ GUARDS = (
     Guard(
         "finalize shows the token",
         SQL + "queue/finalize.sql",
-        "\n    WHERE snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
@@ -37,14 +37,14 @@ GUARDS = (
     Guard(
         "extend shows the token",
         SQL + "queue/extend.sql",
-        "\n    WHERE snooze.claim_token = asked.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
     Guard(
         "hand back shows the token",
         SQL + "queue/unclaim.sql",
-        "\n    WHERE snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
@@ -100,7 +100,7 @@ GUARDS = (
     Guard(
         "suspects are claimed apart",
         SQL + "queue/claim.sql",
-        "\n      AND (crash_count > 0) = :suspects",
+        "\n      AND (crash_count > 0) = :poison_rows",
         "",
         QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
     ),
@@ -121,7 +121,7 @@ GUARDS = (
     Guard(
         "the mark shows the token",
         SQL + "ledger/mark.sql",
-        "snooze.claim_token = asked.claim_token\n      AND ",
+        "snooze.claim_token = requested.claim_token\n      AND ",
         "",
         LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
     ),
@@ -212,7 +212,7 @@ GUARDS = (
     Guard(
         "a mailbox is looked into twice",
         SQL + "ledger/reserve.sql",
-        "\n       AND send.looks >= :needed_looks",
+        "\n       AND send.looks >= :lookups",
         "",
         LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
     ),

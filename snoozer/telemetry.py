@@ -5,28 +5,35 @@ Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 """
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from threading import Event
+from functools import partial
+from threading import Event, Lock
+from typing import Any
 
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.view import View
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Link
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Link, Status
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer.db.statements import execute
+from snoozer.db.timeouts import deadline
 from snoozer.domain.reminder import DeliveryOutcome
-from snoozer.telemetry.discreet import VIEWS, RedactingExporter
-from snoozer.telemetry.gauges import register_gauges
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +43,40 @@ LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
 FAILURES = frozenset(
     {DeliveryOutcome.RELEASED, DeliveryOutcome.RETIRED, DeliveryOutcome.UNCERTAIN, DeliveryOutcome.DEFERRED}
+)
+
+# What may be told of a request. Whatever else a library notes of it is its address, or whatever a stranger invents.
+REQUEST = frozenset(
+    {
+        "http.method",
+        "http.request.method",
+        "http.route",
+        "http.status_code",
+        "http.response.status_code",
+        "error.type",
+    }
+)
+REQUESTS_BY = "opentelemetry.instrumentation.flask"
+# Among figures http.target is the route; in a span it is the path.
+VIEWS = (View(meter_name=REQUESTS_BY, attribute_keys={*REQUEST, "http.target"}),)
+# Gauges that are read together come from one answer.
+SAME_MOMENT_SECONDS = 0.5
+# Two queries are asked, and Prometheus waits for ten seconds.
+ANSWER_SECONDS = 4.0
+
+# Instrument, support query, its column, what it means.
+_GAUGES = (
+    ("queue.depth", "backlog", "due", "Snoozes that are due and not claimed"),
+    ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"),
+    ("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
+    ("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
+    ("queue.oldest_claim_seconds", "backlog", "oldest_claim_seconds", "How long the oldest claim has been held"),
+    ("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
+    ("queue.retrying", "health", "retrying", "Snoozes with failed attempts that are tried again within a day"),
+    ("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
+    ("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
+    ("workers.alive", "health", "workers", "Workers that are alive"),
+    ("housekeeping.age_seconds", "health", "housekeeping_age", "Seconds since housekeeping last ran, -1 for never"),
 )
 
 _meter = metrics.get_meter("snoozer")
@@ -141,3 +182,78 @@ def count_sweep(*, recovered: int, cases: int) -> None:
         _recovered.add(recovered, QUEUE)
     if cases:
         _retired.add(cases, QUEUE)
+
+
+def register_gauges(engine: Engine, meter: Meter) -> None:
+    """Gauges of what the database says now."""
+    told = {query: _Told(engine, query) for _, query, _, _ in _GAUGES}
+    for name, query, column, description in _GAUGES:
+        read = partial(told[query].observed, column)
+        meter.create_observable_gauge(name, callbacks=[read], description=description)
+
+
+class _Told:
+    """What one support query says: asked once for all the gauges that are read in the same moment."""
+
+    def __init__(self, engine: Engine, query: str) -> None:
+        self._engine, self._query = engine, query
+        self._row: Mapping[str, Any] = {}
+        self._asked = float("-inf")
+        self._lock = Lock()
+
+    def observed(self, column: str, options: CallbackOptions) -> Iterable[Observation]:
+        with self._lock:
+            if time.monotonic() - self._asked > SAME_MOMENT_SECONDS:
+                self._row, self._asked = self._ask(), time.monotonic()
+            return [Observation(float(self._row[column]))] if self._row else []
+
+    def _ask(self) -> Mapping[str, Any]:
+        try:
+            with deadline(ANSWER_SECONDS), self._engine.connect() as connection:
+                return dict(execute(connection, f"support/{self._query}").mappings().one())
+        except SQLAlchemyError:
+            return {}  # No figure is better than an old one: the database is away, and /readyz says so.
+
+
+class RedactingExporter(SpanExporter):
+    """Leaves out the addresses of requests, which hold tokens and phrases, and what exceptions say: Postgres quotes the
+    values of a row in its messages."""
+
+    def __init__(self, onward: SpanExporter) -> None:
+        self._onward = onward
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self._onward.export([_without_words(span) for span in spans])
+
+    def shutdown(self) -> None:
+        self._onward.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._onward.force_flush(timeout_millis)
+
+
+def _without_words(span: ReadableSpan) -> ReadableSpan:
+    name, attributes = _described(span)
+    return ReadableSpan(
+        name=name,
+        context=span.context,
+        parent=span.parent,
+        resource=span.resource,
+        attributes=attributes,
+        events=[event for event in span.events if event.name != "exception"],
+        links=span.links,
+        kind=span.kind,
+        status=Status(span.status.status_code),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
+def _described(span: ReadableSpan) -> tuple[str, Attributes]:
+    """Name and attributes: a request's are its method, its route and its end."""
+    if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUESTS_BY:
+        return span.name, span.attributes
+    kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST}
+    method = kept.get("http.method") or kept.get("http.request.method") or "_OTHER"
+    return f"{method} {kept.get('http.route', '(no route)')}", kept
