@@ -20,7 +20,6 @@ DOORS = {
     "account": "snoozer.cli.account",
     "token": "snoozer.cli.token",
     "doctor": "snoozer.cli.doctor",
-    "bench": "snoozer.bench.command",
     "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",
     "times-moved": "snoozer.cli.tzdata_check",

@@ -1,4 +1,4 @@
-"""One's own measurements for `snoozer plan`: what `snoozer bench … --json` has written."""
+"""One's own measurements for `snoozer plan`: what `python -m bench … --json` has written."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ def read(paths: Sequence[Path], figures: Figures) -> Figures:
         try:
             figures = _RUNS[run](figures, told)
         except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError):
-            raise SettingsError(f"The figures of `snoozer bench {run}` are not whole; measure again") from None
+            raise SettingsError(f"The figures of `bench {run}` are not whole; measure again") from None
     return figures
 
 
@@ -35,7 +35,7 @@ def _load(path: Path) -> Any:
         known = False
     if not known:
         runs = ", ".join(_RUNS)
-        raise SettingsError(f"{path} holds no figures; write them with: snoozer bench RUN --json FILE (RUN: {runs})")
+        raise SettingsError(f"{path} holds no figures; write them with: python -m bench RUN --json FILE (RUN: {runs})")
     return report
 
 
@@ -62,19 +62,19 @@ def _grown(figures: Figures, reports: Sequence[Any]) -> Figures:
     """How many bytes a row that waits has, and one that is over, and what both write besides."""
     largest = max(reports[-1]["claims"], key=lambda one: one["future"])
     figures = replace(figures, asleep_bytes=(largest["table_bytes"] + largest["index_bytes"]) / largest["future"])
-    shelf = reports[-1]["shelf"]
-    if shelf is None:
+    archive = reports[-1]["archive"]
+    if archive is None:
         return figures
     archived = sum(
-        (one["table_bytes"] + one["index_bytes"]) / shelf["reminders"]
-        for one in shelf["stored"]
+        (one["table_bytes"] + one["index_bytes"]) / archive["reminders"]
+        for one in archive["stored"]
         if one["name"].endswith("_archive")
     )
     return replace(
         figures,
         archived_bytes=archived,
-        over_bytes=shelf["over_bytes"],
-        other_wal_bytes=largest["put_down_wal_bytes"] + shelf["wal_bytes"],
+        over_bytes=archive["over_bytes"],
+        other_wal_bytes=largest["insert_wal_bytes"] + archive["wal_bytes"],
     )
 
 

@@ -54,7 +54,7 @@ def _number(least: float, most: float) -> Callable[[click.Context, click.Paramet
     help="Share of a core or disk that you want to use at the peak.")  # fmt: skip
 @click.option(
     "--figures", "files", type=click.Path(dir_okay=False, path_type=Path), multiple=True,
-    help="Measured on your machine: what `snoozer bench drain|growth --json` wrote. Several times for several.",
+    help="Measured on your machine: what `python -m bench drain|growth --json` wrote. Several times for several.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(

@@ -19,10 +19,10 @@ DRAINED = {
 GROWN = {
     "run": "growth",
     "claims": [
-        {"future": 1000, "put_down_wal_bytes": 9.0, "table_bytes": 900_000, "index_bytes": 900_000},
-        {"future": 100_000, "put_down_wal_bytes": 1000.0, "table_bytes": 40_000_000, "index_bytes": 20_000_000},
+        {"future": 1000, "insert_wal_bytes": 9.0, "table_bytes": 900_000, "index_bytes": 900_000},
+        {"future": 100_000, "insert_wal_bytes": 1000.0, "table_bytes": 40_000_000, "index_bytes": 20_000_000},
     ],
-    "shelf": {
+    "archive": {
         "reminders": 1000,
         "over_bytes": 1100.0,
         "wal_bytes": 2500.0,
@@ -129,8 +129,8 @@ def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: 
         {"run": "drain", "load": {"batch": 50, "processes": 2}, "snoozer": {"rate": 0, "cpu_ms": 1, "wal_bytes": 1}},
         {"run": "batches", "medians": []},
         {"run": "drain", "load": {"batch": "many", "processes": 2}, "snoozer": DRAINED["snoozer"]},
-        {"run": "growth", "claims": [], "shelf": None},
-        GROWN | {"shelf": {"reminders": 0}},
+        {"run": "growth", "claims": [], "archive": None},
+        GROWN | {"archive": {"reminders": 0}},
     ],
 )
 def test_figures_that_are_not_whole_are_refused_in_one_sentence(tmp_path: Path, report: object) -> None:
