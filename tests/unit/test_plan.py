@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.cli.capacity import Demand, Figures, Means, fitted, plan, throughput
+from snoozer.cli.plan import Demand, Figures, Means, fitted, plan, throughput
 
 ROUND = Figures(
     batch_seconds=0.05,

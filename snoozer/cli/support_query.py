@@ -1,6 +1,5 @@
-"""`snoozer support NAME`: the queries that gauges, the triage page and the runbook read, as a table."""
+"""`snoozer support NAME`: a query of the runbook, the metrics and the triage page, printed as a table."""
 
-import sys
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -10,9 +9,8 @@ from rich.text import Text
 from sqlalchemy import CursorResult
 
 from snoozer import settings
-from snoozer.cli.console import show
+from snoozer.cli.console import open_engine, refuse, show
 from snoozer.db import statements
-from snoozer.db.engine import make_engine
 
 
 @click.command(name="support", short_help="Print a support query as a table.")
@@ -24,11 +22,8 @@ def command(name: str | None) -> None:
         show(_list(known))
         return
     if name not in known:
-        click.echo(f"snoozer: There is no support query {name!r}; there are {', '.join(known)}.", err=True)
-        sys.exit(2)
-    terms = settings.load().require("database_url")
-    engine = make_engine(terms.database_url.get_secret_value(), name="support", pool_size=1, pgbouncer=terms.pgbouncer)
-    with engine.connect() as connection:
+        refuse(f"There is no support query {name!r}; there are {', '.join(known)}.")
+    with open_engine(settings.load(), name="support").connect() as connection:
         show(_table(name, statements.execute(connection, f"support/{name}")))
 
 
@@ -45,13 +40,13 @@ def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
     for column in columns:
         table.add_column(Text(column.replace("_", " ")), overflow="fold")
     for row in result:
-        table.add_row(*(Text(_said(value)) for value in row))
+        table.add_row(*(Text(_text(value)) for value in row))
     if not table.rows:
         table.caption = "No rows."
     return table
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     match value:
         case None:
             return "–"
