@@ -30,11 +30,6 @@ def init_app(app: Flask, *, engine: Engine, settings: Settings) -> None:
     app.extensions[_KEY] = (engine, settings)
 
 
-def engine() -> Engine:
-    found: Engine = current_app.extensions[_KEY][0]
-    return found
-
-
 def settings() -> Settings:
     found: Settings = current_app.extensions[_KEY][1]
     return found
@@ -43,7 +38,8 @@ def settings() -> Settings:
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """One action: everything in it is committed at its end, or nothing is."""
-    with engine().begin() as connection:
+    engine: Engine = current_app.extensions[_KEY][0]
+    with engine.begin() as connection:
         yield connection
 
 

@@ -24,8 +24,8 @@ from snoozer.web.admin.explain import was_it_sent, why_not_running
 from snoozer.web.auth import operator_required, time_formatter
 from snoozer.web.context import flash, found_or_404
 from snoozer.web.forms import MAX_ROW_ID, one_line, page_cursor
-from snoozer.web.snoozes.forms import parse_instant
 from snoozer.web.text.redaction import masked, without_addresses
+from snoozer.web.text.time_format import parse_instant
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 

@@ -56,10 +56,6 @@ def read_submission(posted: MultiDict[str, str], *, times: TimeFormatter) -> tup
     return preset_rows([pair for pair in filled if any(pair)][:MAX_PRESETS], times=times)
 
 
-def presets_to_save(rows: Sequence[PresetRow]) -> tuple[Pair, ...]:
-    return tuple((row.label, snoozing.clean_phrase(row.phrase)) for row in rows)
-
-
 def _parse(label: str, phrase: str, times: TimeFormatter) -> PresetRow:
     try:
         reading = snoozing.parse_preset(phrase, now=times.now, zone=times.zone, locale=times.locale)

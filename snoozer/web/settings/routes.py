@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from snoozer import zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
+from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zones
 from snoozer.web import context
 from snoozer.web.auth import MAX_COOKIE_DAYS, local_path, login_required, saved_times, set_cookie, time_formatter
@@ -72,7 +73,7 @@ def save_presets(account: Account) -> ResponseReturnValue:
             return _page(account, presets=(*rows, PresetRow())[: forms.MAX_PRESETS], adding=True)
         if not rows:
             return _page(account, presets=(PresetRow(),), none_left=True, adding=True), 422
-        pairs = forms.presets_to_save(rows)
+        pairs = tuple((row.label, clean_phrase(row.phrase)) for row in rows)
         accounts.clear_presets(connection, account_id=account.id)
         if pairs != forms.default_presets(account.locale):
             accounts.save_presets(connection, account_id=account.id, presets=pairs)

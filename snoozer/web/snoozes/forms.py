@@ -4,7 +4,7 @@ A phrase is saved only after its reading was shown, and a preset only while it s
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
@@ -16,7 +16,7 @@ from snoozer.db.models import Account
 from snoozer.db.queue import ReminderTime
 from snoozer.snoozing import SnoozeError
 from snoozer.web.context import ROUTE
-from snoozer.web.text.time_format import TimeFormatter
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 # "in 3 hours" moves on while a person thinks; a larger difference is another meaning.
 SAME_MEANING = timedelta(minutes=30)
@@ -104,15 +104,6 @@ def save_submission(
 def save_phrase(connection: Connection, account: Account, phrase: str | None) -> None:
     if phrase:
         accounts.save_phrase(connection, account_id=account.id, phrase=phrase, max_phrases=MAX_PHRASES)
-
-
-def parse_instant(text: str) -> datetime | None:
-    """Returns the aware datetime of an ISO 8601 text, or None."""
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return instant if instant.tzinfo is not None else None
 
 
 def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: str) -> SnoozeForm:

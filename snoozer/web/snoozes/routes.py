@@ -19,17 +19,12 @@ from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import page_cursor
-from snoozer.web.snoozes.forms import (
-    SnoozeForm,
-    parse_instant,
-    read_submission,
-    save_phrase,
-    save_submission,
-    snooze_form,
-)
+from snoozer.web.snoozes import forms
+from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
 from snoozer.web.text.history import history_lines
 from snoozer.web.text.phrase_text import asleep_until_text, phrase_text
 from snoozer.web.text.status import LATE_AFTER, was_it_sent
+from snoozer.web.text.time_format import parse_instant
 
 blueprint = Blueprint("snoozes", __name__)
 
@@ -83,7 +78,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @login_required
 def set_time(account: Account, id: int) -> ResponseReturnValue:
     """Another time for a live snooze; for one that is over, a new snooze of its message."""
-    submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
+    submitted = forms.read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
         row = _own(connection, account, id=id, changing=True)
         if isinstance(submitted, SnoozeForm):
@@ -93,13 +88,13 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
         if row.outcome is None and snoozing.change(
             connection, id=id, user_email=account.email, reminder_time=reminder_time, route=ROUTE, reading=reading
         ):
-            save_phrase(connection, account, submitted.typed)
+            forms.save_phrase(connection, account, submitted.typed)
             single = row.recurrence is None and reminder_time.recurrence is None
             before = {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
             undo = {"undo": url_for(".restore_time", id=id), **before} if single else {}
         else:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id, _, ended = save_submission(connection, account, message, submitted)
+            id, _, ended = forms.save_submission(connection, account, message, submitted)
             undo = {"undo": url_for(".cancel", id=id)}
     flash(asleep_until_text(reminder_time, time_formatter(), ended=ended), **undo)
     return _back(id)

@@ -9,7 +9,7 @@ from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
-from snoozer.web.text.time_format import TimeFormatter
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_NEXT_OCCURRENCES = 3
 UNREADABLE = "Repeats in a way that this page cannot read"
@@ -30,7 +30,7 @@ def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> Phr
     """Returns the words behind the current promise of a row of `queries.snoozes`, taken from its events."""
     promise = row.scheduled_for or row.remind_at
     detail = _phrase_detail(row, events, promise)
-    alternative = _parse_instant(detail.get("alternative"))
+    alternative = parse_instant(detail.get("alternative"))
     recurrence = parse_recurrence(row.recurrence)
     notes = tuple(
         explain_flag(
@@ -101,7 +101,7 @@ def _phrase_detail(row: Any, events: Sequence[Any], promise: datetime) -> dict[s
     """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences."""
     for event in events:
         if event.kind in {"asked", "edited"} and event.detail.get("phrase"):
-            same = row.recurrence is not None or _parse_instant(event.detail.get("at")) == promise
+            same = row.recurrence is not None or parse_instant(event.detail.get("at")) == promise
             return dict(event.detail) if same else {}
     return {}
 
@@ -113,10 +113,3 @@ def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
         return "As an exact instant."
     hour = times.hour(promise.astimezone(zone_or_utc(row.zone)))
     return f"By the clock: {hour} in {row.zone.replace('_', ' ')}, also when clocks change there."
-
-
-def _parse_instant(text: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None

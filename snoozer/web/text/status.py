@@ -30,6 +30,13 @@ _EXPLANATIONS = {
     "paused": "It was switched off in the database. It stays where it is until it is switched on again.",
     "cancelled": "You cancelled it, so no reminder was sent.",
 }
+_SEND_STATES = {
+    "uncertain": "Perhaps. The mail server was given all of it and its answer was lost. "
+    "If it is sent once more, it is the same mail with the same Message-ID.",
+    "failed": "No. The mail server refused it for good.",
+    "sending": "It is being handed over at this moment.",
+    "reserved": "Not yet. It is prepared and waits for the mail server.",
+}
 _LEASE_EXPIRED = "The worker that held it stopped answering. Another one takes it over within moments."
 
 
@@ -70,16 +77,7 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
     if send.state == "sent":
         return f"Yes. The mail server took it {times.inline(send.sent_at)}."
-    if send.state == "uncertain":
-        return (
-            "Perhaps. The mail server was given all of it and its answer was lost. "
-            "If it is sent once more, it is the same mail with the same Message-ID."
-        )
-    if send.state == "failed":
-        return "No. The mail server refused it for good."
-    if send.state == "sending":
-        return "It is being handed over at this moment."
-    return "Not yet. It is prepared and waits for the mail server."
+    return _SEND_STATES[send.state]
 
 
 def _state(row: Any, times: TimeFormatter) -> tuple[str, str]:

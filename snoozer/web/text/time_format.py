@@ -86,6 +86,15 @@ class TimeFormatter:
         return f"{local.strftime(weekday)} {day}{year}"
 
 
+def parse_instant(text: str | None) -> datetime | None:
+    """Returns the aware datetime of an ISO 8601 text, or None."""
+    try:
+        instant = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else None
+
+
 def count_in_words(number: int) -> str:
     """Once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
