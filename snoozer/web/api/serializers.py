@@ -12,7 +12,7 @@ from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 
 
 def of(row: Found, *, account: Account, now: datetime) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def absolute(path: str) -> str:
     return context.settings().base_url + path
 
 
-def _in_words(clock: Clock, promise: datetime) -> str:
+def _in_words(clock: TimeFormatter, promise: datetime) -> str:
     """The promise as `/when` would say it; how far away only while it lies ahead."""
     at = clock.local(promise)
     away = promise - clock.now
@@ -81,10 +81,10 @@ def _in_words(clock: Clock, promise: datetime) -> str:
     return f"{date_in_words(at, now=clock.local(clock.now))}, {time_in_words(at)}{ahead}, {clock.zone}."
 
 
-def _clock(row: Found, *, account: Account, now: datetime) -> Clock:
-    return Clock(now=now, zone=row.zone or account.zone, locale=account.locale)
+def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:
+    return TimeFormatter(now=now, zone=row.zone or account.zone, locale=account.locale)
 
 
-def _iso(clock: Clock, moment: datetime | None) -> str | None:
+def _iso(clock: TimeFormatter, moment: datetime | None) -> str | None:
     """ISO 8601 with the offset of the snooze's own zone."""
     return None if moment is None else clock.local(moment).isoformat()
