@@ -17,6 +17,7 @@ from snoozer.db.engine import make_engine
 from snoozer.db.models import metadata
 from snoozer.dev.postgres import Postgres
 from snoozer.settings import Settings
+from tests import corpus
 from tests.factories import People
 from tests.stalling import StallingWay
 
@@ -46,6 +47,20 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def messages() -> dict[str, bytes]:
+    """Original bytes of broken messages by name: the real corpus, or the generated one where that is missing."""
+    return corpus.messages()
+
+
+@pytest.fixture(scope="session")
+def real_messages() -> dict[str, bytes]:
+    """The real corpus, for tests that name its messages; they are left out where it is missing."""
+    if not corpus.is_real():
+        pytest.skip("left out: the corpus of real messages does not lie beside the checkout")
+    return corpus.messages()
 
 
 @pytest.fixture(scope="session")
