@@ -6,6 +6,7 @@ import sys
 import click
 from sqlalchemy.exc import DBAPIError
 
+from snoozer import __version__
 from snoozer.cli.error_text import of_failure
 from snoozer.settings import SettingsError
 
@@ -42,7 +43,7 @@ class Doors(click.Group):
 
 
 @click.group(cls=Doors, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="snoozer")
+@click.version_option(__version__)
 def commands() -> None:
     """Put a message away and get it back: on time, once, and provably."""
 
