@@ -14,8 +14,7 @@ from sqlalchemy import Engine
 from snoozer.bench import mails
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
-from snoozer.dev.postgres import Postgres
-from snoozer.dev.postmaster import CONNECTIONS
+from snoozer.dev.postgres import CONNECTIONS, Postgres
 from snoozer.resources import PYTHON_MODULE
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from snoozer.bench.refusal import BenchRefused
 from snoozer.dev.binaries import NoPostgres
-from snoozer.dev.errors import PostgresRefused
+from snoozer.dev.postgres import PostgresRefused
 from snoozer.settings import SettingsError
 
 # Begins a stretch of work of a given size; what it answers hears how much of it is done.

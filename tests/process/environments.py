@@ -21,7 +21,7 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
     venv.create(folder, with_pip=downloads, symlinks=True)
     programs = folder / "bin"
     if downloads:
-        pip = [programs / "python", "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / requirements]
+        pip = [f"{programs}/python", "-m", "pip", "install", "-q", "--require-hashes", "-r", f"{ROOT}/{requirements}"]
         subprocess.run(pip, check=True)
         return programs
     [packages] = folder.glob("lib/python*/site-packages")
@@ -34,13 +34,13 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
 
 def install_wheel(programs: Path, *, into: Path) -> None:
     """Build the wheel of this checkout and install it, without its dependencies, into the environment of `programs`."""
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", into, ROOT]
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
     [wheel] = into.glob("*.whl")
-    pip = [sys.executable, "-m", "pip", "--python", programs / "python", "install", "-q", "--no-deps", "--no-index"]
+    pip = [sys.executable, "-m", "pip", "--python", f"{programs}/python", "install", "-q", "--no-deps", "--no-index"]
     # A path that names this checkout would have pip find Snoozer installed already.
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([*pip, wheel], check=True, env=surroundings)
+    subprocess.run([*pip, str(wheel)], check=True, env=surroundings)
 
 
 def _link(name: str, *, version: str, packages: Path, programs: Path) -> None:

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -178,9 +179,10 @@ def test_the_version_is_known_without_an_installed_package(host: Host) -> None:
 def test_another_wsgi_server_serves_it_too(host: Host, programs: Path) -> None:
     """Waitress is no part of requirements.txt: its own folder is all that is added."""
     code = "import sys; sys.path += sys.argv.pop(1).split(); from waitress.runner import run; sys.exit(run())"
-    import waitress
-
-    packages = str(Path(waitress.__file__).parents[1])
+    waitress = find_spec("waitress")
+    assert waitress is not None
+    assert waitress.origin is not None
+    packages = str(Path(waitress.origin).parents[1])
     host.run("/bin/sh", "-c", LINES["release"])
     host.start("python", "-c", code, packages, f"--listen=127.0.0.1:{host.port}", "wsgi:app")
     wait(lambda: host.status("/readyz") == 200)
