@@ -11,7 +11,8 @@ from snoozer.cli.settings_report import is_private, sender_domain
 from snoozer.db import health_checks, schema
 from snoozer.db.health_checks import Violation
 from snoozer.settings import Settings
-from snoozer.smtp.session import ServerUnavailable, check_reachable
+from snoozer.smtp.errors import ServerUnavailable
+from snoozer.smtp.session import check_reachable
 from snoozer.smtp.url import SmtpServer
 
 OLDEST_SERVER = 140_000

@@ -37,7 +37,7 @@ from snoozer.runtime import failpoint
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.failure_limiter import FailureLimiter
+from snoozer.smtp.limits import ServerLimits
 from snoozer.smtp.url import SmtpServer
 
 log = logging.getLogger(__name__)
@@ -202,14 +202,14 @@ def _connection_pool(settings: Settings, *, domain: str) -> ConnectionPool:
         helo=domain,
         mail_from=mail_from.address(settings.mail_from),
         connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
-        failures=FailureLimiter(threshold=settings.breaker_threshold),
+        limits=ServerLimits(threshold=settings.breaker_threshold),
     )
 
 
 def _breaker_client(settings: Settings, engine: Engine, *, outbox: ConnectionPool) -> BreakerClient:
     return BreakerClient(
         engine=engine,
-        failures=outbox.failures,
+        limits=outbox.limits,
         server=f"{outbox.server.host}:{outbox.server.port}",
         threshold=settings.breaker_threshold,
         cooldown=timedelta(seconds=settings.breaker_cooldown),

@@ -19,7 +19,8 @@ from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.delivery.db_retry import DatabaseRetry
 from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
 from snoozer.runtime import backoff
-from snoozer.smtp.session import Rejected, Reply
+from snoozer.smtp.errors import Rejected
+from snoozer.smtp.transport import Reply
 from snoozer.timephrase import promise_after
 
 log = logging.getLogger(__name__)
@@ -195,9 +196,9 @@ class OutcomeRecorder:
                 connection,
                 send=send,
                 permanent=refused.permanent,
-                reply=refused.text,
-                smtp_code=refused.code,
-                enhanced_code=refused.enhanced,
+                reply=refused.reply.text,
+                smtp_code=refused.reply.code,
+                enhanced_code=refused.reply.enhanced_code,
             )
         )
         if refused.is_server_wide:
@@ -315,7 +316,7 @@ def _fact(send: Send, reply: Reply) -> Fact:
         snooze_id=send.snooze_id,
         claim_token=send.claim_token,
         smtp_code=reply.code,
-        enhanced_code=reply.enhanced,
+        enhanced_code=reply.enhanced_code,
         reply=reply.text,
         queue_id=reply.queue_id,
     )

@@ -1,7 +1,7 @@
 """A mail server that misbehaves on request, at any phase, over a real socket.
 
     with ScriptedServer(dot="451 4.3.0 later") as server:
-        deliver(server.relay(), …)
+        deliver(server.smtp_server(), …)
 
 A script names, for each phase, the reply to give or one of the faults below. A list is used up one entry at a time
 and its last entry stays. What was taken whole stands in `received`, what broke off before its dot in `abandoned`.
@@ -79,7 +79,9 @@ class ScriptedServer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
-    def relay(self, *, host: str = "localhost", user: str | None = None, password: str | None = None) -> SmtpServer:
+    def smtp_server(
+        self, *, host: str = "localhost", user: str | None = None, password: str | None = None
+    ) -> SmtpServer:
         return SmtpServer(host=host, port=self.port, security=self._security, user=user, password=password)
 
     def __enter__(self) -> Self:

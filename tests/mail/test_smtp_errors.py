@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.smtp.session import Rejected, ServerUnavailable
+from snoozer.smtp.errors import Rejected, ServerUnavailable
 from tests.mail.scripted_server import ScriptedServer
 from tests.mail.sending import send
 
@@ -10,7 +10,7 @@ from tests.mail.sending import send
 @pytest.mark.parametrize("code", ["530 5.7.0 authenticate first", "535 5.7.8 no", "534 5.7.9 weak", "538 5.7.11 tls"])
 def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
     with ScriptedServer(mail=code) as server, pytest.raises(ServerUnavailable):
-        send(server.relay())
+        send(server.smtp_server())
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
 )
 def test_the_servers_own_name_for_the_mail_is_noted(text: str, queue_id: str | None) -> None:
     with ScriptedServer(dot=text) as server:
-        assert send(server.relay()).queue_id == queue_id
+        assert send(server.smtp_server()).queue_id == queue_id
 
 
 def test_no_address_and_no_control_character_comes_out_of_a_refusal() -> None:
     hostile = "550 5.7.1 ann@example.com \x1b[31m" + "x" * 3_000
     with ScriptedServer(rcpt=hostile) as server:
         with pytest.raises(Rejected) as raised:
-            send(server.relay())
+            send(server.smtp_server())
         assert "ann" not in str(raised.value)
-        assert "\x1b" not in raised.value.text
-        assert len(raised.value.text) <= 500
+        assert "\x1b" not in raised.value.reply.text
+        assert len(raised.value.reply.text) <= 500
