@@ -8,7 +8,7 @@ from snoozer import settings, triage
 from snoozer.cli.console import refuse
 from snoozer.db import health_checks
 from snoozer.db.engine import make_engine
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 
 ROUTE = "restored"
 
@@ -31,7 +31,8 @@ def command(until: str, apply: bool) -> None:
     with engine.connect() as connection:
         if health_checks.liveness(connection, dead_after=timedelta(seconds=terms.worker_dead)).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
-        found = triage.retire_restored(connection, until=moment, domain=mail_from.domain(terms.mail_from), route=ROUTE)
+        domain = headers.mail_from_domain(terms.mail_from)
+        found = triage.retire_restored(connection, until=moment, domain=domain, route=ROUTE)
         if apply:
             connection.commit()
     for one in found:

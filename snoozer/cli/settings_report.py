@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 from snoozer.cli.check_result import Finding, advice, right, skipped, wrong
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.url import is_loopback
 
@@ -34,7 +34,7 @@ def of_settings(settings: Settings) -> Iterator[Finding]:
 
 def sender_domain(settings: Settings) -> str:
     """The domain that reminders come from; empty when MAIL_FROM names none."""
-    return mail_from.domain(settings.mail_from).lower()
+    return headers.mail_from_domain(settings.mail_from).lower()
 
 
 def is_private(domain: str) -> bool:

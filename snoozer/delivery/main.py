@@ -31,7 +31,7 @@ from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.domain.reminder import Send
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.mime.compose import compose_reminder
 from snoozer.runtime import failpoint
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
@@ -153,7 +153,7 @@ def _tune_garbage_collection() -> None:
 def _config(settings: Settings) -> DeliveryConfig:
     return DeliveryConfig(
         worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
-        domain=mail_from.domain(settings.mail_from),
+        domain=headers.mail_from_domain(settings.mail_from),
         lease=timedelta(seconds=settings.lease),
         uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
@@ -200,7 +200,7 @@ def _connection_pool(settings: Settings, *, domain: str) -> ConnectionPool:
     return ConnectionPool(
         relay,
         helo=domain,
-        mail_from=mail_from.address(settings.mail_from),
+        mail_from=headers.mail_from_address(settings.mail_from),
         connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
         limits=ServerLimits(threshold=settings.breaker_threshold),
     )

@@ -74,7 +74,7 @@ class ConnectionPool:
         else:
             self._idle.append((session, uses, time.monotonic()))
             if self._sweeping is None:
-                self._sweeping = asyncio.get_running_loop().call_later(MAX_IDLE_SECONDS, self._close_stale)
+                self._quit_stale()
         self._wake_next()
 
     def rejected(self, session: SmtpSession, error: Rejected) -> None:
@@ -203,13 +203,12 @@ class ConnectionPool:
         while self._waiting and not wake(self._waiting.popleft(), None):
             pass
 
-    def _close_stale(self) -> None:
+    def _quit_stale(self) -> None:
+        """Quits the sessions that were idle too long, and comes back when the next of them will be."""
         while self._idle and not _is_fresh(self._idle[0][2]):
             self._idle.popleft()[0].quit()
-        self._sweeping = None
-        if self._idle:
-            wait = MAX_IDLE_SECONDS - (time.monotonic() - self._idle[0][2])
-            self._sweeping = asyncio.get_running_loop().call_later(max(wait, 0.0), self._close_stale)
+        loop = asyncio.get_running_loop()
+        self._sweeping = loop.call_at(self._idle[0][2] + MAX_IDLE_SECONDS, self._quit_stale) if self._idle else None
 
 
 def _is_fresh(since: float) -> bool:

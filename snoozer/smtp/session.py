@@ -7,11 +7,9 @@ after it only the server's reply decides. So there are three ways to fail, one e
 import asyncio
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Self
 
 from snoozer.mime import headers
-from snoozer.mime import mail_from as author
 from snoozer.mime.mime_writer import is_seven_bit
 from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.smtp.handshake import perform_handshake
@@ -61,7 +59,9 @@ class SmtpSession:
         if not is_seven_bit(message):
             raise ValueError("A mail goes out as 7 bit with CRLF at the end of each line.")
         until = time.monotonic() + deadline
-        sender = _sender(mail_from)
+        sender = headers.mail_from_address(mail_from)
+        if not sender:
+            raise ServerUnavailable("MAIL_FROM is not an address that can be sent from")
         recipient, parameters = self._recipient(rcpt_to)
         if "SIZE" in self._extensions:
             parameters = f" SIZE={len(message)}{parameters}"
@@ -182,14 +182,6 @@ class SmtpSession:
         finally:
             self.abort()
         raise self._classify("body", reply)
-
-
-@lru_cache(maxsize=8)
-def _sender(mail_from: str) -> str:
-    sender = author.address(mail_from)
-    if not sender:
-        raise ServerUnavailable("MAIL_FROM is not an address that can be sent from")
-    return sender
 
 
 def deliver(

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from threading import BoundedSemaphore, Timer
 
 from snoozer.accounts import LINK_LIFETIME, Invitation
-from snoozer.mime import compose
-from snoozer.mime import mail_from as author
+from snoozer.mime import compose, headers
 from snoozer.settings import Settings
 from snoozer.smtp import session
 from snoozer.smtp.url import SmtpServer
@@ -33,7 +32,7 @@ def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
 def _send(invitation: Invitation, settings: Settings) -> None:
     try:
         relay = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        mail_from, domain = author.address(settings.mail_from), author.domain(settings.mail_from)
+        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
         message = compose.compose_sign_in(
             to=invitation.email,
             link=f"{settings.base_url}/sign-in/{invitation.token}",
