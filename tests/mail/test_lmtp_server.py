@@ -3,13 +3,17 @@
 import logging
 import smtplib
 import threading
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from snoozer.inbound import lmtp_session
+from snoozer.inbound import lmtp_server
 from snoozer.inbound.lmtp_server import IncomingMail
 from tests.mail.inbound_servers import KEPT, Opening
+
+PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 def test_lmtp_answers_for_each_recipient(a_door: Opening) -> None:
@@ -121,7 +125,7 @@ def test_a_database_that_is_away_is_a_try_again_and_tells_no_secrets(
 def test_a_sender_on_a_slow_line_has_time_as_long_as_something_comes(
     a_door: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lmtp_session, "DATA_TIMEOUT", 2)
+    monkeypatch.setattr(lmtp_server, "DATA_TIMEOUT", 2)
     opened = a_door()
     talk = opened.talk()
     talk.opens_data("ann@b.example")
@@ -211,3 +215,12 @@ def test_a_stopped_door_can_be_opened_again(a_door: Opening) -> None:
     with opened.client() as client:
         client.sendmail("a@b.example", ["ann@b.example"], b"again\r\n")
     assert len(opened.kept) == 1
+
+
+def test_aiosmtpd_is_the_version_whose_private_methods_are_overridden() -> None:
+    """`_handle_client`, `_reader`, `_create_envelope` and `_reset_timeout` may change with any release.
+
+    Read aiosmtpd's `smtp.py` again before moving this version, and the pin in pyproject.toml and the lock with it.
+    """
+    assert version("aiosmtpd") == "1.4.6"
+    assert '"aiosmtpd==1.4.6"' in PYPROJECT.read_text()
