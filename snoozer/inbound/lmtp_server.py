@@ -10,8 +10,10 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from aiosmtpd.lmtp import LMTP
@@ -74,32 +76,26 @@ class InboundServer:
         self._recipient_exists = recipient_exists
         self._deliver = deliver
         self._error_text = error_text
-        self._session_class: type[InboundSession] = LmtpInboundSession if protocol == "lmtp" else SmtpInboundSession
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
+        self._session_class: type[InboundSession] = LmtpInboundSession if protocol == "lmtp" else InboundSession
+        self._request_stop: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
-        self._failure: Exception | None = None
 
     def start(self) -> None:
         """Opens the port and sets `port` to its number, also for 0. Raises OSError when it is taken."""
         # aiosmtpd logs every command with its addresses.
         logging.getLogger("mail.log").setLevel(logging.CRITICAL)
-        ready = threading.Event()
-        self._failure = None
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="inbound", daemon=True)
-        self._thread.start()
-        ready.wait()
-        if self._failure is not None:
-            self._thread.join()
-            raise self._failure
+        ready: Future[None] = Future()
+        thread = threading.Thread(target=self._run, args=(ready,), name="inbound", daemon=True)
+        thread.start()
+        ready.result()
+        self._thread = thread
 
     def stop(self) -> None:
         """Closes the port; messages being stored at this moment still get their reply."""
-        if self._thread is None or self._loop is None or self._stopping is None:
-            return
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join()
-        self._thread = None
+        if self._thread is not None:
+            self._request_stop()
+            self._thread.join()
+            self._thread = None
 
     async def recipient_exists(self, address: str) -> str:
         """The reply to RCPT."""
@@ -119,23 +115,22 @@ class InboundServer:
         valid = len(replies) == len(incoming.rcpt_to) and all(_REPLY.fullmatch(reply) for reply in replies)
         return replies if valid else [TEMPFAIL] * len(incoming.rcpt_to)
 
-    def _run(self, ready: threading.Event) -> None:
+    def _run(self, ready: "Future[None]") -> None:
         try:
             asyncio.run(self._serve(ready))
         except Exception as error:
-            self._failure = error
-            if ready.is_set():
+            if ready.done():
                 _log.error("The server for incoming mail stopped: %s", type(error).__name__)
-        finally:
-            ready.set()
+            else:
+                ready.set_exception(error)
 
-    async def _serve(self, ready: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        server = await self._loop.create_server(lambda: self._session_class(self), self.host, self.port)
+    async def _serve(self, ready: "Future[None]") -> None:
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        server = await loop.create_server(lambda: self._session_class(self), self.host, self.port)
         self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        await self._stopping.wait()
+        self._request_stop = partial(loop.call_soon_threadsafe, stopping.set)
+        ready.set_result(None)
+        await stopping.wait()
         server.close()
         if self.in_progress:
             await asyncio.wait(self.in_progress, timeout=CLOSE_TIMEOUT)
@@ -243,7 +238,8 @@ class InboundSession(SMTP):
             replied.set_result(None)
 
     def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
-        raise NotImplementedError
+        """The worst of them: after a temporary failure the sender tries again for all, and nothing is lost."""
+        return [min(replies, key=lambda reply: "452".index(reply[0]))]
 
     async def _read_data(self, body: bytearray) -> str:
         """Fills `body` up to the final dot. Returns the reply that refuses it, or "". Only CRLF.CRLF ends a message."""
@@ -272,12 +268,6 @@ class InboundSession(SMTP):
                 self._server.held_bytes -= len(body)
                 body.clear()
         return refusal
-
-
-class SmtpInboundSession(InboundSession):
-    def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
-        """The worst: after a temporary failure the sender tries again for all, and nothing is lost."""
-        return [min(replies, key=lambda reply: "452".index(reply[0]))]
 
 
 class LmtpInboundSession(InboundSession, LMTP):

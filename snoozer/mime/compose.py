@@ -78,11 +78,8 @@ def compose_sign_in(
     *, to: str, link: str, code: str, minutes: int, mail_from: str, instance: str, now: datetime, message_id: str
 ) -> bytes:
     """The sign-in mail: a link for this browser, a code for another one. The subject contains no secret."""
-    fields: list[Field] = [
-        *_address_fields(mail_from, to),
-        ("Subject", Text(TEMPLATES.get_template("sign_in/subject.txt").render().strip())),
-        *_machine_fields(now, message_id, instance),
-    ]
+    subject = TEMPLATES.get_template("sign_in/subject.txt").render().strip()
+    fields = _fields(mail_from, to, subject, at=now, message_id=message_id, instance=instance)
     words = {"link": link, "code": code, "minutes": str(minutes)}
     text, html = render_qp("sign_in/body.txt", words), render_qp("sign_in/body.html", words)
     return build_message(fields, text=text, html=html, seed=message_id)
@@ -92,17 +89,14 @@ def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str],
     subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
     original = headers.message_id(send.message_id)
     occurrence = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, action="see")
-    threads: list[Field] = [("In-Reply-To", original), ("References", original)] if original else []
-    fields: list[Field] = [
-        *_address_fields(mail_from, send.user_email),
-        ("Subject", Text(subject)),
-        *_machine_fields(send.reserved_at, send.reminder_message_id, instance),
-        *threads,
-        ("X-Snoozer-Occurrence", links.occurrence_id(occurrence, keys=keys)),
-    ]
+    message_id = send.reminder_message_id
+    fields = _fields(mail_from, send.user_email, subject, at=send.reserved_at, message_id=message_id, instance=instance)
+    if original:
+        fields += [("In-Reply-To", original), ("References", original)]
+    fields.append(("X-Snoozer-Occurrence", links.occurrence_id(occurrence, keys=keys)))
     words = _reminder_words(send, subject=subject) | _reminder_links(send, base_url=base_url, keys=keys)
     text, html = render_qp("reminder/body.txt", words), render_qp("reminder/body.html", words)
-    return build_message(fields, text=text, html=html, seed=send.reminder_message_id)
+    return build_message(fields, text=text, html=html, seed=message_id)
 
 
 def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
@@ -140,14 +134,25 @@ def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[s
     return {button: page + token for button, token in zip(BUTTONS, tokens, strict=True)}
 
 
-def _address_fields(mail_from: str, to: str) -> list[Field]:
-    """From and To. A recipient that needs SMTPUTF8 is named in the envelope only."""
+def _fields(mail_from: str, to: str, subject: str, *, at: datetime, message_id: str, instance: str) -> list[Field]:
+    """The fields of every mail; some keep automatic responders silent (RFC 3834).
+
+    A recipient that needs SMTPUTF8 is named in the envelope only.
+    """
     recipient = headers.ascii_address(to)
     if recipient is None and headers.address(to) is None:
         raise ValueError("The recipient is not an address.")
+    if headers.message_id(message_id) != message_id:
+        raise ValueError("A mail needs a Message-ID of the form <left@right>.")
     return [
         ("From", _from_field(mail_from)),
         ("To", format_mailbox(None, recipient) if recipient else "undisclosed-recipients:;"),
+        ("Subject", Text(subject)),
+        ("Date", _date(at.astimezone(UTC).replace(microsecond=0))),
+        ("Message-ID", message_id),
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+        ("X-Snoozer-Instance", instance),
     ]
 
 
@@ -157,19 +162,6 @@ def _from_field(mail_from: str) -> str:
     if not address:
         raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
     return format_mailbox(headers.sender(mail_from).name or "Snoozer", address)
-
-
-def _machine_fields(at: datetime, message_id: str, instance: str) -> list[Field]:
-    """The fields that identify a mail, and that keep automatic responders silent (RFC 3834)."""
-    if headers.message_id(message_id) != message_id:
-        raise ValueError("A mail needs a Message-ID of the form <left@right>.")
-    return [
-        ("Date", _date(at.astimezone(UTC).replace(microsecond=0))),
-        ("Message-ID", message_id),
-        ("Auto-Submitted", "auto-generated"),
-        ("X-Auto-Response-Suppress", "All"),
-        ("X-Snoozer-Instance", instance),
-    ]
 
 
 # A worker writes hundreds of mails in a second.
