@@ -51,7 +51,8 @@ class InboundServer:
 
     `recipient_exists(address)` decides about RCPT; `deliver(incoming)` stores the message and returns one reply for
     each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. An exception becomes a 451, logged
-    as `error_text(error)`. LMTP sends each reply; SMTP, which has only one, the worst.
+    as `error_text(error)`. LMTP sends each reply; SMTP, which has only one, the worst. The `handle_` methods are
+    aiosmtpd's hooks.
     """
 
     def __init__(
@@ -97,13 +98,29 @@ class InboundServer:
             self._thread.join()
             self._thread = None
 
-    async def recipient_exists(self, address: str) -> str:
-        """The reply to RCPT."""
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return [*responses[:-1], "250-PIPELINING", "250 HELP"]
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if address == "<>" or not address.isprintable() or any("\ud800" <= char <= "\udfff" for char in address):
+            return "553 5.1.3 The address is malformed"
         try:
-            return "250 2.1.5 OK" if await asyncio.to_thread(self._recipient_exists, address) else UNKNOWN_RECIPIENT
+            if not await asyncio.to_thread(self._recipient_exists, address):
+                return UNKNOWN_RECIPIENT
         except Exception as error:
             _log.warning("A recipient could not be looked up: %s", self._error_text(error))
             return TEMPFAIL
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 OK"
+
+    async def handle_exception(self, error: Exception) -> str:
+        _log.warning("An SMTP session failed: %s", type(error).__name__)
+        return TEMPFAIL
 
     async def deliver(self, incoming: IncomingMail) -> list[str]:
         """One valid reply for each recipient."""
@@ -138,33 +155,6 @@ class InboundServer:
             transport.close()
 
 
-class _Handler:
-    """aiosmtpd's hooks for EHLO, RCPT and errors."""
-
-    def __init__(self, server: InboundServer) -> None:
-        self._server = server
-
-    async def handle_EHLO(  # noqa: N802
-        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
-    ) -> list[str]:
-        session.host_name = hostname
-        return [*responses[:-1], "250-PIPELINING", "250 HELP"]
-
-    async def handle_RCPT(  # noqa: N802
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
-        if address == "<>" or not address.isprintable() or any("\ud800" <= char <= "\udfff" for char in address):
-            return "553 5.1.3 The address is malformed"
-        reply = await self._server.recipient_exists(address)
-        if reply.startswith("250"):
-            envelope.rcpt_tos.append(address)
-        return reply
-
-    async def handle_exception(self, error: Exception) -> str:
-        _log.warning("An SMTP session failed: %s", type(error).__name__)
-        return TEMPFAIL
-
-
 class InboundSession(SMTP):
     """aiosmtpd's commands with a DATA of our own; it overrides private methods, so the version is pinned.
 
@@ -176,7 +166,7 @@ class InboundSession(SMTP):
 
     def __init__(self, server: InboundServer) -> None:
         super().__init__(
-            _Handler(server),
+            server,
             data_size_limit=server.max_bytes,
             enable_SMTPUTF8=True,
             hostname=server.hostname,

@@ -53,8 +53,10 @@ class ConnectionPool:
                 return session
             except ServerUnavailable as error:
                 self.discard(session)
-                if error.is_throttling:
-                    self._record_throttling(carried)
+                if error.is_throttling and carried:
+                    self.limits.too_many_messages(carried, now=time.monotonic())
+                elif error.is_throttling:
+                    self.limits.too_fast(now=time.monotonic())
                 if not carried:
                     self.limits.record_failure(str(error))
                     raise
@@ -192,12 +194,6 @@ class ConnectionPool:
         for _ in range(self._refused):
             self.limits.record_failure(reason)
         self._refused = 0
-
-    def _record_throttling(self, carried: int) -> None:
-        if carried:
-            self.limits.too_many_messages(carried, now=time.monotonic())
-        else:
-            self.limits.too_fast(now=time.monotonic())
 
     def _wake_next(self) -> None:
         while self._waiting and not wake(self._waiting.popleft(), None):
