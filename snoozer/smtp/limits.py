@@ -55,7 +55,7 @@ class ServerLimits:
         """The server refused a connection while `open_count` were open."""
         self.connections = max(1, min(self.connections, open_count))
         self._limited_at = now
-        log.info("the mail server bears %d connections of ours at once", self.connections)
+        log.info("the mail server accepts %d connections of ours at once", self.connections)
 
     def too_many_messages(self, carried: int, *, now: float) -> None:
         """The server refused a message on a connection that had carried `carried`."""

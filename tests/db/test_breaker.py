@@ -99,7 +99,7 @@ def test_only_a_probe_closes_it(engine: Engine) -> None:
     assert permit(engine).kind == "open"
 
 
-def test_a_probe_that_is_not_heard_of_is_given_to_another(engine: Engine) -> None:
+def test_a_probe_without_a_report_is_given_to_another(engine: Engine) -> None:
     opened(engine)
     first, second = permit(engine, cooldown=NOW), permit(engine, cooldown=NOW)
     assert (first.kind, second.kind) == ("probe", "probe")
@@ -114,7 +114,7 @@ def test_a_probe_that_took_longer_than_the_cooldown_closes_it_all_the_same(engin
     assert permit(engine).kind == "closed"
 
 
-def test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one() -> None:
+def test_no_more_connections_are_opened_than_the_threshold_however_many_want_one() -> None:
     limits, tried, shut = ServerLimits(threshold=5), [], []
 
     async def attempt(go: asyncio.Event) -> None:
@@ -148,7 +148,7 @@ async def attempted(limits: ServerLimits, *, fails: bool) -> None:
             raise ServerUnavailable("refused")
 
 
-def test_the_gate_for_a_probe_lets_one_through() -> None:
+def test_a_probe_allows_one_attempt() -> None:
     limits = ServerLimits(threshold=5)
     limits.reset(max_attempts=1)
     with pytest.raises(ServerUnavailable):
@@ -157,7 +157,7 @@ def test_the_gate_for_a_probe_lets_one_through() -> None:
         loops.run(attempted(limits, fails=False))
 
 
-def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread() -> None:
+def test_a_waiting_attempt_goes_on_when_the_limits_are_reset_from_another_thread() -> None:
     limits, through = ServerLimits(threshold=1), []
 
     async def two() -> None:
@@ -186,7 +186,7 @@ def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread()
     assert through == [1]
 
 
-def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> None:
+def test_a_reply_is_no_failure_and_ends_the_failures_in_a_row() -> None:
     limits = ServerLimits(threshold=2)
     limits.record_failure("refused")
     loops.run(attempted(limits, fails=False))
@@ -197,7 +197,7 @@ def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> N
     assert not limits.is_open
 
 
-def test_a_server_that_takes_connections_and_then_hangs_up_shuts_the_gate_too() -> None:
+def test_a_server_that_accepts_connections_and_then_hangs_up_opens_the_circuit_too() -> None:
     limits = ServerLimits(threshold=2)
     for _ in range(2):
         loops.run(attempted(limits, fails=False))

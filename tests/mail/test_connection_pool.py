@@ -1,4 +1,4 @@
-"""A server that asks for less gets less, and a little more again when it has been quiet."""
+"""The limits of a server that throttles are lowered, and relaxed when it stops."""
 
 import asyncio
 import time
@@ -23,13 +23,13 @@ from tests.mail.scripted_server import USUAL, ScriptedServer
 MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
 
 
-def test_a_server_that_never_complains_is_never_waited_for() -> None:
+def test_a_server_that_never_throttles_is_never_waited_for() -> None:
     limits = ServerLimits(threshold=5)
     assert [limits.reserve_slot(now=at, max_wait=30) for at in (0.0, 0.0, 5.0)] == [0.0, 0.0, 0.0]
     assert (limits.connections, limits.messages) == (MAX_CONNECTIONS, MAX_MESSAGES)
 
 
-def test_each_plea_for_patience_doubles_the_gap_up_to_a_limit() -> None:
+def test_each_throttling_doubles_the_interval_up_to_a_limit() -> None:
     limits = ServerLimits(threshold=5)
     limits.too_fast(now=0.0)
     assert [limits.reserve_slot(now=0.0, max_wait=30) for _ in range(3)] == pytest.approx(
@@ -40,14 +40,14 @@ def test_each_plea_for_patience_doubles_the_gap_up_to_a_limit() -> None:
     assert limits.interval == MAX_INTERVAL
 
 
-def test_what_is_said_to_many_mails_at_once_is_one_plea() -> None:
+def test_throttling_of_many_mails_at_once_counts_once() -> None:
     limits = ServerLimits(threshold=5)
     for _ in range(16):
         limits.too_fast(now=0.1)
     assert limits.interval == MIN_INTERVAL
 
 
-def test_a_turn_that_is_too_far_away_is_not_taken() -> None:
+def test_a_slot_that_is_too_far_away_is_not_reserved() -> None:
     limits = ServerLimits(threshold=5)
     for minute in range(-20, 1):
         limits.too_fast(now=60.0 * minute)
@@ -56,7 +56,7 @@ def test_a_turn_that_is_too_far_away_is_not_taken() -> None:
     assert limits.reserve_slot(now=10.0, max_wait=15) == 10.0
 
 
-def test_after_a_quiet_minute_it_is_trusted_a_little_more() -> None:
+def test_after_a_minute_without_refusals_the_limits_relax() -> None:
     limits = ServerLimits(threshold=5)
     limits.too_many_connections(3, now=0.0)
     limits.too_many_messages(10, now=0.0)
@@ -79,8 +79,8 @@ async def delivered(pool: ConnectionPool) -> None:
 
 
 @pytest.mark.parametrize("dot", [USUAL["dot"], "550 5.7.1 no"], ids=["taken", "refused"])
-def test_a_server_that_answers_for_a_mail_is_there_whatever_failed_before(dot: str) -> None:
-    """Else hiccups far apart would add up, and all mail would wait for a server that is well."""
+def test_a_reply_to_a_mail_ends_the_failures_in_a_row(dot: str) -> None:
+    """Else failures far apart would add up, and all mail would wait for a server that is up."""
     with ScriptedServer(dot=dot) as server:
         pool = a_pool(server)
         pool.limits.record_failure("a hiccup")
@@ -99,7 +99,7 @@ def test_a_server_that_answers_for_a_mail_is_there_whatever_failed_before(dot: s
         assert pool.limits.take_report().failures == 0
 
 
-def test_a_server_that_bears_two_connections_gets_everything_over_two() -> None:
+def test_a_server_that_accepts_two_connections_gets_everything_over_two() -> None:
     banner = ["220 one", "220 two", "421 4.7.0 too many connections from you"]
     with ScriptedServer(banner=banner) as server:
         pool = a_pool(server)
@@ -122,7 +122,7 @@ def test_a_server_that_bears_two_connections_gets_everything_over_two() -> None:
     assert pool.limits.take_report().failures == 0
 
 
-def test_of_many_connections_opened_at_once_those_that_were_taken_are_learnt() -> None:
+def test_of_many_connections_opened_at_once_the_accepted_ones_become_the_limit() -> None:
     with ScriptedServer(banner=["220 one", "220 two", "220 three", "421 4.7.0 too many connections"]) as server:
         pool = a_pool(server)
 
@@ -144,7 +144,7 @@ def test_of_many_connections_opened_at_once_those_that_were_taken_are_learnt() -
     assert pool.limits.connections == 3
 
 
-def test_who_is_turned_away_before_the_others_are_greeted_waits_for_them() -> None:
+def test_a_refusal_before_other_connections_are_greeted_waits_for_them() -> None:
     with ScriptedServer(banner=["421 4.7.0 too many", "421 4.7.0 too many", "220 one", "220 two", "220"]) as server:
         pool = a_pool(server)
 
@@ -157,7 +157,7 @@ def test_who_is_turned_away_before_the_others_are_greeted_waits_for_them() -> No
     assert pool.limits.take_report().failures == 0
 
 
-def test_a_server_that_turns_everybody_away_is_asked_no_oftener_than_the_gate_lets() -> None:
+def test_a_server_that_refuses_every_connection_gets_no_more_than_the_threshold() -> None:
     with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
         pool = a_pool(server)
 
@@ -171,7 +171,7 @@ def test_a_server_that_turns_everybody_away_is_asked_no_oftener_than_the_gate_le
     assert pool.limits.connections == MAX_CONNECTIONS
 
 
-def test_a_timeout_of_the_server_teaches_nothing() -> None:
+def test_a_timeout_of_the_server_lowers_no_limit() -> None:
     with ScriptedServer(mail=["250 ok", "421 closing", "250 ok", "421 4.4.2 idle too long", "250 ok"]) as server:
         pool = a_pool(server)
 
@@ -185,7 +185,7 @@ def test_a_timeout_of_the_server_teaches_nothing() -> None:
     assert pool.limits.messages == MAX_MESSAGES
 
 
-def test_a_server_that_turns_the_first_away_is_down() -> None:
+def test_a_server_that_refuses_the_first_connection_is_down() -> None:
     with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
         pool = a_pool(server)
         with pytest.raises(ServerUnavailable):
@@ -209,7 +209,7 @@ def test_a_server_that_takes_two_mails_on_a_connection_gets_two() -> None:
     assert pool.limits.messages == 2
 
 
-def test_a_mail_whose_turn_does_not_come_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mail_that_gets_no_slot_in_time_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "MAX_WAIT_SECONDS", 0.01)
     with ScriptedServer() as server:
         pool = a_pool(server)

@@ -1,4 +1,4 @@
-"""The beginning of a sending connection: TLS with a server that proves its name, and the login."""
+"""The start of a sending connection: TLS with a server that proves its name, and the login."""
 
 import ssl
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.mail.sending import send
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_tls_is_spoken_with_a_server_that_proves_its_name(
+def test_tls_is_used_with_a_server_that_proves_its_name(
     security: str, certificate: tuple[ssl.SSLContext, Path], trusting: None
 ) -> None:
     context, _ = certificate
@@ -26,7 +26,7 @@ def test_tls_is_spoken_with_a_server_that_proves_its_name(
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_a_certificate_nobody_vouches_for_is_refused(
+def test_a_certificate_without_a_trusted_authority_is_refused(
     security: Security, certificate: tuple[ssl.SSLContext, Path]
 ) -> None:
     server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
@@ -45,7 +45,7 @@ def test_a_certificate_for_another_name_is_refused(
     assert server.received == []
 
 
-def test_a_stripped_starttls_is_no_reason_to_speak_in_the_open() -> None:
+def test_a_stripped_starttls_is_no_reason_to_send_unprotected() -> None:
     with ScriptedServer(security="starttls") as server:
         with pytest.raises(ServerUnavailable, match="offers no STARTTLS"):
             send(server.smtp_server(user="ann", password="geheim"))

@@ -14,7 +14,7 @@ from snoozer.mime.message_parser import MAX_PARTS, Attachment, ParsedMessage, pa
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# What the messages without a readable subject or sender have instead: nothing, and the caller says so.
+# What the messages without a readable subject or sender have instead: nothing, and the caller shows that.
 NO_SUBJECT = {
     *("error_emails__content_transfer_encoding_spam", "error_emails__weird_to_header", "rfc2822__example03"),
     *("plain_emails__raw_email5", "plain_emails__raw_email6", "plain_emails__raw_email10"),
@@ -194,15 +194,15 @@ def test_html_becomes_the_words_a_person_reads(html: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     [
         ("Fri, 31 Dec 9998 23:59:59 +0000", datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC)),
         ("Fri, 31 Dec 9999 23:59:59 +0000", None),
         ("Mon, 1 Jan 1900 00:00:00 +0000", None),
     ],
 )
-def test_a_date_is_one_that_every_zone_can_show(said: str, meant: datetime | None) -> None:
-    assert parse(f"Date: {said}\r\n\r\n".encode()).date == meant
+def test_a_date_is_one_that_every_zone_can_show(written: str, meant: datetime | None) -> None:
+    assert parse(f"Date: {written}\r\n\r\n".encode()).date == meant
 
 
 def test_attachments_are_named_and_measured() -> None:

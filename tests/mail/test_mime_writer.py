@@ -134,7 +134,7 @@ HEADS = st.lists(PLAIN | st.lists(AMBIGUOUS, max_size=4).map("".join), max_size=
 @example(head=b"X 1: hi")
 @example(head=b" hi\r\nSubject: ho")
 def test_the_guard_finds_what_the_librarys_parser_finds(head: bytes) -> None:
-    """It reads a plain head by itself, and only where the parser would have told the very same fields."""
+    """It reads a plain head by itself, and only where the parser would find the same fields."""
     head, blank, _ = (head + b"\r\n\r\n").partition(b"\r\n\r\n")
     found = BytesHeaderParser(policy=email.policy.compat32).parsebytes(head + blank).items()
     fields: list[Field] = [(name, re.sub(r"\r\n(?=[ \t])", "", str(value))) for name, value in found]

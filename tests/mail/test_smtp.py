@@ -45,7 +45,7 @@ def expected(phase: str, fault: str) -> type[Exception]:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("phase", scripted.phases_in_order())
 @pytest.mark.parametrize("ehlo", [scripted.USUAL["ehlo"], scripted.PIPELINING], ids=["one by one", "in one piece"])
-def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str, ehlo: str) -> None:
+def test_each_fault_at_each_phase_has_its_own_exception(phase: str, fault: str, ehlo: str) -> None:
     started = time.monotonic()
     waits = fault in ("stall", "drip")
     with ScriptedServer({"ehlo": ehlo} | {phase: FAULTS[fault]}) as server:
@@ -104,7 +104,7 @@ def test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot(
     with ResettingServer(certificate[0] if security == "tls" else None) as server:
         dots: list[str] = []
 
-        async def converse() -> None:
+        async def exchange() -> None:
             smtp_server = SmtpServer(host="localhost", port=server.port, security=security)
             session = await SmtpSession.open(smtp_server, helo="x", deadline=5)
             await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
@@ -112,7 +112,7 @@ def test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot(
             with pytest.raises(ServerUnavailable):
                 await session.send_dot(deadline=5, on_dot=lambda: dots.append("dot"))
 
-        loops.run(converse())
+        loops.run(exchange())
         assert dots == []
 
 
@@ -121,18 +121,18 @@ def test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over(
 ) -> None:
     with ResettingServer(certificate[0], reads_the_body=False) as server:
 
-        async def converse() -> None:
+        async def exchange() -> None:
             smtp_server = SmtpServer(host="localhost", port=server.port, security="tls")
             session = await SmtpSession.open(smtp_server, helo="x", deadline=5)
             long = b"From: a@snoozer.example\r\n\r\n" + b"x" * 70 + b"\r\n" * 4_000_000
             with pytest.raises(ServerUnavailable, match="took nothing more"):
                 await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=long, deadline=1)
 
-        loops.run(converse())
+        loops.run(exchange())
 
 
 @on_a_loop
-async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None:
+async def test_on_dot_is_called_before_the_reply_is_awaited() -> None:
     with ScriptedServer(dot=scripted.STALL) as server:
         session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)

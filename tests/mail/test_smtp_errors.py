@@ -1,4 +1,4 @@
-"""What is made of a mail server's words: whom they blame, and what may be kept of them."""
+"""How replies of a mail server are classified, and what of their text may be stored."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.mail.sending import send
 
 
 @pytest.mark.parametrize("code", ["530 5.7.0 authenticate first", "535 5.7.8 no", "534 5.7.9 weak", "538 5.7.11 tls"])
-def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
+def test_a_server_that_requires_a_login_is_unavailable(code: str) -> None:
     with ScriptedServer(mail=code) as server, pytest.raises(ServerUnavailable):
         send(server.smtp_server())
 
@@ -24,7 +24,7 @@ def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
         ("250", None),
     ],
 )
-def test_the_servers_own_name_for_the_mail_is_noted(text: str, queue_id: str | None) -> None:
+def test_the_queue_id_of_the_server_is_found(text: str, queue_id: str | None) -> None:
     with ScriptedServer(dot=text) as server:
         assert send(server.smtp_server()).queue_id == queue_id
 

@@ -97,7 +97,7 @@ def test_a_resolver_that_hangs_delays_neither_the_deadline_nor_the_end_of_the_lo
 
 
 def test_a_machine_that_cannot_open_a_socket_fails_the_server_and_not_the_mail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was an error of the reminder: attempts were spent on it, and no breaker heard of it."""
+    """It was an error of the reminder: attempts were spent on it, and not counted by the breaker."""
     resolves_to([at(25, UNKNOWN_FAMILY)], monkeypatch)
     limits = ServerLimits(threshold=5)
     server = SmtpServer.from_url("smtp://mail.example:25")
