@@ -24,7 +24,7 @@ from pydantic_settings import (
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import secret_keys
-from snoozer.mime import mail_from as author
+from snoozer.mime import headers
 from snoozer.smtp.url import SmtpServer, is_loopback
 
 UP_FILE = "up.json"
@@ -253,6 +253,6 @@ _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
     "secret_key": lambda settings: secret_keys.validate(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": lambda settings: author.validate(settings.mail_from),
+    "mail_from": lambda settings: headers.validate_mail_from(settings.mail_from),
     "base_url": _need_base_url,
 }

@@ -20,9 +20,10 @@ from snoozer import settings as environment
 from snoozer.cli.console import Failure, explain, open_engine, refuse, show
 from snoozer.db import health_checks, schema
 from snoozer.db.health_checks import Violation
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
-from snoozer.smtp.session import ServerUnavailable, check_reachable
+from snoozer.smtp.errors import ServerUnavailable
+from snoozer.smtp.session import check_reachable
 from snoozer.smtp.url import SmtpServer, is_loopback
 
 MIN_SERVER_VERSION = 140_000
@@ -324,7 +325,7 @@ def _links(settings: Settings) -> Finding:
 
 def _sender_domain(settings: Settings) -> str:
     """The domain that reminders come from; empty when MAIL_FROM names none."""
-    return mail_from.domain(settings.mail_from).lower()
+    return headers.mail_from_domain(settings.mail_from).lower()
 
 
 def _is_private(domain: str) -> bool:

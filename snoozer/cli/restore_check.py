@@ -7,7 +7,7 @@ import click
 from snoozer import settings, triage
 from snoozer.cli.console import open_engine, refuse
 from snoozer.db import health_checks
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 
 ROUTE = "restored"
 
@@ -29,7 +29,7 @@ def command(until: str, apply: bool) -> None:
     with open_engine(config, name=ROUTE).connect() as connection:
         if health_checks.liveness(connection, dead_after=timedelta(seconds=config.worker_dead)).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
-        domain = mail_from.domain(config.mail_from)
+        domain = headers.mail_from_domain(config.mail_from)
         found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
         if apply:
             connection.commit()

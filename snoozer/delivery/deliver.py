@@ -23,8 +23,8 @@ from snoozer.delivery.executor import BatchExecutor
 from snoozer.delivery.outcome import OutcomeRecorder, uncertain_error
 from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Send
 from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.failure_limiter import CircuitOpen
-from snoozer.smtp.session import NoReplyAfterData, Rejected, ServerUnavailable, SmtpSession
+from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.smtp.session import SmtpSession
 
 log = logging.getLogger(__name__)
 

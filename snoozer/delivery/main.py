@@ -35,14 +35,14 @@ from snoozer.delivery.outcome import OutcomeRecorder, record_inherited_facts
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.mime.compose import compose_reminder
 from snoozer.runtime import failpoint as failpoints
 from snoozer.runtime import supervisor
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.failure_limiter import FailureLimiter
+from snoozer.smtp.limits import ServerLimits
 from snoozer.smtp.url import SmtpServer
 
 log = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def build_worker(
     )
     breaker = BreakerClient(
         engine=engine,
-        failures=pool.failures,
+        limits=pool.limits,
         server=f"{pool.server.host}:{pool.server.port}",
         threshold=settings.breaker_threshold,
         cooldown=timedelta(seconds=settings.breaker_cooldown),
@@ -184,7 +184,7 @@ def delivery_config(settings: Settings) -> DeliveryConfig:
     """The configuration of a new worker, with an id that is never used again."""
     return DeliveryConfig(
         worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
-        domain=mail_from.domain(settings.mail_from),
+        domain=headers.mail_from_domain(settings.mail_from),
         lease=timedelta(seconds=settings.lease),
         uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
@@ -201,9 +201,9 @@ def connection_pool(settings: Settings, *, helo: str) -> ConnectionPool:
     return ConnectionPool(
         server,
         helo=helo,
-        mail_from=mail_from.address(settings.mail_from),
+        mail_from=headers.mail_from_address(settings.mail_from),
         connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
-        failures=FailureLimiter(threshold=settings.breaker_threshold),
+        limits=ServerLimits(threshold=settings.breaker_threshold),
     )
 
 

@@ -28,7 +28,8 @@ from snoozer.domain.reminder import (
     Send,
 )
 from snoozer.runtime import backoff
-from snoozer.smtp.session import Rejected, Reply
+from snoozer.smtp.errors import Rejected
+from snoozer.smtp.transport import Reply
 from snoozer.timephrase import next_reminder_after
 
 log = logging.getLogger(__name__)
@@ -117,9 +118,9 @@ class OutcomeRecorder:
                 connection,
                 send=send,
                 permanent=rejected.permanent,
-                reply=rejected.text,
-                smtp_code=rejected.code,
-                enhanced_code=rejected.enhanced,
+                reply=rejected.reply.text,
+                smtp_code=rejected.reply.code,
+                enhanced_code=rejected.reply.enhanced_code,
             )
         )
         if rejected.is_server_wide:
@@ -322,7 +323,7 @@ def _fact(send: Send, reply: Reply) -> Fact:
         snooze_id=send.snooze_id,
         claim_token=send.claim_token,
         smtp_code=reply.code,
-        enhanced_code=reply.enhanced,
+        enhanced_code=reply.enhanced_code,
         reply=reply.text,
         queue_id=reply.queue_id,
     )

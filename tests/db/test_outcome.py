@@ -18,7 +18,7 @@ from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.delivery.outcome import OutcomeRecorder, record_inherited_facts
 from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
-from snoozer.smtp.session import Reply
+from snoozer.smtp.transport import Reply
 from tests import loops
 from tests.db.transitions import claim, mark, reserve
 from tests.factories import a_snooze, the_row, the_send
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 CONFIG = DeliveryConfig(
     worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
 )
-REPLY = Reply(code=250, enhanced="2.0.0", text="queued", queue_id="4X1")
+REPLY = Reply(250, ("2.0.0 queued as 4X1",))
 
 
 @contextmanager

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.mime import mime_parts
 from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import Attachment, ParsedMessage, parse
+from snoozer.mime.message_parser import MAX_PARTS, Attachment, ParsedMessage, parse
 from tests import corpus
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# What the messages without a readable subject or sender have instead: nothing, and the caller says so.
+# What the messages without a readable subject or sender have instead: nothing, and the caller shows that.
 NO_SUBJECT = {
     *("error_emails__content_transfer_encoding_spam", "error_emails__weird_to_header", "rfc2822__example03"),
     *("plain_emails__raw_email5", "plain_emails__raw_email6", "plain_emails__raw_email10"),
@@ -173,7 +172,7 @@ def test_no_bomb_takes_two_seconds(name: str) -> None:
     started = time.process_time()
     original = parse(BOMBS[name])
     assert time.process_time() - started < 2
-    assert len(original.attachments) <= mime_parts.MAX_PARTS
+    assert len(original.attachments) <= MAX_PARTS
     assert is_harmless(original)
 
 
@@ -224,15 +223,15 @@ def test_html_becomes_the_words_a_person_reads(html: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     [
         ("Fri, 31 Dec 9998 23:59:59 +0000", datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC)),
         ("Fri, 31 Dec 9999 23:59:59 +0000", None),
         ("Mon, 1 Jan 1900 00:00:00 +0000", None),
     ],
 )
-def test_a_date_is_one_that_every_zone_can_show(said: str, meant: datetime | None) -> None:
-    assert parse(f"Date: {said}\r\n\r\n".encode()).date == meant
+def test_a_date_is_one_that_every_zone_can_show(written: str, meant: datetime | None) -> None:
+    assert parse(f"Date: {written}\r\n\r\n".encode()).date == meant
 
 
 def test_attachments_are_named_and_measured() -> None:

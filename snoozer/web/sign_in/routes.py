@@ -12,8 +12,7 @@ from flask.typing import ResponseReturnValue
 from snoozer import accounts
 from snoozer.accounts import LINK_LIFETIME, Invitation
 from snoozer.db.accounts import set_first_zone
-from snoozer.mime import compose
-from snoozer.mime import mail_from as sender
+from snoozer.mime import compose, headers
 from snoozer.settings import Settings
 from snoozer.smtp import session as smtp_session
 from snoozer.smtp.url import SmtpServer
@@ -152,7 +151,7 @@ def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
 def _send(invitation: Invitation, settings: Settings) -> None:
     try:
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        mail_from, domain = sender.address(settings.mail_from), sender.domain(settings.mail_from)
+        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
         message = compose.compose_sign_in(
             to=invitation.email,
             link=f"{settings.base_url}/sign-in/{invitation.token}",

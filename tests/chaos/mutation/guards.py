@@ -245,11 +245,11 @@ GUARDS = (
         "tests/db/test_breaker.py::test_after_the_cooldown_one_worker_gets_the_probe",
     ),
     Guard(
-        "the gate counts attempts under way",
-        "snoozer/smtp/failure_limiter.py",
+        "the limits count attempts under way",
+        "snoozer/smtp/limits.py",
         "self._failures + self._trying < self._limit",
         "True",
-        "tests/db/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one",
+        "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
     ),
     Guard(
         "what was written in the header is read back",
@@ -268,7 +268,7 @@ GUARDS = (
     Guard(
         "a server that hung up before the dot gets none",
         "snoozer/smtp/transport.py",
-        "while not self._read and self._ended is None and self._lies_unread():",
+        "while not self._read and self._ended is None and self._has_unread():",
         "while False:",
         "tests/mail/test_smtp.py::test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot[plain]",
     ),

@@ -1,13 +1,14 @@
-"""What a stencil prints is what its template would say, whatever the words."""
+"""A body from the cached pieces is what its template renders, whatever the words."""
 
 import quopri
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import DictLoader, meta
 
-from snoozer.mime.template_cache import TEMPLATES, quoted_printable, render_qp
+from snoozer.mime.compose import TEMPLATES, render_qp
+from snoozer.mime.mime_writer import quoted_printable
 
 BODIES = TEMPLATES.list_templates(filter_func=lambda name: "/body." in name and not name.startswith("_base/"))
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40) | st.sampled_from(
@@ -16,22 +17,22 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40) | s
 
 
 def names(template: str) -> list[str]:
-    """Every word the template asks for, in its own file."""
+    """Every word that the template uses in its own file."""
     assert TEMPLATES.loader is not None
     source, _, _ = TEMPLATES.loader.get_source(TEMPLATES, template)
     return sorted(meta.find_undeclared_variables(TEMPLATES.parse(source)))
 
 
-def test_every_body_is_tried_here() -> None:
+def test_every_body_is_covered_here() -> None:
     assert {name.partition("/")[0] for name in BODIES} == {"reminder", "sign_in"}
 
 
 @pytest.mark.parametrize("template", BODIES)
 @given(data=st.data())
-def test_a_stencil_says_what_its_template_says(template: str, data: st.DataObject) -> None:
+def test_the_pieces_are_what_the_template_renders(template: str, data: st.DataObject) -> None:
     words = {name: data.draw(WORDS, label=name) for name in names(template)}
-    said = TEMPLATES.get_template(template).render(words).rstrip("\n")
-    assert render_qp(template, words) == quoted_printable(said)
+    rendered = TEMPLATES.get_template(template).render(words).rstrip("\n")
+    assert render_qp(template, words) == quoted_printable(rendered)
 
 
 @pytest.mark.parametrize(("kind", "between"), [("txt", "\r\n  "), ("html", "<br>")])
@@ -42,19 +43,6 @@ def test_the_lines_of_a_word_stay_lines(kind: str, between: str) -> None:
     assert f"{first}{between}{between}last" in body
 
 
-def test_braces_of_a_template_are_no_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_braces_of_a_template_are_no_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TEMPLATES, "loader", DictLoader({"braces/body.txt": "a {word} {} {{ word }}"}))
     assert render_qp("braces/body.txt", {"word": "{word}"}) == b"a {word} {} {word}"
-
-
-@given(text=st.text(st.characters(exclude_categories=["Cs"])))
-@example(text="\r\n\ra\r")
-@example(text="a" * 75 + " \nb")
-@example(text=". \t\n.\n..\n" + "é" * 99)
-def test_quoted_printable_is_read_back_as_it_was(text: str) -> None:
-    written = quoted_printable(text)
-    assert written.isascii()
-    assert max(map(len, written.split(b"\r\n"))) <= 76
-    assert b"\r" not in written.replace(b"\r\n", b"")
-    read = quopri.decodestring(written).decode().replace("\r\n", "\n")
-    assert read == text.replace("\r\n", "\n").replace("\r", "\n")
