@@ -55,9 +55,9 @@ def of_database(connection: Connection, settings: Settings) -> Iterator[Finding]
     yield _server(connection)
     stands = schema.status(connection)
     if stands.where != "at head":
-        yield wrong("schema", f"{stands.says}: nothing more is asked.", _sentence(stands.do))
+        yield wrong("schema", f"{stands.message}: nothing more is asked.", _sentence(stands.do))
         return
-    yield right("schema", f"{stands.says}.")
+    yield right("schema", f"{stands.message}.")
     yield _guards(connection)
     yield from _at_work(connection, settings)
     for invariant in health_checks.INVARIANTS:
@@ -89,7 +89,7 @@ def _server(connection: Connection) -> Finding:
         return wrong("database", says, "Upgrade the server.")
     if server.encoding != schema.ENCODING:
         says = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
-        return wrong("database", says, f"Restore into one made by `{schema.MADE_BY}`.")
+        return wrong("database", says, f"Restore into one made by `{schema.CREATE_COMMAND}`.")
     if server.read_only:
         says = "This server only reads: it is a standby, and nothing can be put away or sent."
         return wrong("database", says, "Let DATABASE_URL name the primary, with target_session_attrs=read-write.")

@@ -54,4 +54,4 @@ def _of_schema() -> Complaint | None:
         return None
     finally:
         engine.dispose()
-    return None if stands.where == "at head" else Complaint(stands.says, stands.do)
+    return None if stands.where == "at head" else Complaint(stands.message, stands.do)

@@ -81,7 +81,7 @@ def _matching(
         return standing.cases
     if first_page and page.next_cursor is None:
         return len(page.rows)
-    return pages.count(connection, until=standing.at, most=MOST_MATCHING, reason=reason)
+    return pages.count(connection, until=standing.at, limit=MOST_MATCHING, reason=reason)
 
 
 def _dead_after() -> timedelta:

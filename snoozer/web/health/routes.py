@@ -36,7 +36,7 @@ def readyz() -> tuple[dict[str, Any], int]:
             limit_transaction(connection, seconds=READY_SECONDS)
             stands = schema.status(connection)
             if stands.where in {"nothing there", "behind"}:
-                return _not_ready("schema_behind", f"{stands.says}; {stands.do}.")
+                return _not_ready("schema_behind", f"{stands.message}; {stands.do}.")
             health_checks.check_writable(connection)
             late = queue_metrics.oldest_due(connection)
     except (DBAPIError, NoConnection) as error:

@@ -47,8 +47,8 @@ def home(account: Account) -> ResponseReturnValue:
                 connection,
                 user_email=person,
                 now=clock().now,
-                patience=2 * PATIENCE,
-                longest_pause=A_DAY + timedelta(seconds=context.settings().uncertain_hold),
+                tolerance=2 * PATIENCE,
+                max_backoff=A_DAY + timedelta(seconds=context.settings().uncertain_hold),
             ),
         }
     ahead = (
