@@ -1,4 +1,4 @@
--- How many snoozes are due, claimed and asleep, and how old the oldest due row and claim are.
+-- How much is due, how much is in hand, how much is still to come, and how old the oldest due row is.
 -- Beyond a hundred thousand rows to come, `asleep` is the estimate of the last ANALYZE.
 WITH due AS MATERIALIZED (
     SELECT count(*) AS rows, min(remind_at) AS oldest
