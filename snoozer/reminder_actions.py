@@ -16,7 +16,7 @@ from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
-from snoozer.timephrase import promise_after
+from snoozer.timephrase import next_reminder_after
 
 OccurrenceStatus = Literal["open", "done", "asleep"]
 
@@ -178,7 +178,7 @@ def _next_occurrence(connection: Connection, row: Row[*tuple[Any, ...]]) -> date
     if row.recurrence is None or row.outcome is not None:
         return None
     try:
-        return promise_after(
+        return next_reminder_after(
             row.recurrence, promised=row.promise, now=statements.database_time(connection), zone=row.zone
         )
     except (KeyError, ValueError):

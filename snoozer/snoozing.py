@@ -51,7 +51,7 @@ class SnoozeResult(NamedTuple):
 def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
     """Parse a typed phrase as one time or a recurrence. Raises SnoozeError for anything else."""
     try:
-        reading = timephrase.read(phrase, now=now, zone=zone, locale=locale)
+        reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
     except timephrase.ParseError as error:
         raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
     if reading.kind == "condition" or reading.at is None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from snoozer.timephrase import ParseError, locales, read
+from snoozer.timephrase import ParseError, locales, parse
 from snoozer.timephrase.zones import canonical, zone_of
 
 _REFUSED = 2
@@ -28,15 +28,15 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         click.echo(context.get_help())
         context.exit()
     try:
-        reading = read(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
+        parsed = parse(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
     except ParseError as refused:
         _refuse(refused, as_json=as_json)
         sys.exit(_REFUSED)
     if as_json:
-        click.echo(json.dumps(reading.as_json()))
+        click.echo(json.dumps(parsed.as_json()))
         return
-    click.echo(" ".join([reading.at.isoformat() if reading.at else "none", *reading.flags]))
-    click.echo(reading.sentence)
+    click.echo(" ".join([parsed.at.isoformat() if parsed.at else "none", *parsed.flags]))
+    click.echo(parsed.sentence)
 
 
 def _known(locale: str) -> str:

@@ -27,7 +27,7 @@ from snoozer.domain.reminder import (
 )
 from snoozer.runtime import backoff
 from snoozer.smtp.session import Rejected, Reply
-from snoozer.timephrase import promise_after
+from snoozer.timephrase import next_reminder_after
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _next_occurrence(connection: Connection, claim: Claim) -> datetime | None:
         return None
     try:
         now = statements.database_time(connection)
-        return promise_after(claim.recurrence, promised=claim.scheduled_for, now=now, zone=claim.zone)
+        return next_reminder_after(claim.recurrence, promised=claim.scheduled_for, now=now, zone=claim.zone)
     except (KeyError, ValueError):
         log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
         return None

@@ -7,12 +7,13 @@ from typing import Any
 from flask import Flask, current_app, g, request, url_for
 
 from snoozer.resources import resource_folder
+from snoozer.timephrase.describe import span_in_words
 from snoozer.web import auth, context
 from snoozer.web.flash import said
 from snoozer.web.text.history import by_day
 from snoozer.web.text.phrase_text import following, lowered, rhythm_words
 from snoozer.web.text.status import standing
-from snoozer.web.text.time_format import bytes_in_words, span_in_words
+from snoozer.web.text.time_format import bytes_in_words
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from snoozer.db.queries import Found
+from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import Clock, so_often, span_in_words
+from snoozer.web.text.time_format import Clock, so_often
 
 
 def was_it_sent(send: Found | None, *, clock: Clock) -> tuple[str, str]:

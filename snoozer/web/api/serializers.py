@@ -9,7 +9,7 @@ from flask import url_for
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.domain.state import State, state_of
-from snoozer.timephrase.describe import date_in_words, distance, time_in_words
+from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import Clock
@@ -76,8 +76,8 @@ def absolute(path: str) -> str:
 def _in_words(clock: Clock, promise: datetime) -> str:
     """The promise as `/when` would say it; how far away only while it lies ahead."""
     at = clock.local(promise)
-    away = (promise - clock.now).total_seconds()
-    ahead = f" ({distance(away)})" if away >= 60 else ""
+    away = promise - clock.now
+    ahead = f" ({distance(away)})" if away >= MINUTE else ""
     return f"{date_in_words(at, now=clock.local(clock.now))}, {time_in_words(at)}{ahead}, {clock.zone}."
 
 

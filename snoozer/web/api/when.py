@@ -30,7 +30,7 @@ def read() -> Response:
     if given is not None:
         now = _moment(given, zone=zone)
     try:
-        return answer(200, timephrase.read(phrase, now=now, zone=zone, locale=locale).as_json())
+        return answer(200, timephrase.parse(phrase, now=now, zone=zone, locale=locale).as_json())
     except timephrase.ParseError as refused:
         members: dict[str, Any] = refused.as_json()
         raise Refused(422, refused.code, refused.message, **members) from None
@@ -40,6 +40,6 @@ def _moment(now: str, *, zone: str) -> datetime:
     """The instant that `now` names; without an offset it is wall time in the zone."""
     moment = validation.instant_of(now, field="now")
     try:
-        return moment if moment.tzinfo else zones.settle(moment, zones.zone_of(zone))[0]
+        return moment if moment.tzinfo else zones.resolve_wall_time(moment, zones.zone_of(zone))[0]
     except OverflowError:
         raise fields_refused({"now": "now lies at the end of the calendar."}) from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
-from snoozer.timephrase.describe import explained, rhythm
+from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import Clock
 
@@ -38,7 +38,7 @@ def spoken(row: Any, events: Sequence[Any], *, clock: Clock) -> Spoken:
     return Spoken(
         phrase=detail.get("phrase"),
         doubts=tuple(
-            explained(
+            explain_flag(
                 flag,
                 wall=row.wall_time or here,
                 now=clock.local(clock.now),
@@ -57,7 +57,7 @@ def rhythm_words(recurrence: dict[str, Any], clock: Clock) -> str:
     known = recurrence_of(recurrence)
     if known is None:
         return UNREADABLE
-    return rhythm(known, at=clock.hour(datetime.combine(known.start, known.at)))
+    return describe_recurrence(known, at=clock.hour(datetime.combine(known.start, known.at)))
 
 
 def following(row: Any) -> list[datetime]:

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer.domain.state import state_of
-from snoozer.web.text.time_format import Clock, so_often, span_in_words
+from snoozer.timephrase.describe import span_in_words
+from snoozer.web.text.time_format import Clock, so_often
 
 # A reminder this much later than promised is called late; less is the time a mail takes.
 PATIENCE = timedelta(seconds=30)

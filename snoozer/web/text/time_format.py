@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from snoozer.timephrase.describe import counted, span_in_words
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
-
-MINUTE = timedelta(minutes=1)
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,41 +86,13 @@ class Clock:
         return f"{local.strftime(weekday)} {day}{year}"
 
 
-def span_in_words(span: timedelta) -> str:
-    """One unit where it is exact enough, two where one would mislead: 45 seconds, 1 hour 20 minutes, 22 hours."""
-    if span < MINUTE:
-        return _count(round(span.total_seconds()), "second")
-    minutes = round(span / MINUTE)
-    if minutes < 60:
-        return _count(minutes, "minute")
-    if minutes < 2 * 60:
-        return _two(minutes, 60, "hour", "minute")
-    hours = round(span / HOUR)
-    if hours < 36:
-        return _count(hours, "hour")
-    days = round(span / DAY)
-    if days < 60:
-        return _count(days, "day")
-    months = round(span / DAY / 30.44)
-    return _count(months, "month") if months < 24 else _count(round(span / DAY / 365.25), "year")
-
-
 def so_often(number: int) -> str:
     """Once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _two(total: int, size: int, large: str, small: str) -> str:
-    whole, rest = divmod(total, size)
-    return _count(whole, large) + (f" {_count(rest, small)}" if rest else "")
-
-
-def _count(number: int, unit: str) -> str:
-    return f"{number} {unit}{'' if number == 1 else 's'}"
-
-
 def bytes_in_words(size: int) -> str:
     """980 bytes, 12 kB, 3.4 MB."""
     if size < 1000:
-        return _count(size, "byte")
+        return counted(size, "byte")
     return f"{round(size / 1000)} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
