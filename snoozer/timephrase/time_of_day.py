@@ -18,7 +18,7 @@ _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 class ClockTime:
     """A time of the day before it is decided what it means.
 
-    `open` times (3, 3:30) may be in the morning or in the afternoon. `named_hour` names one of the person's hours.
+    `open` times (3, 3:30) may be in the morning or in the afternoon. `named_hour` is one of the person's hours.
     A `lone` number is nothing but digits or a number word. `doubt` is the other thing it could be.
     """
 
@@ -35,7 +35,7 @@ class ClockTime:
     doubt: tuple[str, ...] = ()
 
     def resolve(self, hours: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
-        """The time meant, and the flag when the half of the day was assumed. Refused when no clock shows it."""
+        """The time meant, and the flag of an assumed half of the day. Raises ParseError when no clock shows it."""
         if self.doubt:
             raise ParseError(
                 "unrecognised",
@@ -152,14 +152,14 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
         yield ClockTime(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
     elif shape == "integer" and len(text) in (3, 4):
         yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
-    elif shape == "integer" and (int(text) <= 24 or _should_be_an_hour(tokens, at)):
+    elif shape == "integer" and (int(text) <= 24 or _stands_for_an_hour(tokens, at)):
         yield ClockTime(hour=int(text), open=_is_open(text), lone=True), at + 1
     for number, end in tokens.numbers(at, "number"):
         if number <= 12:
             yield ClockTime(hour=number, open=True, lone=True), end
 
 
-def _should_be_an_hour(tokens: Tokens, at: int) -> bool:
+def _stands_for_an_hour(tokens: Tokens, at: int) -> bool:
     """Two digits that stand where an hour would; alone they could be anything."""
     return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.match(at + 1, "oclock")))
 
