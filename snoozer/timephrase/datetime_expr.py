@@ -10,7 +10,7 @@ from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, date
 from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times
+from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)
@@ -200,7 +200,7 @@ def datetimes(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
         for zone, after in zone_exprs(tokens, end):
             # 9:00-10:00 is a range of time to most people; only after an ISO date is it an offset.
             glued = tokens.text(end) == "-" and tokens.touching(end - 1) and not is_iso
-            if tokens.shape(end) != "sign" or (clock is not None and not clock.lone and not glued):
+            if tokens.shape(end) != "sign" or (clock is not None and not clock.bare and not glued):
                 yield replace(found, zone=zone), after
         yield found, end
 
@@ -215,10 +215,10 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
     for clock, end in clock_times(tokens, at):
         for prep in tokens.optional(end, "prep"):
             for day, after in days(tokens, prep):
-                if prep > end or day.allows_bare_hour or not clock.lone:
+                if prep > end or day.allows_bare_hour or not clock.bare:
                     yield DateTimeExpr(day=day, clock=clock), after
             for today_at, after in _part_of_today(tokens, prep):
-                if today_at.clock is not None and today_at.clock.hour == -1 and today_at.clock.named_hour:
+                if today_at.clock is not None and today_at.clock.is_named and today_at.clock.named_hour:
                     within = clock if clock.midnight else clock.within(today_at.clock.named_hour)
                     yield DateTimeExpr(day=today(), clock=within), after
         yield DateTimeExpr(day=None, clock=clock), end
@@ -227,8 +227,8 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
 def _clock_after(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[ClockTime, int]]:
     for prep in tokens.optional(end, "prep"):
         for clock, after in clock_times(tokens, prep, after_day=True):
-            if prep > end or not clock.lone or (day.allows_bare_hour and clock.hour <= 12):
-                yield replace(clock, doubt=()), after
+            if prep > end or not clock.bare or (day.allows_bare_hour and clock.hour <= 12):
+                yield replace(clock, could_be=()), after
 
 
 def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
@@ -243,7 +243,7 @@ def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]
                     yield DateTimeExpr(day=today(), clock=clock), after
                 elif clock.named_hour is None:
                     yield DateTimeExpr(day=today(), clock=clock.within(part)), after
-        yield DateTimeExpr(day=today(), clock=ClockTime(hour=-1, named_hour=part)), end
+        yield DateTimeExpr(day=today(), clock=named_time(part)), end
 
 
 def zone_exprs(tokens: Tokens, at: int) -> Iterator[tuple[ZoneExpr, int]]:

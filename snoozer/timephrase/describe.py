@@ -120,8 +120,8 @@ def describe(
     if recurrence:
         then = f", then {date_in_words(following, now=now)}" if following else ", and not again"
         when = f"{describe_recurrence(recurrence)}: first {when}{then}"
-    doubts = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
-    return " ".join([f"{when}.", *doubts])
+    notes = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+    return " ".join([f"{when}.", *notes])
 
 
 def explain_flag(

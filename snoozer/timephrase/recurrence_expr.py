@@ -12,7 +12,7 @@ from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import Recurrence, Unit, WeekendRule
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times
+from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
 
 _UNITS: dict[str, tuple[Unit, int]] = {
     "day": ("day", 1),
@@ -49,7 +49,7 @@ class RecurrenceExpr:
     def at(self, clock: ClockTime) -> "RecurrenceExpr":
         """The same at that time, which is no date here, in the part of the day that the frequency names ("every evening
         at 7")."""
-        clock = replace(clock, doubt=())
+        clock = replace(clock, could_be=())
         part = self.clock.named_hour if self.clock else None
         return replace(
             self, clock=clock.within(part) if part and not clock.midnight and not clock.named_hour else clock
@@ -64,7 +64,7 @@ def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]
             for clock, after in clock_times(tokens, prep):
                 yield from _limited(tokens, frequency.at(clock), after)
     for clock, end in clock_times(tokens, at):
-        if clock.lone and _can_be_counted(tokens, end):
+        if clock.bare and _can_be_counted(tokens, end):
             continue
         for prep in tokens.optional(end, "prep"):
             for frequency, after in _frequencies(tokens, prep):
@@ -138,7 +138,7 @@ def _every(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for _, end in tokens.match(at, "weekend"):
         yield RecurrenceExpr(unit="week", weekend=True), end
     for part, end in (*tokens.match(at, "part"), *tokens.match(at, "part_of_day")):
-        yield RecurrenceExpr(unit="day", clock=ClockTime(hour=-1, named_hour=part)), end
+        yield RecurrenceExpr(unit="day", clock=named_time(part)), end
     for month, day, end in month_days(tokens, at):
         yield RecurrenceExpr(unit="year", month=month, day=day), end
     yield from _in_each_month(tokens, at, every=True)
