@@ -89,6 +89,14 @@ class RestoredCase:
 
 
 # Id and token of each claim.
+@dataclass(frozen=True, kw_only=True)
+class PriorityLevel:
+    """A priority of something that is due at `now`, by the database's clock."""
+
+    priority: int
+    now: datetime
+
+
 HeldClaims = Sequence[tuple[int, UUID]]
 
 # A position in the order of claims: `remind_at` and id.
@@ -310,6 +318,11 @@ def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) ->
         connection, "peek/next_due", known_schema=known_schema, not_due_yet=not_due_yet
     ).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
+
+
+def priorities(connection: Connection) -> list[PriorityLevel]:
+    """The priorities of rows that are due, the highest first."""
+    return rows_as(execute(connection, "peek/priorities"), PriorityLevel)
 
 
 def poison_row(connection: Connection, *, known_schema: int) -> bool:

@@ -8,17 +8,17 @@ is claimed without a send, and fails by itself.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, sqlstate
-from snoozer.db.queue import Position
-from snoozer.db.statements import execute, rows_as
+from snoozer.db.queue import Position, PriorityLevel
 from snoozer.domain.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
@@ -123,14 +123,6 @@ class ExactCursor:
         self._after = max((claim.remind_at, claim.id) for claim in claims) if full else (until, MAX_ID)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PriorityLevel:
-    """A priority of something that is due `now`, by the database's clock."""
-
-    priority: int
-    now: datetime
-
-
 @dataclass
 class LevelCursors:
     """How far the claims of one priority have come, those of all users and those without the heavy ones."""
@@ -155,8 +147,9 @@ class FairScheduler:
     """Claims rows for one worker. `buckets` are the ones it owns, None for all."""
 
     def __init__(self, *, worker: str, lease: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
-        self._worker = worker
-        self._lease = lease
+        self._claim = partial(
+            queue.claim, worker=worker, lease=lease, steal_after=STEAL_AFTER, known_schema=SUPPORTED_SCHEMA
+        )
         self._clock = clock
         self._levels: dict[int, LevelCursors] = {}
         self.buckets: list[int] | None = None
@@ -164,7 +157,7 @@ class FairScheduler:
     def claim_batch(self, connection: Connection, *, batch_size: int) -> list[Claim]:
         """A batch, and what fairness adds: a tenth for each lower priority, a batch beside heavy users."""
         claimed: list[Claim] = []
-        for level in _due_priorities(connection):
+        for level in queue.priorities(connection):
             room = max(batch_size - len(claimed), batch_size // MIN_SHARE, 1)
             claimed += self._claim_fairly(connection, level, room=room)
         return claimed
@@ -178,8 +171,10 @@ class FairScheduler:
         return self._claim_first(connection, poison_rows=True)
 
     def _claim_first(self, connection: Connection, *, poison_rows: bool) -> list[Claim]:
-        for level in _due_priorities(connection):
-            found = self._claim(connection, priority=level.priority, room=1, poison_rows=poison_rows)
+        for level in queue.priorities(connection):
+            found = self._claim(
+                connection, priority=level.priority, batch_size=1, poison_rows=poison_rows, buckets=self.buckets
+            )
             if found:
                 return found
         return []
@@ -206,7 +201,7 @@ class FairScheduler:
         self, connection: Connection, level: PriorityLevel, cursors: LevelCursors, *, room: int
     ) -> list[Claim]:
         after = cursors.trailing.start(self._clock())
-        found = self._claim(connection, priority=level.priority, room=room, after=after)
+        found = self._claim(connection, priority=level.priority, batch_size=room, after=after, buckets=self.buckets)
         cursors.trailing.advance(found)
         return found
 
@@ -215,38 +210,16 @@ class FairScheduler:
     ) -> list[Claim]:
         began = self._clock()
         after = cursors.exact.start(began)
-        skipped = cursors.heavy_users
-        found = self._claim(connection, priority=level.priority, room=room, after=after, heavy_users=skipped)
+        found = self._claim(
+            connection,
+            priority=level.priority,
+            batch_size=room,
+            after=after,
+            heavy_users=cursors.heavy_users,
+            buckets=self.buckets,
+        )
         cursors.exact.advance(found, room=room, until=level.now, began=began, ended=self._clock())
         return found
-
-    def _claim(
-        self,
-        connection: Connection,
-        *,
-        priority: int,
-        room: int,
-        after: Position | None = None,
-        heavy_users: Sequence[str] = (),
-        poison_rows: bool = False,
-    ) -> list[Claim]:
-        return queue.claim(
-            connection,
-            worker=self._worker,
-            batch_size=room,
-            lease=self._lease,
-            priority=priority,
-            poison_rows=poison_rows,
-            after=after,
-            heavy_users=heavy_users,
-            buckets=self.buckets,
-            steal_after=STEAL_AFTER,
-            known_schema=SUPPORTED_SCHEMA,
-        )
-
-
-def _due_priorities(connection: Connection) -> list[PriorityLevel]:
-    return rows_as(execute(connection, "peek/priorities"), PriorityLevel)
 
 
 def _heavy_users(claims: Sequence[Claim], *, room: int) -> list[str]:
@@ -256,14 +229,6 @@ def _heavy_users(claims: Sequence[Claim], *, room: int) -> list[str]:
     share = max(room // FAIR_SHARE, 1)
     counts = Counter(claim.user_email for claim in claims)
     return [user for user, count in counts.items() if count > share]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Reservations:
-    """By snooze id: the sends that were reserved, and why others were refused."""
-
-    sends: dict[int, Send]
-    failed: dict[int, DBAPIError]
 
 
 def claim_and_reserve(
@@ -281,7 +246,7 @@ def claim_and_reserve(
                 for claimed in claims:
                     failpoint("claimed", claimed.message_id)
                 reserve = _reserve_individually if individually else _reserve_all
-                reservations = reserve(connection, claims=claims, config=config)
+                sends, failed = reserve(connection, claims=claims, config=config)
         except DBAPIError as error:
             if is_row_error(error) and not individually:
                 individually = True
@@ -293,13 +258,29 @@ def claim_and_reserve(
             continue
         for claimed in claims:
             failpoint("reserved", claimed.message_id)
-        sends, errors = reservations.sends, _reserve_errors(reservations, claimed=len(claims))
+        errors = _reserve_errors(failed, others=len(claims) - len(failed))
         return [Delivery(claim=one, send=sends.get(one.id), error=errors.get(one.id)) for one in claims]
     return []
 
 
+# By snooze id: the sends that were reserved, and why others were refused.
+_Reservations = tuple[dict[int, Send], dict[int, DBAPIError]]
+
+
 def _reserve_all(connection: Connection, *, claims: Sequence[Claim], config: DeliveryConfig) -> _Reservations:
-    return _Reservations(sends=_reserve(connection, claims=claims, config=config) if claims else {}, failed={})
+    if not claims:
+        return {}, {}
+    reserved = ledger.reserve(
+        connection,
+        worker=config.worker,
+        ids=[claim.id for claim in claims],
+        domain=config.domain,
+        uncertainty=config.uncertainty,
+    )
+    for entry in reserved:
+        if entry.resent:
+            events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
+    return {entry.send.snooze_id: entry.send for entry in reserved}, {}
 
 
 def _reserve_individually(connection: Connection, *, claims: Sequence[Claim], config: DeliveryConfig) -> _Reservations:
@@ -315,22 +296,20 @@ def _reserve_individually(connection: Connection, *, claims: Sequence[Claim], co
             raise
         savepoint.rollback()
         if len(claims) == 1:
-            return _Reservations(sends={}, failed={claims[0].id: error})
+            return {}, {claims[0].id: error}
     middle = len(claims) // 2
     first, second = (
         _reserve_individually(connection, claims=half, config=config) for half in (claims[:middle], claims[middle:])
     )
-    return _Reservations(sends=first.sends | second.sends, failed=first.failed | second.failed)
+    return first[0] | second[0], first[1] | second[1]
 
 
-def _reserve_errors(reservations: _Reservations, *, claimed: int) -> dict[int, ReserveError]:
-    """The errors of rows that were refused, out of so many that were claimed.
+def _reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, ReserveError]:
+    """The errors of rows that were refused, where so many others were reserved.
 
     Where others were reserved, or a text is too long for the index, the row is surely at fault. Where none of several
     rows was, the ledger itself may be broken, and no attempt is spent.
     """
-    failed = reservations.failed
-    others = claimed - len(failed)
     for id, error in failed.items():
         log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
     if len(failed) > 1 and not others:
@@ -353,17 +332,3 @@ def _error_message(error: DBAPIError) -> str:
     else:
         what = f"the ledger refuses its values (SQLSTATE {sqlstate(error)})"
     return f"It cannot be sent: {what}. Correct the row and reactivate it, or dismiss it"
-
-
-def _reserve(connection: Connection, *, claims: Sequence[Claim], config: DeliveryConfig) -> dict[int, Send]:
-    reserved = ledger.reserve(
-        connection,
-        worker=config.worker,
-        ids=[claim.id for claim in claims],
-        domain=config.domain,
-        uncertainty=config.uncertainty,
-    )
-    for entry in reserved:
-        if entry.resent:
-            events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
-    return {entry.send.snooze_id: entry.send for entry in reserved}

@@ -249,7 +249,7 @@ class Deliverer:
         if known is not None and known.state == "uncertain" and (exhausted or self.config.uncertainty.for_operator):
             return await self.outcomes.release(claim, error=uncertain_error(exhausted), attempts_used=0, permanent=True)
         wait = known.hold_left if known is not None and known.hold_left is not None else self.config.first_delay
-        return await self.outcomes.retry_later(claim, reason=COPY_IN_FLIGHT, delay=wait)
+        return await self.outcomes.release(claim, error=COPY_IN_FLIGHT, attempts_used=0, delay=wait, is_failure=False)
 
     def _lookup(self, claim: Claim) -> ledger.KnownSend | None:
         with self.engine.begin() as connection:

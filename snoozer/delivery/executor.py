@@ -251,43 +251,37 @@ class BatchExecutor(Generic[Request, Result]):
     async def _execute(self, batch: "Sequence[tuple[Request, asyncio.Future[Result]]]") -> None:
         """Every future of the batch gets its result or an exception."""
         try:
-            if len(batch) > 1:
-                await self._execute_together(batch)
-            for request, future in batch:
-                if not future.done():
-                    await self._execute_one(request, future)
-        except BaseException as broken:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(broken)
+            if not await self._execute_together(batch):
+                for one in batch:
+                    if not one[1].done():
+                        await self._execute_together([one])
+        except BaseException as error:
+            _fail(batch, error)
             raise
 
-    async def _execute_together(self, batch: "Sequence[tuple[Request, asyncio.Future[Result]]]") -> None:
+    async def _execute_together(self, batch: "Sequence[tuple[Request, asyncio.Future[Result]]]") -> bool:
+        """Returns False where each request is to be tried alone."""
         try:
             results = await self._in_thread([request for request, _ in batch])
         except Exception as error:
-            if isinstance(error, SQLAlchemyError) and is_unavailable(error):
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-            return
+            if len(batch) > 1 and not (isinstance(error, SQLAlchemyError) and is_unavailable(error)):
+                return False
+            _fail(batch, error)
+            return True
         for (_, future), result in zip(batch, results, strict=True):
             # A caller that was cancelled meanwhile waits for no result.
             if not future.done():
                 future.set_result(result)
-
-    async def _execute_one(self, request: Request, future: "asyncio.Future[Result]") -> None:
-        try:
-            [result] = await self._in_thread([request])
-        except Exception as error:
-            if not future.done():
-                future.set_exception(error)
-        else:
-            if not future.done():
-                future.set_result(result)
+        return True
 
     async def _in_thread(self, requests: Sequence[Request]) -> Sequence[Result]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, requests)
+
+
+def _fail(batch: "Sequence[tuple[Request, asyncio.Future[Result]]]", error: BaseException) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)
 
 
 @dataclass(frozen=True, kw_only=True)

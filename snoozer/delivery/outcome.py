@@ -19,14 +19,7 @@ from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.delivery.executor import BatchExecutor, DatabaseRetry
-from snoozer.domain.reminder import (
-    MAX_RESENDS,
-    NO_ANSWER,
-    RESENT_WITHOUT_ANSWER,
-    Claim,
-    DeliveryOutcome,
-    Send,
-)
+from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Send
 from snoozer.runtime import backoff
 from snoozer.smtp.errors import Rejected
 from snoozer.smtp.transport import Reply
@@ -144,16 +137,6 @@ class OutcomeRecorder:
         outcome = await self.release(claim, error=error, attempts_used=0)
         return DeliveryOutcome.DEFERRED if outcome is DeliveryOutcome.RELEASED else outcome
 
-    async def retry_later(self, claim: Claim, *, reason: str, delay: timedelta) -> DeliveryOutcome:
-        """Nothing can be done before `delay`. That is no failure, so no event is appended."""
-
-        def release(connection: Connection) -> str | None:
-            return queue.release(
-                connection, id=claim.id, claim_token=claim.claim_token, error=reason, attempts_used=0, delay=delay
-            )
-
-        return DeliveryOutcome.LOST if await self.db_retry.transaction(release) is None else DeliveryOutcome.RELEASED
-
     async def unclaim(self, claim: Claim) -> DeliveryOutcome:
         """It was not tried: no attempt is spent and no event appended."""
         held = [(claim.id, claim.claim_token)]
@@ -161,9 +144,17 @@ class OutcomeRecorder:
         return DeliveryOutcome.UNCLAIMED if unclaimed else DeliveryOutcome.LOST
 
     async def release(
-        self, claim: Claim, *, error: str, attempts_used: int, delay: timedelta | None = None, permanent: bool = False
+        self,
+        claim: Claim,
+        *,
+        error: str,
+        attempts_used: int,
+        delay: timedelta | None = None,
+        permanent: bool = False,
+        is_failure: bool = True,
     ) -> DeliveryOutcome:
-        """The snooze is due again after `delay` (by default an exponential backoff), or becomes a case."""
+        """The snooze is due again after `delay` (by default an exponential backoff), or becomes a case. A failure
+        appends an event."""
         if delay is None:
             delay = backoff.delay(claim.attempts + 1, first=self.config.first_delay, rng=self.rng)
 
@@ -177,9 +168,10 @@ class OutcomeRecorder:
                 delay=delay,
                 permanent=permanent,
             )
-            if state is not None:
+            if state is not None and is_failure:
                 kind = "retired" if state == "retired" else "failed"
-                self._append_event(connection, claim.id, kind, error=error, attempts=claim.attempts + attempts_used)
+                attempts = claim.attempts + attempts_used
+                _append_event(connection, claim.id, kind, actor=self.config.actor, error=error, attempts=attempts)
             return state
 
         state = await self.db_retry.transaction(release)
@@ -207,7 +199,7 @@ class OutcomeRecorder:
     def _mark_uncertain(self, connection: Connection, send: Send, *, reason: str) -> int | None:
         resends = ledger.mark_uncertain(connection, send=send, reply=reason)
         if resends is not None:
-            self._append_event(connection, send.snooze_id, "uncertain", reason=reason)
+            _append_event(connection, send.snooze_id, "uncertain", actor=self.config.actor, reason=reason)
         return resends
 
     async def _hold(self, claim: Claim, *, resends: int, reason: str) -> DeliveryOutcome:
@@ -220,9 +212,6 @@ class OutcomeRecorder:
             permanent=exhausted or self.config.uncertainty.for_operator,
         )
         return DeliveryOutcome.UNCERTAIN
-
-    def _append_event(self, connection: Connection, snooze_id: int, kind: str, **detail: object) -> None:
-        events.append(connection, snooze_id=snooze_id, kind=kind, actor=self.config.actor, route=ROUTE, **detail)
 
 
 def complete_batch(engine: Engine, accepted: Sequence[AcceptedSend], *, actor: str) -> list[DeliveryOutcome]:
@@ -262,14 +251,7 @@ def record_facts(connection: Connection, facts: Sequence[Fact], *, actor: str) -
     for fact in facts:
         entry = recorded.get(fact.reminder_message_id)
         if entry is not None and (entry.late or entry.second_copy):
-            events.append(
-                connection,
-                snooze_id=fact.snooze_id,
-                kind="late",
-                actor=actor,
-                route=ROUTE,
-                second_copy=entry.second_copy,
-            )
+            _append_event(connection, fact.snooze_id, "late", actor=actor, second_copy=entry.second_copy)
     return set(recorded)
 
 
@@ -286,6 +268,10 @@ def record_inherited_facts(engine: Engine, *, journal: FactJournal, actor: str) 
             with suppress(FileNotFoundError):  # Another worker that starts at the same moment may have been quicker.
                 path.rename(path.with_suffix(".unknown"))
     return count
+
+
+def _append_event(connection: Connection, snooze_id: int, kind: str, *, actor: str, **detail: object) -> None:
+    events.append(connection, snooze_id=snooze_id, kind=kind, actor=actor, route=ROUTE, **detail)
 
 
 def _record_fact(engine: Engine, fact: Fact, *, actor: str) -> bool:

@@ -22,11 +22,10 @@ STATEMENT_FOLDERS = {
     "queue": ["queue", "peek"],
     "workers": ["workers"],
 }
-# Functions that read by the ORM, and the one statement that delivery/scheduling.py executes itself.
+# Functions that read by the ORM.
 WITHOUT_COUNTERPART = {
     "accounts": {"locale_of", "saved_times"},
     "health_checks": {"violations"},
-    "queue": {"priorities"},
 }
 MAX_LINES = 400
 QUEUE_COLUMNS = ["claimed_at", "claimed_by", "claim_token", "lease_expires_at"]
