@@ -21,7 +21,7 @@ LOCK_NOT_AVAILABLE, DEADLOCK, UNIQUE_VIOLATION = "55P03", "40P01", "23505"
 
 @dataclass
 class Job:
-    """One delivery in the hands of a worker: how far it is, as far as the worker knows."""
+    """One delivery of a worker, and how far it has come as far as the worker knows."""
 
     claim: Claim
     send: Send
@@ -32,7 +32,7 @@ class Job:
 
 @dataclass
 class Actor:
-    """Somebody with a connection. What it learns in a transaction it believes once that is committed."""
+    """A worker, the clock or a person, with a connection. What it learns counts once committed."""
 
     name: str
     connection: Connection
@@ -55,7 +55,7 @@ class Actor:
 
 
 def next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
-    """Do it; the worker knows of it once it is committed."""
+    """Execute it; the worker knows of it once it is committed."""
     if not job.marked:
         if ledger.mark(connection, dots=[(job.send, SHA)]):
             actor.learnt.append(lambda: setattr(job, "marked", True))
@@ -69,7 +69,7 @@ def next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
         actor.learnt.append(lambda: actor.forget(job))
 
 
-def hear_nothing(connection: Connection, *, actor: Actor, job: Job) -> None:
+def get_no_reply(connection: Connection, *, actor: Actor, job: Job) -> None:
     ledger.mark_uncertain(connection, send=job.send, reply="the connection was closed")
     _release(connection, job.claim, spent=0)
     actor.learnt.append(lambda: actor.forget(job))
@@ -81,8 +81,8 @@ def fail(connection: Connection, *, actor: Actor, job: Job) -> None:
     actor.learnt.append(lambda: actor.forget(job))
 
 
-def settle_known(connection: Connection, claim: Claim) -> None:
-    """As the courier does with what the ledger would not have reserved."""
+def resolve_known(connection: Connection, claim: Claim) -> None:
+    """As a worker does with what the ledger did not reserve."""
     known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=NO_HOLD)
     if known is not None and known.state == "sent":
         queue.finalize(connection, held=[(claim.id, claim.claim_token)])
@@ -117,8 +117,8 @@ def recover(connection: Connection) -> None:
     )
 
 
-def whatever_is_locked(act: Callable[[], object]) -> bool:
-    """False when somebody else was in the way."""
+def unless_locked(act: Callable[[], object]) -> bool:
+    """Returns False when another actor held the lock."""
     try:
         act()
     except DBAPIError as error:

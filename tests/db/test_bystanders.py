@@ -20,19 +20,19 @@ from tests.factories import ANN, HOUR, a_kept_message, an_original, now
 BOB, THIS, OTHER = "bob@snoozer.example", "<this@mail.example>", "<other@mail.example>"
 Act = Callable[[Connection, Claim, Send], object]
 
-LET_GO = (
+UNCLAIMED = (
     "UPDATE email_snoozes SET claimed_at = NULL, claimed_by = NULL, claim_token = NULL, lease_expires_at = NULL, "
     "inactive = CAST(:outcome AS text) IS NOT NULL, outcome = :outcome, "
     "finished_at = CASE WHEN CAST(:outcome AS text) IS NOT NULL THEN now() END"
 )
-DOUBT = "UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now() - INTERVAL '1 hour'"
+UNCERTAIN = "UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now() - INTERVAL '1 hour'"
 LIE = "UPDATE kept_messages SET folder = 'done', unread = FALSE, returned = TRUE"
 SITUATIONS: dict[str, list[tuple[str, dict[str, str | None]]]] = {
     "held": [],
-    "asleep": [(LET_GO, {"outcome": None})],
-    "uncertain": [(DOUBT, {})],
-    "cancelled": [(LET_GO, {"outcome": "cancelled"})],
-    "a case": [(LET_GO, {"outcome": "retired"}), (DOUBT, {})],
+    "asleep": [(UNCLAIMED, {"outcome": None})],
+    "uncertain": [(UNCERTAIN, {})],
+    "cancelled": [(UNCLAIMED, {"outcome": "cancelled"})],
+    "a case": [(UNCLAIMED, {"outcome": "retired"}), (UNCERTAIN, {})],
 }
 
 
@@ -52,7 +52,7 @@ def pair(claim: Claim) -> list[Any]:
     return [(claim.id, claim.claim_token)]
 
 
-def surfaced(db: Connection, claim: Claim, _: Send) -> bool:
+def returned_to_inbox(db: Connection, claim: Claim, _: Send) -> bool:
     mailbox_store.return_to_inbox(db, snooze_ids=[claim.id])
     return True
 
@@ -60,15 +60,15 @@ def surfaced(db: Connection, claim: Claim, _: Send) -> bool:
 ACTS: dict[str, tuple[str, Act]] = {
     "release": ("held", lambda db, claim, _: queue.release(db, **of(claim), error="?", attempts_used=1, delay=HOUR)),
     "finalize": ("held", lambda db, claim, _: queue.finalize(db, held=pair(claim))),
-    "rearm": ("held", lambda db, claim, _: queue.schedule_next(db, **of(claim), remind_at=now() + HOUR)),
-    "hand back": ("held", lambda db, claim, _: queue.unclaim(db, held=pair(claim))),
+    "schedule next": ("held", lambda db, claim, _: queue.schedule_next(db, **of(claim), remind_at=now() + HOUR)),
+    "unclaim": ("held", lambda db, claim, _: queue.unclaim(db, held=pair(claim))),
     "extend": ("held", lambda db, claim, _: queue.extend(db, held=pair(claim), lease=HOUR)),
     "cancel": ("asleep", lambda db, claim, _: queue.cancel(db, **owned(claim))),
     "reschedule": (
         "asleep",
         lambda db, claim, _: queue.reschedule(db, **owned(claim), reminder_time=ReminderTime(remind_at=now() + HOUR)),
     ),
-    "go on": (
+    "skip occurrence": (
         "asleep",
         lambda db, claim, _: queue.skip_occurrence(
             db, **owned(claim), scheduled_for=claim.scheduled_for, remind_at=now() + HOUR
@@ -78,23 +78,23 @@ ACTS: dict[str, tuple[str, Act]] = {
     "reactivate": ("a case", lambda db, claim, _: queue.reactivate(db, ids=[claim.id])),
     "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
-    "close": ("a case", lambda db, claim, _: ledger.give_up(db, ids=[claim.id], actor="operator:1")),
-    "doubt": ("held", lambda db, _, send: ledger.mark_uncertain(db, send=send, reply="no answer") is not None),
+    "give up": ("a case", lambda db, claim, _: ledger.give_up(db, ids=[claim.id], actor="operator:1")),
+    "mark uncertain": ("held", lambda db, _, send: ledger.mark_uncertain(db, send=send, reply="no answer") is not None),
     "refuse": ("held", lambda db, _, send: ledger.refuse(db, send=send, permanent=True, reply="no")),
     "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),
     "acknowledge": (
         "uncertain",
         lambda db, claim, _: ledger.acknowledge(db, snooze_id=claim.id, scheduled_for=claim.scheduled_for),
     ),
-    "put away": ("held", lambda db, claim, _: mailbox_store.move_to_snoozed(db, **named(claim))),
-    "settle": ("held", lambda db, claim, _: mailbox_store.mark_done(db, **named(claim))),
-    "take back": ("held", lambda db, claim, _: mailbox_store.move_to_inbox(db, **named(claim))),
-    "surface": ("held", surfaced),
+    "move to snoozed": ("held", lambda db, claim, _: mailbox_store.move_to_snoozed(db, **named(claim))),
+    "mark done": ("held", lambda db, claim, _: mailbox_store.mark_done(db, **named(claim))),
+    "move to inbox": ("held", lambda db, claim, _: mailbox_store.move_to_inbox(db, **named(claim))),
+    "return to inbox": ("held", returned_to_inbox),
 }
 
 
 def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
-    """Three snoozes in the same situation, past the dot, their messages put away; answers the newest, Ann's own."""
+    """Three snoozes in the same situation, past the dot, their messages put away; returns the newest, Ann's own."""
     promise = now() - HOUR
     for email, message_id in ((BOB, THIS), (ANN, OTHER), (ANN, THIS)):
         a_kept_message(engine, user_email=email, original=an_original(message_id=message_id))
@@ -122,7 +122,7 @@ def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_is_done_to_one_leaves_the_others_as_they_were(engine: Engine, act: str) -> None:
+def test_what_is_done_to_one_snooze_leaves_the_others_as_they_were(engine: Engine, act: str) -> None:
     situation, do = ACTS[act]
     held, send = three(engine, situation)
     ours, others = seen(engine, held.id)
@@ -133,7 +133,7 @@ def test_what_is_done_to_one_leaves_the_others_as_they_were(engine: Engine, act:
     assert others_now == others
 
 
-def test_the_ledger_is_asked_about_one_snooze(engine: Engine) -> None:
+def test_a_lookup_returns_the_send_of_one_snooze(engine: Engine) -> None:
     held, send = three(engine, "uncertain")
     with engine.begin() as connection:
         known = ledger.lookup(connection, snooze_id=held.id, uncertainty=UncertainPolicy(hold=timedelta(0)))
@@ -141,8 +141,8 @@ def test_the_ledger_is_asked_about_one_snooze(engine: Engine) -> None:
     assert known.id == send.id
 
 
-@pytest.mark.parametrize("act", ["rearm", "go on", "reschedule", "enqueue"])
-def test_a_new_promise_has_nothing_of_the_old_ones_troubles(engine: Engine, act: str) -> None:
+@pytest.mark.parametrize("act", ["schedule next", "skip occurrence", "reschedule", "enqueue"])
+def test_a_new_promise_starts_without_the_failures_of_the_old_one(engine: Engine, act: str) -> None:
     """Else what repeats becomes a case in spring for what failed in winter."""
     held, send = a_reserved_send(engine, message_id=THIS)
     with engine.begin() as connection:

@@ -1,5 +1,5 @@
-"""Whatever order the steps of several workers, the clock and the person fall in, nothing is lost and no second mail
-leaves that the ledger does not explain.
+"""In whatever order the steps of several workers, the clock and the person happen, nothing is lost and no mail is sent
+twice without a reason in the ledger.
 
 Each actor has a connection of its own, and its transactions stay open across the others' steps. A step that meets a
 lock gives up at once, as it would after a wait in a process of its own, and its transaction is rolled back.
@@ -63,7 +63,7 @@ class Interleavings(RuleBasedStateMachine):
                 if claim.id in sends:
                     actor.learnt.append(partial(actor.jobs.append, Job(claim=claim, send=sends[claim.id])))
                 else:
-                    stepping.settle_known(connection, claim)
+                    stepping.resolve_known(connection, claim)
 
         self._act(worker, take, commit=commit)
         for job in list(actor.jobs):
@@ -76,9 +76,9 @@ class Interleavings(RuleBasedStateMachine):
             self._go_on(self.actors[worker], job, steps=steps, commit=commit)
 
     @rule(pick=picks, commit=commits)
-    def hear_nothing(self, pick: int, commit: bool) -> None:
+    def get_no_reply(self, pick: int, commit: bool) -> None:
         for worker, job in self._picked(pick, lambda job: job.dotted and not job.replied):
-            self._act(worker, partial(stepping.hear_nothing, actor=self.actors[worker], job=job), commit=commit)
+            self._act(worker, partial(stepping.get_no_reply, actor=self.actors[worker], job=job), commit=commit)
 
     @rule(pick=picks, commit=commits)
     def fail_before_the_dot(self, pick: int, commit: bool) -> None:
@@ -91,7 +91,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(worker=workers)
     def die(self, worker: str) -> None:
-        """kill -9: what was not committed never was, and nobody knows what the mail server said."""
+        """kill -9: what was not committed never was, and what the mail server replied is unknown."""
         self.actors[worker].roll_back()
         self.actors[worker].jobs.clear()
 
@@ -99,7 +99,7 @@ class Interleavings(RuleBasedStateMachine):
     def lose_the_lease(self, id: int) -> None:
         with self.engine.begin() as connection:
             connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
-            stepping.whatever_is_locked(
+            stepping.unless_locked(
                 lambda: connection.execute(
                     text(
                         "UPDATE email_snoozes SET lease_expires_at = claimed_at - INTERVAL '1 second' "
@@ -216,7 +216,7 @@ class Interleavings(RuleBasedStateMachine):
             elif job not in actor.jobs:
                 return
             elif job.marked and not job.dotted:
-                # The mail server takes it. The worker may have slept since its mark: nobody sees that from outside.
+                # The mail server takes it. The worker may have slept since its mark, which is not visible from outside.
                 job.dotted = True
                 self.delivered[job.send.reminder_message_id] += 1
             else:
@@ -231,7 +231,7 @@ class Interleavings(RuleBasedStateMachine):
         actor = self.actors[name]
         if not actor.connection.in_transaction():
             actor.connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
-        if not stepping.whatever_is_locked(lambda: act(actor.connection)):
+        if not stepping.unless_locked(lambda: act(actor.connection)):
             actor.roll_back()
         elif commit:
             actor.commit()

@@ -30,19 +30,19 @@ def far(way: StallingWay) -> Iterator[Engine]:
     far.dispose()
 
 
-def mark_in_vain(far: Engine, send: Send) -> None:
+def mark_without_reply(far: Engine, send: Send) -> None:
     with pytest.raises(DBAPIError), autocommit(far) as connection:
         ledger.mark(connection, dots=[(send, SHA)])
 
 
-def withdraw(engine: Engine, held: Claim, send: Send) -> None:
+def abort_send(engine: Engine, held: Claim, send: Send) -> None:
     with engine.begin() as connection:
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
         ledger.refuse(connection, send=send, permanent=False, reply="The final dot was never sent")
 
 
-def until_what_was_said_is_done(engine: Engine) -> None:
-    """The sessions that were given up end once they have done what they were told."""
+def wait_for_abandoned_sessions(engine: Engine) -> None:
+    """Abandoned sessions end once they have executed what was sent to them."""
     left = text("SELECT count(*) FROM pg_stat_activity WHERE application_name = :name")
     with engine.connect() as connection:
         while connection.execute(left, {"name": NAME}).scalar_one():
@@ -50,18 +50,18 @@ def until_what_was_said_is_done(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("lost", ["the mark", "its answer"])
-def test_a_mark_that_was_given_up_authorises_one_dot_later_and_no_more(
+def test_an_abandoned_mark_authorises_one_dot_later_and_no_more(
     engine: Engine, way: StallingWay, far: Engine, lost: str
 ) -> None:
     held, send = a_reserved_send(engine)
     (way.asks if lost == "the mark" else way.answers).clear()
-    mark_in_vain(far, send)
+    mark_without_reply(far, send)
     if lost == "its answer":
-        until_what_was_said_is_done(engine)
+        wait_for_abandoned_sessions(engine)
         assert the_send(engine, held.id).state == "sending"
-    withdraw(engine, held, send)
+    abort_send(engine, held, send)
     way.flow()
-    until_what_was_said_is_done(engine)
+    wait_for_abandoned_sessions(engine)
     assert the_send(engine, held.id).state == "reserved"
     [again] = claim(engine)
     [entry] = reserve(engine, again)
@@ -69,7 +69,7 @@ def test_a_mark_that_was_given_up_authorises_one_dot_later_and_no_more(
     assert not mark(engine, send)
 
 
-def test_a_conclusion_that_comes_late_changes_nothing_and_a_fact_is_known_once(
+def test_a_late_statement_changes_nothing_and_a_fact_is_recorded_once(
     engine: Engine, way: StallingWay, far: Engine
 ) -> None:
     held, send = a_reserved_send(engine)
@@ -81,11 +81,11 @@ def test_a_conclusion_that_comes_late_changes_nothing_and_a_fact_is_known_once(
         ledger.record(connection, facts=[a_fact(send)])
     assert finalize(engine, held)
     way.flow()
-    until_what_was_said_is_done(engine)
+    wait_for_abandoned_sessions(engine)
     assert (the_row(engine, held.id).outcome, the_send(engine, held.id).state) == ("sent", "sent")
 
 
-def test_a_heartbeat_that_comes_late_wakes_no_dead_worker(engine: Engine, way: StallingWay, far: Engine) -> None:
+def test_a_late_heartbeat_revives_no_dead_worker(engine: Engine, way: StallingWay, far: Engine) -> None:
     with engine.begin() as connection:
         workers.register(connection, id="w")
     way.asks.clear()
@@ -94,6 +94,6 @@ def test_a_heartbeat_that_comes_late_wakes_no_dead_worker(engine: Engine, way: S
     with engine.begin() as connection:
         assert workers.mark_dead(connection, dead_after=timedelta(0)) == ["w"]
     way.flow()
-    until_what_was_said_is_done(engine)
+    wait_for_abandoned_sessions(engine)
     with engine.connect() as connection:
         assert workers.list_alive(connection) == []

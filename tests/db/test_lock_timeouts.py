@@ -1,4 +1,4 @@
-"""What is done for many waits for nobody's lock for long: whoever stands behind it is tried alone."""
+"""A statement for many rows does not wait long for a lock: it fails, and each row is tried alone."""
 
 from collections.abc import Callable
 
@@ -27,13 +27,13 @@ ACTS: dict[str, tuple[str, Act]] = {
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_it_does_not_wait_for_the_lock_of_somebody_who_forgot_it(name: str, engine: Engine) -> None:
+def test_a_batch_does_not_wait_for_a_forgotten_lock(name: str, engine: Engine) -> None:
     lock, act = ACTS[name]
     held, send = a_reserved_send(engine)
     if name != "mark":
         mark(engine, send)
-    with engine.begin() as somebody:
-        somebody.execute(text(lock))
+    with engine.begin() as other:
+        other.execute(text(lock))
         with autocommit(engine) as connection:
             connection.execute(text("SET statement_timeout = '20s'"))
             with pytest.raises(OperationalError) as raised:

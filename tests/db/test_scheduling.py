@@ -52,16 +52,16 @@ def many(engine: Engine, *, count: int, user: str, priority: int = 0, since: str
 
 
 def test_a_user_with_fifty_thousand_due_rows_delays_no_other_beyond_two_cycles(engine: Engine) -> None:
-    many(engine, count=50_000, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=50_000, user="heavy@snoozer.example", since="2 hours")
     many(engine, count=100, user="single-%s@snoozer.example")
     scheduler = a_scheduler()
     served = [held.user_email for _ in range(2) for held in cycle(engine, scheduler)]
     assert sum(user.startswith("single-") for user in served) == 100
-    assert "crowd@snoozer.example" in served
+    assert "heavy@snoozer.example" in served
 
 
 def test_a_heavy_user_is_one_in_small_batches_too(engine: Engine) -> None:
-    many(engine, count=100, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=100, user="heavy@snoozer.example", since="2 hours")
     many(engine, count=3, user="single-%s@snoozer.example")
     served = [held.user_email for held in cycle(engine, a_scheduler(), batch_size=4)]
     assert sum(user.startswith("single-") for user in served) == 3
@@ -69,7 +69,7 @@ def test_a_heavy_user_is_one_in_small_batches_too(engine: Engine) -> None:
 
 def test_several_heavy_users_delay_no_other(engine: Engine) -> None:
     for number in range(7):
-        many(engine, count=500, user=f"crowd-{number}@snoozer.example", since="2 hours")
+        many(engine, count=500, user=f"heavy-{number}@snoozer.example", since="2 hours")
     many(engine, count=20, user="single-%s@snoozer.example")
     served = [held.user_email for held in cycle(engine, a_scheduler())]
     assert sum(user.startswith("single-") for user in served) == 20
@@ -77,7 +77,7 @@ def test_several_heavy_users_delay_no_other(engine: Engine) -> None:
 
 def test_heavy_users_that_share_each_claim_delay_no_other(engine: Engine) -> None:
     for number in range(7):
-        many(engine, count=500, user=f"crowd-{number}@snoozer.example")
+        many(engine, count=500, user=f"heavy-{number}@snoozer.example")
     with engine.begin() as connection:
         mixed = "now() - INTERVAL '2 hours' + (id % 500) * INTERVAL '1 second'"
         connection.execute(text(f"UPDATE email_snoozes SET remind_at = {mixed}"))  # noqa: S608
@@ -87,17 +87,17 @@ def test_heavy_users_that_share_each_claim_delay_no_other(engine: Engine) -> Non
 
 
 def test_a_known_heavy_user_gets_a_tenth_beside_others_and_all_the_room_without_them(engine: Engine) -> None:
-    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=500, user="heavy@snoozer.example", since="2 hours")
     many(engine, count=170, user="single-%s@snoozer.example")
     scheduler = a_scheduler()
     shares = [Counter(held.user_email.partition("-")[0] for held in cycle(engine, scheduler)) for _ in range(5)]
-    crowd, single = "crowd@snoozer.example", "single"
-    assert shares[:3] == [{crowd: 50, single: 50}, {crowd: 5, single: 50}, {crowd: 5, single: 50}]
-    assert shares[3:] == [{crowd: 30, single: 20}, {crowd: 50}]
+    heavy, single = "heavy@snoozer.example", "single"
+    assert shares[:3] == [{heavy: 50, single: 50}, {heavy: 5, single: 50}, {heavy: 5, single: 50}]
+    assert shares[3:] == [{heavy: 30, single: 20}, {heavy: 50}]
 
 
 def test_what_comes_due_beside_a_heavy_user_is_found_by_the_next_cycle(engine: Engine) -> None:
-    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=500, user="heavy@snoozer.example", since="2 hours")
     scheduler = a_scheduler()
     cycle(engine, scheduler)
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_what_comes_due_beside_a_heavy_user_is_found_by_the_next_cycle(engine: E
 
 
 def test_a_row_behind_the_cursor_beside_a_heavy_user_is_found_by_a_sweep(engine: Engine) -> None:
-    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=500, user="heavy@snoozer.example", since="2 hours")
     clock = Clock(step=0.05)
     scheduler = FairScheduler(worker="w", lease=LEASE, clock=clock)
     cycle(engine, scheduler)
@@ -118,7 +118,7 @@ def test_a_row_behind_the_cursor_beside_a_heavy_user_is_found_by_a_sweep(engine:
 
 
 def test_a_heavy_user_is_forgotten_after_a_while(engine: Engine) -> None:
-    many(engine, count=58, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=58, user="heavy@snoozer.example", since="2 hours")
     many(engine, count=150, user="single-%s@snoozer.example")
     clock = Clock()
     scheduler = FairScheduler(worker="w", lease=LEASE, clock=clock)
@@ -126,9 +126,9 @@ def test_a_heavy_user_is_forgotten_after_a_while(engine: Engine) -> None:
     for seconds in (0, 0, SWEEP_SECONDS):
         clock.now += seconds
         shares.append(Counter(held.user_email.partition("-")[0] for held in cycle(engine, scheduler)))
-    crowd, single = "crowd@snoozer.example", "single"
-    beside_others, like_others = {crowd: 5, single: 50}, {crowd: 3, single: 47}
-    assert shares == [{crowd: 50, single: 50}, beside_others, like_others]
+    heavy, single = "heavy@snoozer.example", "single"
+    beside_others, like_others = {heavy: 5, single: 50}, {heavy: 3, single: 47}
+    assert shares == [{heavy: 50, single: 50}, beside_others, like_others]
 
 
 def test_fifty_thousand_low_rows_do_not_delay_a_hundred_high_ones_and_still_move(engine: Engine) -> None:

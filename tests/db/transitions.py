@@ -1,4 +1,4 @@
-"""What workers, the clock and the mail server's word do to the queue and its ledger: one call each, committed."""
+"""What workers, the clock and the mail server's replies do to the queue and the ledger: one call each, committed."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -24,9 +24,9 @@ def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_ro
 
 
 def release(engine: Engine, held: Claim, **values: Any) -> str | None:
-    terms: dict[str, Any] = {"error": "451 try later", "attempts_used": 1, "delay": DELAY} | values
+    given: dict[str, Any] = {"error": "451 try later", "attempts_used": 1, "delay": DELAY} | values
     with engine.begin() as connection:
-        return queue.release(connection, id=held.id, claim_token=held.claim_token, **terms)
+        return queue.release(connection, id=held.id, claim_token=held.claim_token, **given)
 
 
 def finalize(engine: Engine, held: Claim) -> bool:
@@ -35,7 +35,7 @@ def finalize(engine: Engine, held: Claim) -> bool:
 
 
 def recover(engine: Engine, **values: Any) -> list[Recovered]:
-    terms: dict[str, Any] = {
+    given: dict[str, Any] = {
         "batch_size": 100,
         "lease": LEASE,
         "delay": timedelta(0),
@@ -45,7 +45,7 @@ def recover(engine: Engine, **values: Any) -> list[Recovered]:
         "max_resends": 2,
     } | values
     with engine.begin() as connection:
-        return queue.recover(connection, **terms)
+        return queue.recover(connection, **given)
 
 
 def lapse(engine: Engine, ids: Sequence[int]) -> None:
@@ -91,12 +91,12 @@ def a_fact(send: Send) -> Fact:
 
 def record(engine: Engine, send: Send) -> ledger.Recorded:
     with engine.begin() as connection:
-        [told] = ledger.record(connection, facts=[a_fact(send)]).values()
-    return told
+        [recorded] = ledger.record(connection, facts=[a_fact(send)]).values()
+    return recorded
 
 
 def recovered(engine: Engine, held: Claim) -> Claim:
-    """The same snooze in the hands of the next worker."""
+    """The same snooze, claimed by the next worker after recovery."""
     lapse(engine, [held.id])
     recover(engine)
     with engine.begin() as connection:

@@ -285,7 +285,7 @@ GUARDS = (
             f"{SQL}{room}/{verb}.sql",
             "set_config('lock_timeout', '1s', TRUE)",
             "set_config('lock_timeout', '0', TRUE)",
-            f"tests/db/test_lock_timeouts.py::test_it_does_not_wait_for_the_lock_of_somebody_who_forgot_it[{verb}]",
+            f"tests/db/test_lock_timeouts.py::test_a_batch_does_not_wait_for_a_forgotten_lock[{verb}]",
         )
         for room, verb in (("ledger", "mark"), ("ledger", "record"), ("queue", "finalize"))
     ),
