@@ -23,10 +23,10 @@ check: ## style, types and the import map
 	@.venv/bin/lint-imports --no-logo
 
 bench: setup ## how fast this machine drains, beside a bare loop over the same statements
-	@exec .venv/bin/snoozer bench $(ARGS)
+	@exec .venv/bin/python -m bench $(ARGS)
 
 compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs into bench/.venv
-	@exec .venv/bin/python -m bench.compare $(ARGS)
+	@exec .venv/bin/python -m bench compare $(ARGS)
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev

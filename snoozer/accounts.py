@@ -113,7 +113,7 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
         browser_hash=digest(browser),
         known_hash=_digest_or_none(known),
         lifetime=LINK_LIFETIME,
-        most_an_hour=MAX_LINKS_PER_HOUR,
+        max_per_hour=MAX_LINKS_PER_HOUR,
     )
     return Invitation(email=normalize(email), token=token, code=code) if asked else None
 
@@ -129,7 +129,7 @@ def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
         browser_hash=None,
         known_hash=None,
         lifetime=LINK_LIFETIME,
-        most_an_hour=MAX_LINKS_PER_HOUR,
+        max_per_hour=MAX_LINKS_PER_HOUR,
     )
     return token if asked else None
 

@@ -58,10 +58,10 @@ def store(connection: Connection, *, user_email: str, original: bytes) -> Stored
     known = mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
     if known is not None:
         return StoredMessage(id=known, new=False)
-    stand_in = f"<{uuid4().hex}@{SUBSTITUTE_ID_DOMAIN}>"
+    substitute_id = f"<{uuid4().hex}@{SUBSTITUTE_ID_DOMAIN}>"
     envelope = Envelope(
-        message_id=seen.message_id or stand_in,
-        stand_in=stand_in,
+        message_id=seen.message_id or substitute_id,
+        substitute_id=substitute_id,
         sha256=digest,
         subject=seen.subject,
         sender_name=seen.sender_name,

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
-from snoozer.timephrase import promise_after
+from snoozer.timephrase import next_reminder_after
 
 OccurrenceStatus = Literal["open", "done", "asleep"]
 
@@ -180,7 +180,7 @@ def _goes_on_at(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime 
     if row.recurrence is None or row.outcome is not None:
         return None
     try:
-        return promise_after(
+        return next_reminder_after(
             row.recurrence, promised=row.promise, now=statements.database_time(connection), zone=row.zone
         )
     except (KeyError, ValueError):

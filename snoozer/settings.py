@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
@@ -21,7 +22,7 @@ from pydantic_settings import (
 
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.domain import secret_keys, url
+from snoozer.domain import secret_keys
 from snoozer.mime import headers
 from snoozer.smtp.url import SmtpServer, is_loopback
 
@@ -111,7 +112,7 @@ class Settings(BaseSettings):
     @field_validator("base_url", "otlp_endpoint")
     @classmethod
     def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
-        check = url.validate_base if info.field_name == "base_url" else url.validate
+        check = _valid_base_url if info.field_name == "base_url" else _valid_url
         setting = str(cls.model_fields[str(info.field_name)].alias)
         return None if value is None else check(value, setting=setting)
 
@@ -191,6 +192,28 @@ def _sentence(refused: ValidationError) -> str:
     where = str(first["loc"][0]) if first["loc"] else ""
     what = first["msg"].removeprefix("Value error, ")
     return what if not where or where in what else f"{where}: {what[:1].lower()}{what[1:]}"
+
+
+def _valid_url(address: str, *, setting: str) -> str:
+    """The address without a slash at its end. ValueError, whose text is one sentence for people, when it is none."""
+    if not address.lower().startswith(("http://", "https://")):
+        raise ValueError(f"{setting} must start with http:// or https://, as in https://snooze.example.org")
+    if not address.isprintable() or " " in address:
+        raise ValueError(f"{setting} holds a blank or another character that no address on the web can hold")
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise ValueError(f"{setting} names no host, as in https://snooze.example.org")
+    return address.rstrip("/")
+
+
+def _valid_base_url(address: str, *, setting: str) -> str:
+    """The same for an address that paths are put behind, and that stands in mails."""
+    if set(address) & set("?#@"):
+        raise ValueError(f"{setting} is a host and perhaps a path, without user, password, ? and #")
+    return _valid_url(address, setting=setting)
 
 
 def _need_database(settings: Settings) -> None:

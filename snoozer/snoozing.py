@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
 from snoozer.db.models import Snooze
-from snoozer.db.reminder_time import ReminderTime
-from snoozer.db.statements import database_time as database_time
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
 
@@ -52,7 +51,7 @@ class SnoozeResult(NamedTuple):
 def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
     """What a typed phrase means for this person: one time, or a repetition. Raises CannotSnooze for anything else."""
     try:
-        reading = timephrase.read(phrase, now=now, zone=zone, locale=locale)
+        reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
     except timephrase.ParseError as refused:
         raise SnoozeError(refused.code, refused.message, tuple(refused.suggestions)) from None
     if reading.kind == "condition" or reading.at is None:

@@ -15,7 +15,7 @@ from snoozer.db import events, queue
 from snoozer.db.queries import Found, snoozes
 from snoozer.db.queue import ZoneShift
 from snoozer.timephrase import Recurrence
-from snoozer.timephrase.zone_shift import moved
+from snoozer.timephrase.recurrence import shift_zone
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _carry_out(
 def _moved(row: Found, *, to: str) -> datetime | None:
     try:
         recurrence = None if row.recurrence is None else Recurrence.from_json(row.recurrence)
-        return moved(row.promise, wall=row.wall_time, zone=row.zone, to=to, recurrence=recurrence)
+        return shift_zone(row.promise, wall=row.wall_time, zone=row.zone, to=to, recurrence=recurrence)
     except (KeyError, ValueError, OverflowError):
         log.warning("the recurrence of snooze %d cannot be read: it stays where it is", row.id)
         return None

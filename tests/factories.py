@@ -13,7 +13,7 @@ from sqlalchemy import Engine, insert, text
 from snoozer import accounts, inbox
 from snoozer.db.models import Snooze
 from snoozer.domain.reminder import Claim
-from snoozer.timephrase import read
+from snoozer.timephrase import parse
 
 _numbers = itertools.count(1)
 
@@ -65,15 +65,15 @@ def a_snooze(engine: Engine, **columns: Any) -> int:
 
 def asked_for(engine: Engine, phrase: str, *, zone: str = "Europe/Berlin", **columns: Any) -> int:
     """A snooze as the sheet would have saved it."""
-    reading = read(phrase, now=now(), zone=zone, locale="en_GB")
+    parsed = parse(phrase, now=now(), zone=zone, locale="en_GB")
     return a_snooze(
         engine,
         **{
-            "remind_at": reading.at,
-            "wall_time": reading.wall,
-            "zone": reading.zone,
-            "time_kind": reading.time_kind,
-            "recurrence": reading.recurrence.as_json() if reading.recurrence else None,
+            "remind_at": parsed.at,
+            "wall_time": parsed.wall,
+            "zone": parsed.zone,
+            "time_kind": parsed.time_kind,
+            "recurrence": parsed.recurrence.as_json() if parsed.recurrence else None,
             **columns,
         },
     )

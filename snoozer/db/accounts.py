@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from snoozer.db.models import Account, TypedPhrase, UserPreset
 from snoozer.db.statements import execute
+
+PLAIN_LOCALE = "en_GB"
+MAX_PHRASES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +63,15 @@ class SavedResponse:
     body: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class SavedTimes:
+    """The times a person uses: their own presets as (label, phrase), None for the language's, and what they typed
+    last, newest first."""
+
+    presets: tuple[tuple[str, str], ...] | None = None
+    phrases: tuple[str, ...] = ()
+
+
 def create(connection: Connection, *, email: str, role: str | None, zone: str) -> Created:
     return Created(**execute(connection, "accounts/create", email=email, role=role, zone=zone).one()._mapping)
 
@@ -76,7 +89,7 @@ def request_sign_in(
     browser_hash: str | None,
     known_hash: str | None,
     lifetime: timedelta,
-    most_an_hour: int,
+    max_per_hour: int,
 ) -> bool:
     row = execute(
         connection,
@@ -87,7 +100,7 @@ def request_sign_in(
         browser_hash=browser_hash,
         known_hash=known_hash,
         lifetime=lifetime,
-        most_an_hour=most_an_hour,
+        max_per_hour=max_per_hour,
     ).first()
     return row is not None
 
@@ -178,8 +191,8 @@ def save_presets(connection: Connection, *, account_id: int, presets: Sequence[t
     execute(connection, "accounts/save_presets", account_id=account_id, labels=labels, phrases=phrases)
 
 
-def save_phrase(connection: Connection, *, account_id: int, phrase: str, most: int) -> None:
-    execute(connection, "accounts/save_phrase", account_id=account_id, phrase=phrase, most=most)
+def save_phrase(connection: Connection, *, account_id: int, phrase: str, max_phrases: int) -> None:
+    execute(connection, "accounts/save_phrase", account_id=account_id, phrase=phrase, max_phrases=max_phrases)
 
 
 def lock_response(connection: Connection, *, account_id: int, key: str) -> None:
@@ -209,3 +222,27 @@ def save_response(
 def prune_expired(connection: Connection, *, batch_size: int) -> int:
     """Strike out old answers, sign-in links and sessions, so many of each; answers how many there were in all."""
     return int(execute(connection, "accounts/prune_expired", batch_size=batch_size).scalar_one())
+
+
+def locale_of(connection: Connection, *, user_email: str) -> str:
+    """How this person writes dates; the plain way for an address without an account."""
+    return (
+        connection.execute(select(Account.locale).where(Account.email == user_email)).scalar_one_or_none()
+        or PLAIN_LOCALE
+    )
+
+
+def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
+    """The times this person uses."""
+    presets = connection.execute(
+        select(UserPreset.label, UserPreset.phrase)
+        .where(UserPreset.account_id == account_id)
+        .order_by(UserPreset.position)
+    )
+    phrases = connection.execute(
+        select(TypedPhrase.phrase)
+        .where(TypedPhrase.account_id == account_id)
+        .order_by(TypedPhrase.used_at.desc())
+        .limit(MAX_PHRASES)
+    ).scalars()
+    return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

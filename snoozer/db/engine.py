@@ -1,4 +1,4 @@
-"""The way to the database: one engine a process, connections that notice a dead server."""
+"""Create an engine: one per process, whose connections notice a server that is gone."""
 
 import json
 import re
@@ -12,49 +12,28 @@ from urllib.parse import quote
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    DisconnectionError,
-    InterfaceError,
-    InvalidatePoolError,
-    OperationalError,
-    SQLAlchemyError,
-    TimeoutError,
-)
+from sqlalchemy.exc import ArgumentError, DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
+from snoozer.db.errors import READ_ONLY
 from snoozer.db.statements import execute, statement
 from snoozer.db.timeouts import QueryTimeout, deadline, open_connection, remaining
 
 STATEMENT_TIMEOUT = 30
-# The server ends a statement that takes too long; where it has not said so by then, it hangs, or the way to it.
+# The server cancels a slow statement first; without a reply by then, the server or the network hangs.
 READ_TIMEOUT = STATEMENT_TIMEOUT + 5.0
 SHUTDOWN_READ_TIMEOUT = 5.0
 CONNECT_TIMEOUT = 5
 IDLE_TIMEOUT, MIN_IDLE_TIMEOUT = 60.0, 5.0
-# A prepared statement is planned for good once it was used a few times, until somebody analyzes its tables. A plan made
-# while a table held one page reads all of it, and goes on doing so while the table grows a thousandfold.
+# Postgres keeps the generic plan of a prepared statement until its tables are analyzed. One made while a table held a
+# single page scans the whole table, also after it has grown a thousandfold.
 PLAN_MAX_USES = 200
 PING_AFTER = 0.5
-# Whatever an administrator set for the role or the database: times written otherwise cannot be read, and statements
-# are to see what others did while they waited for a row.
-_AS_WE_EXPECT = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
-# Who vanished is missed within a minute; by default the server keeps the session, and its place, for two hours.
-_LOOK_FOR_US = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
-
-# The old primary after a failover, where it goes on living: it keeps its sessions, and takes no write in them.
-_ONLY_READS = "25006"
-# Codes after which the same server, or the next one of the address, is to be asked anew: shutdown and crash, read-only
-# after a failover, connection lost (Appendix A of the Postgres manual).
-_GONE = ("57P", "08", _ONLY_READS, "53300")
-# Cancelled by a timeout, deadlock, serialization failure, lock not available.
-_BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
-# Somebody else did the same in this moment: unique violation, deadlock.
-_COLLISION = ("23505", "40P01")
-# What may be the fault of a row's own values: data exceptions, broken constraints, more than an index takes. Missing
-# tables, rights, memory and disks are the fault of no row.
-_OF_A_ROW = ("22", "23", "54000")
+# Override what an administrator set for the role or the database: psycopg reads times in this format only, and
+# statements rely on seeing what was committed while they waited for a row.
+_SESSION_SETTINGS = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\ committed"
+# The server detects a vanished client within a minute; by default it keeps the session, and its locks, for two hours.
+_SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 
 # scheme://user:password@ host:port,host:port /name ?query
 _HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
@@ -62,10 +41,10 @@ _PORT = re.compile(r":\d+$")
 
 
 def parse_url(text: str) -> str:
-    """DATABASE_URL as `connect` takes it. Raises ValueError, whose text is one sentence without the password."""
+    """DATABASE_URL as `make_engine` expects it. Raises ValueError with one sentence that holds no password."""
     several = _HOSTS.fullmatch(text)
     try:
-        url = make_url(_as_query(several) if several else text)
+        url = make_url(_hosts_as_query(several) if several else text)
     except (ArgumentError, ValueError):
         raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
     if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
@@ -73,9 +52,9 @@ def parse_url(text: str) -> str:
     return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 
-def _as_query(found: re.Match[str]) -> str:
-    """Several hosts in the place of one, as libpq takes them, put where the library wants them."""
-    before, hosts, path, query = found.groups(default="")
+def _hosts_as_query(match: re.Match[str]) -> str:
+    """Move several hosts, as libpq accepts them, into the query, where SQLAlchemy expects them."""
+    before, hosts, path, query = match.groups(default="")
     parts = [host.rpartition(":") if _PORT.search(host) else (host, "", "5432") for host in hosts.split(",")]
     names, ports = ",".join(name.strip("[]") for name, _, _ in parts), ",".join(port for _, _, port in parts)
     return f"{before}{path}{query}{'&' if query else '?'}host={quote(names)}&port={quote(ports)}"
@@ -93,13 +72,11 @@ def make_engine(
 ) -> Engine:
     """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
 
-    `name` shows in pg_stat_activity. A session that lay unused for `quiet` seconds is asked for a sign of life before
-    it is used; where work goes on, the work itself tells. Behind pgbouncer in transaction mode nothing is kept in a
-    session: no prepared statements and no start-up options.
+    `name` shows in pg_stat_activity. A connection that was idle for `ping_after` seconds is pinged at checkout. Behind
+    pgbouncer in transaction mode nothing is kept in a session: no prepared statements and no start-up options.
 
-    A transaction in which nothing is said for `idle` seconds ends, five at the least: whoever began it is frozen, and
-    nobody else can take the rows that it holds. A session that gives no answer for `patience()` seconds is given up
-    as lost.
+    The server ends a transaction that is idle for `idle` seconds, at least five: its client is frozen, and holds locks.
+    A connection without a reply for `read_timeout()` seconds is closed as lost.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
@@ -116,8 +93,8 @@ def make_engine(
     if pgbouncer:
         arguments["prepare_threshold"] = None
     else:
-        ours = [f"-c {name}={value}" for name, value in limits.items()]
-        arguments["options"] = " ".join([*ours, _AS_WE_EXPECT, _LOOK_FOR_US])
+        options = [f"-c {name}={value}" for name, value in limits.items()]
+        arguments["options"] = " ".join([*options, _SESSION_SETTINGS, _SERVER_KEEPALIVES])
     engine = create_engine(
         url,
         connect_args=arguments,
@@ -125,12 +102,12 @@ def make_engine(
         max_overflow=2,
         pool_timeout=CONNECT_TIMEOUT,
         hide_parameters=True,
-        isolation_level="READ COMMITTED",  # For transactions behind a pooler, too.
+        isolation_level="READ COMMITTED",  # Also for transactions behind a pooler.
         json_deserializer=_json,
     )
     event.listen(engine, "do_connect", partial(open_connection, within=CONNECT_TIMEOUT, read_timeout=read_timeout))
     event.listen(engine, "handle_error", _disconnect_from_read_only)
-    event.listen(engine, "checkout", partial(_ping_if_idle, quiet=ping_after))
+    event.listen(engine, "checkout", partial(_ping_if_idle, ping_after=ping_after))
     if pgbouncer:
         event.listen(engine, "begin", partial(_limit, limits=limits))
     else:
@@ -139,24 +116,24 @@ def make_engine(
 
 
 def read_timeout_until(stopping: Event) -> Callable[[], float]:
-    """How long an answer may take: once `stopping` is set, less than people wait before they kill a process."""
+    """The read timeout of a process: once `stopping` is set, shorter than hosts wait before they kill it."""
     return lambda: SHUTDOWN_READ_TIMEOUT if stopping.is_set() else READ_TIMEOUT
 
 
 def autocommit(engine: Engine) -> Connection:
-    """A connection for statements that are a transaction each: one way to the server and back instead of three."""
+    """A connection in which each statement is its own transaction: one round trip instead of three."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
 
 def limit_transaction(connection: Connection, *, seconds: float) -> None:
-    """The server ends what takes longer in this transaction: whoever asks again and again leaves nothing running."""
+    """Limit each statement, and idle time, in this transaction: a caller that polls leaves nothing running."""
     limit = f"{seconds * 1000:.0f}ms"
     execute(connection, "session/limits", statement_timeout=limit, idle_in_transaction_session_timeout=limit)
 
 
 def _json(text: str | bytes) -> Any:
-    """What a column of JSON says; an empty object where Python cannot read what Postgres could store, as a number of
-    five thousand digits, so that one such row does not break the statement that brings others."""
+    """The value of a JSON column; an empty object where Python cannot parse what Postgres stores, such as a number of
+    five thousand digits, so that one such row does not fail the statement that returns others."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -164,84 +141,48 @@ def _json(text: str | bytes) -> Any:
 
 
 def _ping_if_idle(
-    raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection, *, quiet: float
+    raw: "psycopg.Connection[object]",
+    entry: ConnectionPoolEntry,
+    checked_out: PoolProxiedConnection,
+    *,
+    ping_after: float,
 ) -> None:
     now = time.monotonic()
     unused, entry.info["used"] = now - entry.info.get("used", now), now
-    if unused > quiet:
+    if unused > ping_after:
         _execute_raw(raw, "session/ping")
 
 
 def _discard_old_plans(
     raw: "psycopg.Connection[object]", entry: ConnectionPoolEntry, checked_out: PoolProxiedConnection
 ) -> None:
-    """A session that is used much makes its plans anew now and then; one that idles costs nothing more."""
+    """Replan the prepared statements of a session every PLAN_MAX_USES checkouts."""
     uses = entry.info["uses"] = entry.info.get("uses", 0) + 1
     if uses % PLAN_MAX_USES == 0:
         _execute_raw(raw, "session/discard_plans")
 
 
 def _disconnect_from_read_only(context: ExceptionContext) -> None:
-    """Sessions with a server that takes no writes are given up, so that the address is asked who does."""
-    if getattr(context.original_exception, "sqlstate", None) == _ONLY_READS:
+    """Drop all sessions with a server that is read-only, so that the next one is opened with the primary."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
         context.is_disconnect = True
 
 
 def _limit(connection: Connection, *, limits: dict[str, str]) -> None:
-    """Behind a pooler the session is nobody's own, so each transaction is given its limits."""
+    """Behind a pooler sessions are shared, so the limits are set in each transaction."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.execute(statement("session/limits"), limits)
 
 
 def _execute_raw(raw: "psycopg.Connection[object]", name: str) -> None:
-    """One statement outside any transaction. A session that does not live is replaced by the pool, and where it hangs,
-    all of them are. Half of the time that is left is for the next one."""
+    """Execute one statement outside any transaction. The pool replaces a lost session, and all of them where this one
+    hangs. It gets half of the remaining time; the other half is for the new session."""
     try:
         with deadline(min(CONNECT_TIMEOUT, remaining(2 * CONNECT_TIMEOUT) / 2)):
             raw.autocommit = True
             raw.execute(statement(name).text.encode(), prepare=False)
             raw.autocommit = False
-    except QueryTimeout as hangs:
-        raise InvalidatePoolError from hangs
+    except QueryTimeout as timeout:
+        raise InvalidatePoolError from timeout
     except psycopg.Error as lost:
         raise DisconnectionError from lost
-
-
-def is_unavailable(error: SQLAlchemyError) -> bool:
-    """Is it the database itself that cannot be asked now, whatever the statement?"""
-    code = getattr(getattr(error, "orig", None), "sqlstate", None)
-    busy = code is not None and code.startswith(_BUSY) and not getattr(error, "connection_invalidated", False)
-    return is_transient(error) and not busy
-
-
-def is_transient(error: SQLAlchemyError) -> bool:
-    """Is it the database that is away or busy now, rather than the statement that is wrong?"""
-    if isinstance(error, TimeoutError):
-        return True
-    if not isinstance(error, DBAPIError):
-        return False
-    code = getattr(error.orig, "sqlstate", None)
-    if code is not None:
-        return bool(error.connection_invalidated) or code.startswith(_GONE + _BUSY)
-    return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)
-
-
-def sqlstate(error: DBAPIError) -> str | None:
-    """The server's code for what went wrong; None when the server did not say."""
-    code = getattr(error.orig, "sqlstate", None)
-    return code if isinstance(code, str) else None
-
-
-def is_read_only(error: DBAPIError) -> bool:
-    """Did a server that takes no writes answer: a standby, or a primary that somebody switched to reading?"""
-    return sqlstate(error) == _ONLY_READS
-
-
-def is_conflict(error: DBAPIError) -> bool:
-    """Did two do the same in this moment, so that it is to be asked again?"""
-    return sqlstate(error) in _COLLISION
-
-
-def is_row_error(error: DBAPIError) -> bool:
-    """Does the error speak of values in a row, rather than of the server or of our statements?"""
-    return not is_conflict(error) and (sqlstate(error) or "").startswith(_OF_A_ROW)

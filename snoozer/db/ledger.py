@@ -14,9 +14,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import Send
-
-MAX_RESENDS = 2
+from snoozer.domain.reminder import MAX_RESENDS, Send
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +90,8 @@ def reserve(
         domain=domain,
         hold=uncertainty.hold,
         hold_for_operator=uncertainty.for_operator,
-        needed_looks=uncertainty.lookups,
-        most_resends=MAX_RESENDS,
+        lookups=uncertainty.lookups,
+        max_resends=MAX_RESENDS,
     )
     return rows_as(rows, Reserved.of)
 
@@ -105,8 +103,8 @@ def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPoli
         "ledger/lookup",
         snooze_id=snooze_id,
         hold=uncertainty.hold,
-        needed_looks=uncertainty.lookups,
-        between_looks=uncertainty.lookup_interval,
+        lookups=uncertainty.lookups,
+        lookup_interval=uncertainty.lookup_interval,
     ).first()
     return None if row is None else KnownSend(**row._mapping)
 
@@ -119,7 +117,7 @@ def verify(
         connection,
         "ledger/verify",
         hold=uncertainty.hold,
-        between_looks=uncertainty.lookup_interval,
+        lookup_interval=uncertainty.lookup_interval,
         batch_size=batch_size,
         **id_bounds(id_range),
     )

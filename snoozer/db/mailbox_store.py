@@ -11,10 +11,10 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """What the mailbox knows of a message besides its bytes. `stand_in` is its id where `message_id` is taken."""
+    """What the mailbox knows of a message besides its bytes. `substitute_id` is its id where `message_id` is taken."""
 
     message_id: str
-    stand_in: str
+    substitute_id: str
     sha256: str
     subject: str | None
     sender_name: str | None
@@ -65,6 +65,12 @@ def mark_done(connection: Connection, *, user_email: str, message_id: str) -> bo
 def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:
     """Opened by its owner."""
     return execute(connection, "mailbox/mark_read", id=id, user_email=user_email).first() is not None
+
+
+def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:
+    """Keep a message that the mail sink of `snoozer up` accepted; returns its id."""
+    values = {"mail_from": mail_from, "rcpt_to": rcpt_to, "original": original}
+    return int(execute(connection, "mailbox/save_captured", **values).scalar_one())
 
 
 def _moved(connection: Connection, name: str, *, user_email: str, message_id: str) -> bool:

@@ -1,30 +1,59 @@
-"""What a program may ask of the workers for a snooze of its own."""
+"""The queue: one function per file in `sql/queue`, every write to `email_snoozes`; those of `sql/peek` only read."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import Claim
+from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReminderTime:
+    """When a person wants a message back, and the terms in which they asked for it.
+
+    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
+    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
+    """
+
+    remind_at: datetime
+    duration_hours: int | None = None
+    note: str | None = None
+    wall_time: datetime | None = None
+    zone: str | None = None
+    time_kind: str | None = None
+    recurrence: dict[str, Any] | None = None
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The binds of the queue's statements."""
+        return {
+            "remind_at": self.remind_at,
+            "snooze_duration_hours": self.duration_hours,
+            "note": self.note,
+            "wall_time": self.wall_time,
+            "zone": self.zone,
+            "time_kind": self.time_kind,
+            "recurrence": None if self.recurrence is None else json.dumps(self.recurrence),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnqueueOptions:
-    """How workers are to treat a snooze. What is None stays as it is, or as the table has it for a new row.
+    """How workers treat a snooze. None keeps the row's present value, or the table's default for a new row.
 
-    Larger priorities go first. Of those with one `serialization_key` (998 octets at most) only one is in flight at any
-    time. Workers that do not know its `schema_version` leave it to newer ones.
+    Larger priorities are claimed first. Of the rows with one `serialization_key` (at most 998 octets) only one is in
+    flight at any time.
     """
 
     priority: int | None = None
-    max_attempts: int | None = None
     serialization_key: str | None = None
-    schema_version: int | None = None
 
 
 DEFAULT_OPTIONS = EnqueueOptions()
@@ -32,8 +61,7 @@ DEFAULT_OPTIONS = EnqueueOptions()
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneShift:
-    """A snooze by the clock that was promised for `promised` and comes at `remind_at` instead, on the clock of
-    `zone`."""
+    """A snooze with a time on the clock, moved from the instant `promised` to `remind_at`, on the clock of `zone`."""
 
     id: int
     promised: datetime
@@ -43,7 +71,7 @@ class ZoneShift:
 
 @dataclass(frozen=True, kw_only=True)
 class Recovered:
-    """A claim that was taken back from a lost worker."""
+    """A claim that was released because its worker was lost."""
 
     id: int
     worker: str
@@ -53,17 +81,17 @@ class Recovered:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredCase:
-    """A snooze that was set aside, and the Message-ID that its reminder has in the mail server's log."""
+    """A snooze that was retired after a restore, and its reminder's Message-ID, as in the mail server's log."""
 
     id: int
     promise: datetime
     reminder_message_id: str
 
 
-# Claims by id and token.
+# Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
 
-# A place in the order of promises: `remind_at` and id.
+# A position in the order of claims: `remind_at` and id.
 Position = tuple[datetime, int]
 
 
@@ -78,7 +106,7 @@ def enqueue(
     traceparent: str | None = None,
     options: EnqueueOptions = DEFAULT_OPTIONS,
 ) -> tuple[int, bool]:
-    """Put a message away; answers the row's id and whether it is a new row (False: a living one was changed)."""
+    """Snooze a message; returns the row's id and whether it is new (False: the live row was changed)."""
     row = execute(
         connection,
         "queue/enqueue",
@@ -107,12 +135,11 @@ def claim(
     steal_after: timedelta = timedelta(0),
     known_schema: int = 1,
 ) -> list[Claim]:
-    """Up to `batch_size` due snoozes of one priority, now held by `worker` for `lease`, in the order of their promises.
+    """Claim up to `batch_size` due snoozes of one priority for `lease`; returned in the order of their promises.
 
-    Suspects are rows that lost a worker before; they are asked for apart so that they can be delivered alone. Rows up
-    to the place `after` and those of the persons in `crowd` are left out. With `buckets`, rows of other buckets are
-    taken only once they are `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer
-    workers.
+    With `poison_rows`, only rows that lost a worker before; without, only the others. Rows up to the position `after`,
+    and those of `heavy_users`, are left out. With `buckets`, rows of other buckets are claimed only when they are
+    `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer workers.
     """
     rows = execute(
         connection,
@@ -121,10 +148,10 @@ def claim(
         batch_size=batch_size,
         lease=lease,
         priority=priority,
-        suspects=poison_rows,
+        poison_rows=poison_rows,
         after_time=after[0] if after else None,
         after_id=after[1] if after else 0,
-        crowd=list(heavy_users),
+        heavy_users=list(heavy_users),
         buckets=None if buckets is None else list(buckets),
         steal_after=steal_after,
         known_schema=known_schema,
@@ -133,17 +160,17 @@ def claim(
 
 
 def extend(connection: Connection, *, held: HeldClaims, lease: timedelta) -> dict[int, bool]:
-    """Lengthen these leases; answers those that are still the worker's, and whether each could be lengthened now."""
+    """Extend these leases; returns the claims still owned by id, and whether each was extended (else it is locked)."""
     return {row.id: row.extended for row in execute(connection, "queue/extend", lease=lease, **_pairs(held))}
 
 
 def finalize(connection: Connection, *, held: HeldClaims) -> set[tuple[int, UUID]]:
-    """These reminders are out; answers the claims that were still the caller's."""
+    """Finish snoozes whose reminders were sent; returns the claims that were still owned."""
     return {(row.id, row.claim_token) for row in execute(connection, "queue/finalize", **_pairs(held)).all()}
 
 
 def schedule_next(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:
-    """The occurrence is out and the next one promised; False when the claim is no longer ours."""
+    """The occurrence was sent: promise the next one. Returns False when the claim is no longer owned."""
     values = {"id": id, "claim_token": claim_token, "remind_at": remind_at}
     return execute(connection, "queue/schedule_next", **values).first() is not None
 
@@ -158,14 +185,14 @@ def release(
     delay: timedelta,
     permanent: bool = False,
 ) -> str | None:
-    """A failure is written down: "released", "retired", or None when the claim is no longer ours."""
+    """Record a failed delivery. Returns "released", "retired", or None when the claim is no longer owned."""
     row = execute(
         connection,
         "queue/release",
         id=id,
         claim_token=claim_token,
         error=error,
-        spent=attempts_used,
+        attempts_used=attempts_used,
         delay=delay,
         permanent=permanent,
     ).first()
@@ -173,7 +200,7 @@ def release(
 
 
 def unclaim(connection: Connection, *, held: HeldClaims) -> list[int]:
-    """Give claims back that were never begun; nothing is spent. Answers those that were still the worker's."""
+    """Give back claims that were never begun, without using an attempt; returns the ids still owned."""
     return list(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
 
 
@@ -189,7 +216,7 @@ def recover(
     max_resends: int,
     id_range: range = ALL_IDS,
 ) -> list[Recovered]:
-    """Take back claims of the dead and leases that ran out; a send that may have left becomes uncertain."""
+    """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain."""
     rows = execute(
         connection,
         "queue/recover",
@@ -198,26 +225,28 @@ def recover(
         delay=delay,
         hold=hold,
         hold_for_operator=hold_for_operator,
-        most_crashes=max_crashes,
-        most_resends=max_resends,
+        max_crashes=max_crashes,
+        max_resends=max_resends,
+        **WORKER_LOST,
         **id_bounds(id_range),
     )
     return rows_as(rows, Recovered)
 
 
 def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
-    """Due rows whose attempts are spent become cases."""
-    return list(execute(connection, "queue/retire", batch_size=batch_size, **id_bounds(id_range)).scalars())
+    """Retire due rows whose attempts are exhausted; returns their ids."""
+    values = {"batch_size": batch_size, "error": ATTEMPTS_EXHAUSTED, **id_bounds(id_range)}
+    return list(execute(connection, "queue/retire", **values).scalars())
 
 
 def reschedule(connection: Connection, *, id: int, user_email: str, reminder_time: ReminderTime) -> bool:
-    """A new promise for a living snooze; False when it is over or somebody else's."""
+    """Change the time of a live snooze. Returns False when it is over or another person's."""
     columns = reminder_time.columns
     return execute(connection, "queue/reschedule", id=id, user_email=user_email, **columns).first() is not None
 
 
 def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int]:
-    """Times on the clock fall on other instants; answers those that moved. What changed since it was read stays."""
+    """Move times on the clock to other instants; returns the ids that moved. Rows changed since they were read stay."""
     values = {
         "ids": [one.id for one in moves],
         "promised": [one.promised for one in moves],
@@ -228,7 +257,7 @@ def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int
 
 
 def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime | None = None) -> bool:
-    """The person no longer wants it; with `scheduled_for` only that promise is meant. False when it is over."""
+    """Cancel a snooze; with `scheduled_for`, only if it promises that. Returns False when it is over."""
     values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
     return execute(connection, "queue/cancel", **values).first() is not None
 
@@ -236,42 +265,61 @@ def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: d
 def skip_occurrence(
     connection: Connection, *, id: int, user_email: str, scheduled_for: datetime, remind_at: datetime
 ) -> bool:
-    """This occurrence is the person's, the next one promised; False when the row is over or promises another."""
+    """Promise the next occurrence instead of this one. Returns False when the row is over or promises another."""
     values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for, "remind_at": remind_at}
     return execute(connection, "queue/skip_occurrence", **values).first() is not None
 
 
 def restore(connection: Connection, *, id: int, user_email: str) -> bool:
-    """Undo a cancellation; False when there is none to undo or the message was put away anew."""
+    """Undo a cancellation. Returns False when there is none, or the message has a new live snooze."""
     try:
         with connection.begin_nested():
             return execute(connection, "queue/restore", id=id, user_email=user_email).first() is not None
     except IntegrityError:
-        # It was put away anew in this very moment.
+        # A concurrent transaction snoozed the message again.
         return False
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Cases go back to work; answers those that did."""
+    """Return cases to the queue; returns the ids that were cases."""
     return list(execute(connection, "queue/reactivate", ids=list(ids)).scalars())
 
 
 def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Cases are closed for good; answers those that were."""
+    """Close cases for good; returns the ids that were cases."""
     return list(execute(connection, "queue/dismiss", ids=list(ids)).scalars())
 
 
 def retire_restored(
     connection: Connection, *, until: datetime, after: int, batch_size: int, domain: str, error: str
 ) -> list[RestoredCase]:
-    """Due before `until`, with ids beyond `after`: cases now, as a restored dump cannot tell whether they were sent."""
+    """Retire what was due before `until`, ids beyond `after`: a restored dump does not know whether it was sent."""
     values = {"until": until, "after": after, "batch_size": batch_size, "domain": domain, "error": error}
     return sorted(rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase), key=lambda one: one.id)
 
 
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
-    """Move those of these snoozes that have been over for `older_than` to the archive, with their sends."""
+    """Archive those of these snoozes that have been over for `older_than`, with their sends; returns their ids."""
     return list(execute(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
+
+
+def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) -> float:
+    """Seconds until the next row is due: 0 when one is due, infinity when none waits. With `not_due_yet`, rows that are
+    due already are left out."""
+    seconds = execute(
+        connection, "peek/next_due", known_schema=known_schema, not_due_yet=not_due_yet
+    ).scalar_one_or_none()
+    return float("inf") if seconds is None else max(float(seconds), 0.0)
+
+
+def poison_row(connection: Connection, *, known_schema: int) -> bool:
+    """Whether a row is due that lost a worker before."""
+    return bool(execute(connection, "peek/poison_row", known_schema=known_schema).scalar_one())
+
+
+def unfinished(connection: Connection, *, known_schema: int) -> bool:
+    """Whether any row is due or claimed."""
+    return bool(execute(connection, "peek/unfinished", known_schema=known_schema).scalar_one())
 
 
 def _pairs(held: HeldClaims) -> dict[str, object]:

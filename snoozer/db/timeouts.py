@@ -1,6 +1,6 @@
-"""An end to every wait for the database: a server that hangs with its connections open is as good as one that is away.
+"""Client-side timeouts for every wait for the database, also for a server that hangs with its connections open.
 
-Whoever gave up does not know whether the statement was done, is being done, or will be once the server wakes. The
+After a timeout it is unknown whether the statement was executed, is running, or will run once the server continues. The
 connection is closed and never used again.
 """
 
@@ -17,23 +17,28 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
 
-# How often a wait looks whether its end has come.
+# How often a wait checks whether it timed out.
 POLL_INTERVAL = 0.1
-# The library takes no less.
+# libpq accepts no less.
 MIN_CONNECT_TIMEOUT = 2
-# From when a wait began (monotonic), when it ends.
-_ends: ContextVar[Callable[[float], float] | None] = ContextVar("ends", default=None)
+# When a wait ends, by when it began (both monotonic).
+_end_of: ContextVar[Callable[[float], float] | None] = ContextVar("end_of", default=None)
 
 
 class QueryTimeout(psycopg.OperationalError):
-    """It gave no answer in time."""
+    """The server sent no reply in time."""
 
     def __init__(self) -> None:
         super().__init__("it gave no answer in time")
 
 
 class TimeoutConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is given up when an answer takes longer than `patience()` seconds, asked anew all the time."""
+    """A connection that is closed when a reply takes longer than `read_timeout()` seconds, called during the wait.
+
+    psycopg has no client-side timeout for a query. As of psycopg 3.3 every query of a synchronous connection goes
+    through `Connection.wait`, which is public but not meant for subclasses: tests/db/test_hanging.py fails when a
+    version removes it or changes its parameters.
+    """
 
     read_timeout: Callable[[], float]
 
@@ -47,17 +52,17 @@ class TimeoutConnection(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     def _until_timeout(self, gen: PQGen[T]) -> PQGen[T]:
-        began, ends = time.monotonic(), _ends.get()
+        began, end_of = time.monotonic(), _end_of.get()
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and time.monotonic() > (ends(began) if ends else began + self.read_timeout()):
+                if not ready and time.monotonic() > (end_of(began) if end_of else began + self.read_timeout()):
                     raise QueryTimeout
                 wanted = gen.send(ready)
         except StopIteration as done:
-            answer: T = done.value
-            return answer
+            reply: T = done.value
+            return reply
 
 
 def open_connection(
@@ -69,35 +74,35 @@ def open_connection(
     within: int,
     read_timeout: Callable[[], float],
 ) -> TimeoutConnection:
-    """A new line for an engine's pool, opened within so many seconds, or fewer where an end is set."""
+    """Open a connection for an engine's pool within so many seconds, or fewer under a `deadline`."""
     seconds = max(int(remaining(within)), MIN_CONNECT_TIMEOUT)
-    line = TimeoutConnection.connect(*cargs, **cparams | {"connect_timeout": seconds})
-    line.read_timeout = read_timeout
-    return line
+    connection = TimeoutConnection.connect(*cargs, **cparams | {"connect_timeout": seconds})
+    connection.read_timeout = read_timeout
+    return connection
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """What is asked in here, connections that are opened included, is answered within so many seconds or given up."""
+    """Everything inside, opening connections included, ends within so many seconds or raises QueryTimeout."""
     ends = time.monotonic() + seconds
-    yield from _until(lambda began: ends)
+    yield from _ending(lambda began: ends)
 
 
 @contextmanager
 def per_query_timeout(seconds: float) -> Iterator[None]:
-    """Each answer in here may take so long, whatever the line's own patience."""
-    yield from _until(lambda began: began + seconds)
+    """Each query inside may take so many seconds, whatever the connection's read timeout."""
+    yield from _ending(lambda began: began + seconds)
 
 
-def remaining(most: float) -> float:
-    """How long something may take now; `most` where nobody set an end."""
-    ends, now = _ends.get(), time.monotonic()
-    return most if ends is None else min(most, ends(now) - now)
+def remaining(limit: float) -> float:
+    """Seconds until the deadline in force, at most `limit`; `limit` where none is set."""
+    end_of, now = _end_of.get(), time.monotonic()
+    return limit if end_of is None else min(limit, end_of(now) - now)
 
 
-def _until(ends: Callable[[float], float]) -> Generator[None, None, None]:
-    token = _ends.set(ends)
+def _ending(end_of: Callable[[float], float]) -> Generator[None, None, None]:
+    token = _end_of.set(end_of)
     try:
         yield
     finally:
-        _ends.reset(token)
+        _end_of.reset(token)

@@ -18,6 +18,7 @@ from snoozer.dev.console import Voice
 from snoozer.dev.errors import PostgresRefused
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.supervisor import CommandFailed, Supervisor
+from snoozer.runtime.backoff import Backoff
 from snoozer.settings import Settings, SettingsError
 
 STARTING_SECONDS = 60.0
@@ -177,7 +178,7 @@ class Life:
 
     async def _watch(self) -> None:
         """Start the database again, after a growing pause, whenever it ends."""
-        pause = _FIRST_PAUSE
+        backoff = Backoff(first=_FIRST_PAUSE, cap=_LONGEST_PAUSE)
         while self._postgres is not None:
             await asyncio.sleep(_WATCH_SECONDS)
             await asyncio.to_thread(self._postgres.keep_log_small)
@@ -188,12 +189,12 @@ class Life:
             try:
                 await asyncio.shield(self._postgres_starts)
             except (NoPostgres, PostgresRefused, OSError) as error:
+                pause = backoff.next_wait()
                 self._voice.warn(f"{error}; trying again in {pause:g} s", by="postgres")
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
             else:
                 self._voice.say("answers again", by="postgres")
-                pause = _FIRST_PAUSE
+                backoff.reset()
 
     async def _end(self) -> None:
         self._voice.say("stopping")

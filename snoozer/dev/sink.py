@@ -16,8 +16,8 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import Engine
 
 from snoozer import settings
-from snoozer.db import captured_mail as kept
 from snoozer.db import engine as database
+from snoozer.db import mailbox_store
 from snoozer.dev import ports
 
 HOSTNAME = "sink.snoozer.example"
@@ -86,7 +86,7 @@ def keep_in(engine: Engine) -> Keep:
     def keep(mail_from: str, rcpt_tos: list[str], original: bytes) -> None:
         with engine.begin() as connection:
             for rcpt_to in rcpt_tos:
-                kept.save(connection, mail_from=mail_from, rcpt_to=rcpt_to, original=original)
+                mailbox_store.save_captured(connection, mail_from=mail_from, rcpt_to=rcpt_to, original=original)
 
     return keep
 

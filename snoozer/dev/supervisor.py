@@ -12,6 +12,7 @@ from snoozer.dev.console import Voice
 from snoozer.dev.os_process import send
 from snoozer.dev.subprocess import OUT, Child, Hear
 from snoozer.resources import PYTHON_MODULE
+from snoozer.runtime.backoff import Backoff
 from snoozer.runtime.signals import describe_exit
 
 FIRST_PAUSE = 0.5
@@ -112,18 +113,16 @@ class Supervisor:
             await self._guardian.wait()
 
     async def _keep(self, program: Program, stopping: asyncio.Event) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff(first=FIRST_PAUSE, cap=LONGEST_PAUSE, healthy_after=WELL_AFTER_SECONDS)
         while not stopping.is_set():
             began = time.monotonic()
             how = await self._run_once(program, stopping)
             if stopping.is_set():
                 return
-            if time.monotonic() - began > WELL_AFTER_SECONDS:
-                pause = FIRST_PAUSE
+            pause = backoff.next_wait(worked_for=time.monotonic() - began)
             self._voice.warn(f"{how}; starting it again in {pause:g} s", by=program.name)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _run_once(self, program: Program, stopping: asyncio.Event) -> str:
         """Run a program until it ends by itself or is to stop, and say how it ended."""

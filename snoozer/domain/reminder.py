@@ -1,4 +1,4 @@
-"""The worker's words: what it holds, what it is about to send, and what came of it."""
+"""The data of a delivery: a claim, the send made from it, its outcome, and the sentences of what went wrong."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,13 +6,30 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-# In characters: what a person may add to a message that is put away.
+# In characters.
 MAX_NOTE_LENGTH = 2_000
+
+# How often an uncertain send is sent again before it becomes a case.
+MAX_RESENDS = 2
+_TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
+
+# The sentences of `last_error`, as people read them on a case.
+ATTEMPTS_EXHAUSTED = "Its attempts were spent"
+NO_ANSWER = "It may have been sent: no answer came after the end of the message"
+RESENT_WITHOUT_ANSWER = f"It may have been sent, and was sent again {_TIMES} without an answer"
+_LOST_AFTER_DOT = "It may have been sent: the worker was lost after the end of the message"
+# By the binds of queue.recover.
+WORKER_LOST = {
+    "error_lost": "The worker that held it was lost",
+    "error_uncertain": f"{_LOST_AFTER_DOT}; it is sent again after the hold",
+    "error_held": f"{_LOST_AFTER_DOT}; decide whether to send it again",
+    "error_exhausted": f"It may have been sent, and was sent again {_TIMES}; the worker was lost each time",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A snooze that one worker may deliver until its lease runs out. `claim_token` is the proof."""
+    """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions."""
 
     id: int
     claim_token: UUID
@@ -50,7 +67,7 @@ class Send:
 
 
 class DeliveryOutcome(StrEnum):
-    """What became of one delivery."""
+    """The outcome of one delivery."""
 
     SENT = "sent"
     ALREADY_SENT = "already_sent"

@@ -1,7 +1,6 @@
-"""USE CASE of the clock: bury workers, recover their claims, retire what is spent, doubt what was abandoned, archive
-what is over, tidy.
+"""USE CASE of the clock: declare silent workers dead, recover their claims, retire exhausted rows, archive, prune.
 
-Each chore is one short transaction under a lock that only one clock gets; what another clock is at is left to it.
+Each chore is one short transaction under an advisory lock; a chore that another clock holds is skipped.
 """
 
 import logging
@@ -16,11 +15,12 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
 from snoozer.db import accounts, events, ledger, queue, workers
-from snoozer.db import archive as shelf
+from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
-from snoozer.db.engine import is_transient
-from snoozer.db.ledger import MAX_RESENDS, UncertainPolicy
+from snoozer.db.errors import is_transient
+from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import Recovered
+from snoozer.domain.reminder import MAX_RESENDS
 from snoozer.housekeeping.exclusive import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
 from snoozer.settings import Settings
 
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 MAX_CRASHES = 5
 ACTOR = "clock"
-# At once, of each kind: a second or so.
+# Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepConfig:
-    """How long the clock waits before it acts. `delay` is the pause of a row whose worker was lost."""
+    """When a sweep acts. `delay` is how long a row whose worker was lost waits before its next claim."""
 
     lease: timedelta
     dead_after: timedelta
@@ -44,7 +44,7 @@ class SweepConfig:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """The intervals that the environment sets."""
+        """The intervals of the settings."""
         return cls(
             lease=timedelta(seconds=settings.lease),
             dead_after=timedelta(seconds=settings.worker_dead),
@@ -56,20 +56,20 @@ class SweepConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How long what is over stays in the queue's tables, and how many whole months the archive keeps it after that."""
+    """How long finished rows stay in the queue's tables, and for how many whole months the archive keeps them."""
 
     archive_after: timedelta
     keep_months: int
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """The ages that the environment sets."""
+        """The ages of the settings."""
         return cls(archive_after=timedelta(days=settings.archive_after_days), keep_months=settings.keep_months)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
-    """What one sweep found."""
+    """What one sweep changed: ids of snoozes, and of workers."""
 
     recovered: list[Recovered] = field(default_factory=list)
     retired: list[int] = field(default_factory=list)
@@ -84,30 +84,27 @@ class SweepResult:
         return len(self.retired) + sum(row.retired for row in self.recovered)
 
 
-def sweep(engine: Engine, *, terms: SweepConfig) -> SweepResult:
-    """The chores of every few seconds."""
+def sweep(engine: Engine, *, config: SweepConfig) -> SweepResult:
+    """Run the chores of every few seconds."""
     record_server_start(engine)
-    buried = (
-        run_exclusive(engine, "bury", lambda connection: workers.mark_dead(connection, dead_after=terms.dead_after))
-        or []
-    )
+    dead = run_exclusive(engine, "bury", lambda connection: workers.mark_dead(connection, dead_after=config.dead_after))
     result = SweepResult(
-        dead_workers=buried,
-        recovered=in_batches(engine, "recover", partial(_recover, terms=terms)),
+        dead_workers=dead or [],
+        recovered=in_batches(engine, "recover", partial(_recover, config=config)),
         retired=in_batches(engine, "retire", _retire),
-        orphans=in_batches(engine, "doubt", partial(_expire_orphans, terms=terms)),
-        abandoned=in_batches(engine, "abandon", partial(_abandon, terms=terms)),
-        verified=in_batches(engine, "verify", partial(_verify, terms=terms)),
+        orphans=in_batches(engine, "doubt", partial(_expire_orphans, config=config)),
+        abandoned=in_batches(engine, "abandon", partial(_abandon, config=config)),
+        verified=in_batches(engine, "verify", partial(_verify, config=config)),
     )
     telemetry.count_sweep(recovered=len(result.recovered), cases=result.cases)
     return result
 
 
-def archive(engine: Engine, *, terms: Retention) -> int:
-    """The chore of every minute: what is over moves to the archive; answers how many snoozes did."""
+def archive(engine: Engine, *, config: Retention) -> int:
+    """Run the chore of every minute: move finished snoozes to the archive; returns how many."""
     moved, last = 0, None
     for _ in range(MAX_BATCHES):
-        batch = run_exclusive(engine, "archive", partial(_archive, terms=terms, after=last))
+        batch = run_exclusive(engine, "archive", partial(_archive, config=config, after=last))
         moved += batch.moved if batch else 0
         if batch is None or batch.last is None:
             break
@@ -115,44 +112,41 @@ def archive(engine: Engine, *, terms: Retention) -> int:
     return moved
 
 
-def maintain_partitions(engine: Engine, *, terms: Retention) -> list[str]:
-    """The chore of every day: partitions for the months to come, none for the months that were kept long enough.
-
-    Answers the partitions that were dropped.
-    """
+def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
+    """Run the chore of every day: create the partitions of coming months, drop expired ones; returns those dropped."""
     run_exclusive(
         engine,
         "prepare months",
-        lambda connection: shelf.create_partitions(connection, months=shelf.upcoming_months(connection)),
+        lambda connection: archive_db.create_partitions(connection, months=archive_db.upcoming_months(connection)),
     )
     dropped = run_exclusive(
-        engine, "expire months", lambda connection: shelf.drop_expired(connection, keep_months=terms.keep_months)
+        engine, "expire months", lambda connection: archive_db.drop_expired(connection, keep_months=config.keep_months)
     )
-    # A day brings more events than one go takes; there is nobody whom this keeps waiting.
-    while len(in_batches(engine, "forget events", partial(_prune_events, terms=terms))) == MAX_BATCHES * BATCH_SIZE:
+    # One call deletes fewer events than a day may add.
+    while len(in_batches(engine, "forget events", partial(_prune_events, config=config))) == MAX_BATCHES * BATCH_SIZE:
         pass
     return dropped or []
 
 
 def prune(engine: Engine) -> None:
-    """The chores of every hour: what is over and of no use to anybody."""
+    """Run the chores of every hour: delete dead workers, old sign-ins, sessions and idempotency keys."""
     run_exclusive(engine, "forget workers", workers.prune)
-    forget = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget sign-ins", forget) or 0) >= MAX_PRUNED:
+    prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
         pass
 
 
-def _recover(connection: Connection, among: range, *, terms: SweepConfig) -> list[Recovered]:
+def _recover(connection: Connection, id_range: range, *, config: SweepConfig) -> list[Recovered]:
     found = queue.recover(
         connection,
         batch_size=BATCH_SIZE,
-        lease=terms.lease,
-        delay=terms.delay,
-        hold=terms.uncertainty.hold,
-        hold_for_operator=terms.uncertainty.for_operator,
+        lease=config.lease,
+        delay=config.delay,
+        hold=config.uncertainty.hold,
+        hold_for_operator=config.uncertainty.for_operator,
         max_crashes=MAX_CRASHES,
         max_resends=MAX_RESENDS,
-        id_range=among,
+        id_range=id_range,
     )
     _append_events(connection, "recovered", [(row.id, {"worker": row.worker}) for row in found])
     _append_events(connection, "uncertain", [(row.id, {"worker": row.worker}) for row in found if row.uncertain])
@@ -160,62 +154,62 @@ def _recover(connection: Connection, among: range, *, terms: SweepConfig) -> lis
     return found
 
 
-def _retire(connection: Connection, among: range) -> list[int]:
-    found = queue.retire(connection, batch_size=BATCH_SIZE, id_range=among)
+def _retire(connection: Connection, id_range: range) -> list[int]:
+    found = queue.retire(connection, batch_size=BATCH_SIZE, id_range=id_range)
     _append_events(connection, "retired", [(id, {}) for id in found])
     return found
 
 
-def _expire_orphans(connection: Connection, among: range, *, terms: SweepConfig) -> list[int]:
-    found = ledger.expire_orphans(connection, deadline=terms.deadline, batch_size=BATCH_SIZE, id_range=among)
+def _expire_orphans(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
+    found = ledger.expire_orphans(connection, deadline=config.deadline, batch_size=BATCH_SIZE, id_range=id_range)
     _append_events(connection, "uncertain", [(id, {}) for id in found])
     return found
 
 
-def _abandon(connection: Connection, among: range, *, terms: SweepConfig) -> list[int]:
-    return ledger.abandon(connection, hold=terms.uncertainty.hold, batch_size=BATCH_SIZE, id_range=among)
+def _abandon(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
+    return ledger.abandon(connection, hold=config.uncertainty.hold, batch_size=BATCH_SIZE, id_range=id_range)
 
 
-def _verify(connection: Connection, among: range, *, terms: SweepConfig) -> list[int]:
-    if not terms.uncertainty.lookups:
+def _verify(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
+    if not config.uncertainty.lookups:
         return []
-    looked = ledger.verify(connection, uncertainty=terms.uncertainty, batch_size=BATCH_SIZE, id_range=among)
-    found = [id for id, there in looked if there]
+    checked = ledger.verify(connection, uncertainty=config.uncertainty, batch_size=BATCH_SIZE, id_range=id_range)
+    found = [id for id, was_found in checked if was_found]
     _append_events(connection, "verified", [(id, {}) for id in found])
     return found
 
 
-def _prune_events(connection: Connection, among: range, *, terms: Retention) -> list[int]:
-    return shelf.prune_events(connection, keep_months=terms.keep_months, batch_size=BATCH_SIZE, id_range=among)
+def _prune_events(connection: Connection, id_range: range, *, config: Retention) -> list[int]:
+    return archive_db.prune_events(connection, keep_months=config.keep_months, batch_size=BATCH_SIZE, id_range=id_range)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Batch:
-    """How many of a batch moved, and where the next one goes on; None at the end."""
+    """How many rows of a batch moved, and the last one read; None at the end."""
 
     moved: int
     last: Archivable | None
 
 
-def _archive(connection: Connection, *, terms: Retention, after: Archivable | None) -> _Batch:
-    found = shelf.list_archivable(connection, older_than=terms.archive_after, batch_size=BATCH_SIZE, after=after)
-    shelf.create_partitions(connection, months=sorted({row.month for row in found}))
-    moved = _move(connection, [row.id for row in found], terms=terms)
+def _archive(connection: Connection, *, config: Retention, after: Archivable | None) -> _Batch:
+    found = archive_db.list_archivable(connection, older_than=config.archive_after, batch_size=BATCH_SIZE, after=after)
+    archive_db.create_partitions(connection, months=sorted({row.month for row in found}))
+    moved = _move(connection, [row.id for row in found], config=config)
     return _Batch(moved=moved, last=found[-1] if len(found) == BATCH_SIZE else None)
 
 
-def _move(connection: Connection, ids: Sequence[int], *, terms: Retention) -> int:
-    """Move a batch, or row by row what of it can be moved: one bad row keeps nobody else back."""
+def _move(connection: Connection, ids: Sequence[int], *, config: Retention) -> int:
+    """Move a batch; where that fails, row by row, so that one bad row does not stop the others."""
     try:
         with connection.begin_nested():
-            return len(queue.archive(connection, ids=ids, older_than=terms.archive_after))
+            return len(queue.archive(connection, ids=ids, older_than=config.archive_after))
     except DBAPIError as error:
         if is_transient(error):
             raise
         if len(ids) == 1:
             log.warning("snooze %d cannot be archived: %s; it stays in the queue", ids[0], type(error.orig).__name__)
             return 0
-    return sum(_move(connection, [id], terms=terms) for id in ids)
+    return sum(_move(connection, [id], config=config) for id in ids)
 
 
 def _append_events(connection: Connection, kind: str, lines: Sequence[tuple[int, Mapping[str, object]]]) -> None:

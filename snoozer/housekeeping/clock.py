@@ -1,4 +1,4 @@
-"""ENTRANCE of the clock: APScheduler keeps housekeeping on time. It only ticks; the truth is in the database."""
+"""ENTRANCE of the clock: APScheduler runs the chores on time. It holds no state; that is in the database."""
 
 import logging
 from collections.abc import Callable
@@ -29,48 +29,48 @@ MONTHS_SECONDS = 86_400
 @click.command("clock", help="Keep housekeeping on time: recover what lost workers held, retire, archive, tidy.")
 @click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
-    terms = settings.load().require("database_url")
+    config = settings.load().require("database_url")
     stopping = Event()
     if not once:
         on_stop_signal(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
     engine = make_engine(
-        terms.database_url.get_secret_value(),
+        config.database_url.get_secret_value(),
         name="clock",
         pool_size=2,
-        pgbouncer=terms.pgbouncer,
-        idle=terms.worker_dead,
+        pgbouncer=config.pgbouncer,
+        idle=config.worker_dead,
         read_timeout=read_timeout_until(stopping),
     )
-    flush = telemetry.start(service="snoozer-clock", engine=engine, **terms.telemetry)
+    flush = telemetry.start(service="snoozer-clock", engine=engine, **config.telemetry)
     try:
         if once:
-            retention = Retention.from_settings(terms)
-            chores.sweep(engine, terms=SweepConfig.from_settings(terms))
-            chores.maintain_partitions(engine, terms=retention)
-            chores.archive(engine, terms=retention)
+            retention = Retention.from_settings(config)
+            chores.sweep(engine, config=SweepConfig.from_settings(config))
+            chores.maintain_partitions(engine, config=retention)
+            chores.archive(engine, config=retention)
             chores.prune(engine)
         else:
-            _run_scheduler(engine, terms, until=stopping)
+            _run_scheduler(engine, config, until=stopping)
     finally:
         flush()
         engine.dispose()
 
 
-def _run_scheduler(engine: Engine, terms: Settings, *, until: Event) -> None:
+def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
-    def at_each(seconds: float, chore: Callable[[], object], **when: Any) -> None:
+    def add_job(seconds: float, chore: Callable[[], object], **when: Any) -> None:
         scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
 
-    retention, config = Retention.from_settings(terms), SweepConfig.from_settings(terms)
-    at_each(min(terms.sweep, terms.worker_dead / 5), lambda: chores.sweep(engine, terms=config))
-    at_each(ARCHIVE_SECONDS, lambda: chores.archive(engine, terms=retention))
-    at_each(PRUNE_SECONDS, lambda: chores.prune(engine))
-    at_each(
-        MONTHS_SECONDS, lambda: chores.maintain_partitions(engine, terms=retention), next_run_time=datetime.now(UTC)
+    retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
+    add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
+    add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
+    add_job(PRUNE_SECONDS, lambda: chores.prune(engine))
+    add_job(
+        MONTHS_SECONDS, lambda: chores.maintain_partitions(engine, config=retention), next_run_time=datetime.now(UTC)
     )
     scheduler.start()
     until.wait()
@@ -78,7 +78,7 @@ def _run_scheduler(engine: Engine, terms: Settings, *, until: Event) -> None:
 
 
 def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:
-    """A tick that finds the database away is left out; the next one does its work."""
+    """The chore, with a tick skipped while the database is unavailable; the next one does its work."""
 
     def run() -> None:
         try:

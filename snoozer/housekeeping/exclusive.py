@@ -1,4 +1,4 @@
-"""What keeps the clock's chores apart: each runs once at a time, says when it was last done, gets past a bad row."""
+"""How a chore runs: by one clock at a time, in bounded batches, recording when it finished, skipping bad rows."""
 
 import logging
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import is_transient
+from snoozer.db.errors import is_transient
 from snoozer.db.statements import ALL_IDS, execute
 
 T = TypeVar("T")
 
-# One batch of a chore among these ids; answers what it changed.
+# Handles one batch of rows with ids in the range; returns what it changed.
 Chore = Callable[[Connection, range], list[T]]
 
 log = logging.getLogger(__name__)
@@ -22,33 +22,31 @@ MAX_BATCHES = 20
 
 
 def record_server_start(engine: Engine) -> None:
-    """Note when the database server was first met since it started: after an outage the grace of all counts from there.
-
-    To be done before anything is judged by its silence.
-    """
+    """Record when the database server was first seen since its start: after an outage, leases and heartbeats count from
+    then. To be called before any of them is taken as expired."""
     with engine.begin() as connection:
         execute(connection, "housekeeping/record_server_start")
 
 
-def run_exclusive(engine: Engine, name: str, act: Callable[[Connection], T]) -> T | None:
-    """Do a chore in one transaction, unless another clock is at it (None)."""
+def run_exclusive(engine: Engine, name: str, chore: Callable[[Connection], T]) -> T | None:
+    """Run a chore in one transaction; returns None where another clock is running it."""
     with engine.begin() as connection:
         if not execute(connection, "housekeeping/try_lock", chore=name).scalar_one():
             return None
-        result = act(connection)
+        result = chore(connection)
         execute(connection, "housekeeping/record_run", chore=name)
         return result
 
 
 def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:
-    """Do a chore batch by batch, alone, until a batch is not full. A row that cannot be done keeps no other back."""
-    found: list[T] = []
+    """Run a chore batch by batch until a batch is not full, at most MAX_BATCHES times. A row that fails is skipped."""
+    changed: list[T] = []
     for _ in range(MAX_BATCHES):
         batch = _batch(engine, name, chore) or []
-        found += batch
+        changed += batch
         if len(batch) < BATCH_SIZE:
             break
-    return found
+    return changed
 
 
 def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
@@ -60,16 +58,18 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
         return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))
 
 
-def _skip_bad_rows(connection: Connection, name: str, chore: Chore[T], among: range) -> list[T]:
-    """Halve the ids until what fails is one row; the rest is done."""
+def _skip_bad_rows(connection: Connection, name: str, chore: Chore[T], id_range: range) -> list[T]:
+    """Halve the range until the part that fails is one row; the others are done."""
     try:
         with connection.begin_nested():
-            return chore(connection, among)
+            return chore(connection, id_range)
     except DBAPIError as error:
         if is_transient(error):
             raise
-        if len(among) == 1:
-            log.warning("%s: row %d was left out: %s", name, among[0], type(error.orig).__name__)
+        if len(id_range) == 1:
+            log.warning("%s: row %d was left out: %s", name, id_range[0], type(error.orig).__name__)
             return []
-    middle = len(among) // 2
-    return [one for half in (among[:middle], among[middle:]) for one in _skip_bad_rows(connection, name, chore, half)]
+    middle = len(id_range) // 2
+    return [
+        row for half in (id_range[:middle], id_range[middle:]) for row in _skip_bad_rows(connection, name, chore, half)
+    ]

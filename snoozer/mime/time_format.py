@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta, tzinfo
 
-from snoozer.timephrase.day import MONTH_NAMES, WEEKDAY_NAMES
+from snoozer.timephrase.describe import EXACT, MONTH_NAMES, WEEKDAY_NAMES, span_in_words
 
 LATE_AFTER = timedelta(seconds=60)
 
@@ -31,8 +31,5 @@ def format_lateness(promised: datetime, ready: datetime) -> str | None:
     late = ready - promised
     if late <= LATE_AFTER:
         return None
-    minutes = late // timedelta(minutes=1)
-    days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
-    units = [(days, "day"), (hours, "hour"), (minutes, "minute")]
-    said = [f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in units if count]
-    return " ".join(said[:2])
+    # Begun minutes do not count: the mail must not claim more than passed.
+    return span_in_words(late - late % timedelta(minutes=1), EXACT)

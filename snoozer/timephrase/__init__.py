@@ -1,13 +1,13 @@
-"""Times that people type: one grammar for the form, the API, the command line, addresses and replies.
+"""Time phrases: one grammar for the form, the API, the command line, addresses and replies.
 
-`read` takes a phrase and a vantage (now, zone, locale, habits) and gives a Reading, or raises Refused; it never
-guesses. `presets` are phrases of the same grammar. `promise_after` re-arms what repeats.
+`parse` takes a phrase, the present moment, a zone, a locale and working hours, and returns a ParsedTime or raises
+ParseError; it never guesses. `presets` are phrases of the same grammar. `next_reminder_after` is for what repeats.
 """
 
 from snoozer.timephrase.context import WorkingHours
-from snoozer.timephrase.parse import read
+from snoozer.timephrase.parse import parse
 from snoozer.timephrase.presets import Preset, presets
-from snoozer.timephrase.recurrence import Recurrence, next_occurrence, promise_after
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence, next_reminder_after
 from snoozer.timephrase.result import ParsedTime, ParseError
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Recurrence",
     "WorkingHours",
     "next_occurrence",
+    "next_reminder_after",
+    "parse",
     "presets",
-    "promise_after",
-    "read",
 ]

@@ -1,9 +1,9 @@
-"""Where somebody stands when they type a time: the moment, the zone, their habits and their country's customs."""
+"""Where somebody stands when they type a time: the moment, the zone, their hours and their country's customs."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from snoozer.timephrase.zones import local, settle, zone_of
+from snoozer.timephrase.zones import local, resolve_wall_time, zone_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +23,8 @@ class WorkingHours:
         if not set(self.workdays) & set(range(7)):
             raise ValueError("a person has at least one working day")
 
-    def hour_of(self, name: str) -> time:
-        """The habit of that name: morning, afternoon, evening, night, work_start or work_end."""
+    def named(self, name: str) -> time:
+        """The named_hour of that name: morning, afternoon, evening, night, work_start or work_end."""
         value = getattr(self, name)
         assert isinstance(value, time)  # noqa: S101 - names come from the word lists, never from what was typed
         return value
@@ -42,7 +42,7 @@ class ParseContext:
     now: datetime
     zone: str
     today: date
-    habits: WorkingHours
+    hours: WorkingHours
     month_first: bool
     twelve_hour: bool
 
@@ -53,7 +53,7 @@ class ParseContext:
 
     def instant(self, day: date, at: time) -> tuple[datetime, frozenset[str]]:
         """The instant (UTC) of that clock time here, and whether a clock change touched it."""
-        return settle(datetime.combine(day, at), zone_of(self.zone))
+        return resolve_wall_time(datetime.combine(day, at), zone_of(self.zone))
 
     def ahead(self, day: date, at: time) -> bool:
         return self.instant(day, at)[0] > self.now
@@ -63,7 +63,7 @@ class ParseContext:
 
     def week_of(self, day: date) -> date:
         """The first day of the calendar week around `day`."""
-        return day - timedelta(days=(day.weekday() - self.habits.week_start) % 7)
+        return day - timedelta(days=(day.weekday() - self.hours.week_start) % 7)
 
     def coming(self, weekday: int, *, after: date) -> date:
         """The first such weekday after a date."""

@@ -1,42 +1,114 @@
 """Days with a number: mar 20, 21 March 2027, 3/4, 15.3., 2026-03-20, the 15th, the 15th of next month."""
 
 import re
-from collections.abc import Iterator
-from datetime import date, time
+from calendar import monthrange
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, date, time
+from typing import Literal
 
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.day import Chosen, Day, in_year, length_of, no_such_day, plus_months
+from snoozer.timephrase.describe import MONTH_NAMES
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedDay:
+    """The date, what is to be said about it, and the date it could be as well."""
+
+    day: date
+    flags: frozenset[str] = frozenset()
+    other: date | None = None
+
+
+Cycle = Literal["never", "each month", "each year"]
+DayResolver = Callable[[ParseContext, time, bool], ResolvedDay]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayExpr:
+    """A day as a phrase names it; which date that is can depend on the time of day that goes with it.
+
+    `resolve(context, at, has_time)`: `at` is the time of day, `has_time` whether the phrase gives one; else it is the
+    `default_hour`. A day that `allows_bare_hour` can be followed by one ("tomorrow 9"); after "20 march" a number could
+    be a year. `is_iso` days have 24-hour times in every locale. `relative` days depend on the person's today. One that
+    `needs_time` ("in 3 days") keeps the present time of day when none is given, and is a duration then, not a day.
+    `cycle`: the day comes again each year ("march 5") or each month ("the 5th"), as it names neither itself.
+    """
+
+    resolve: DayResolver
+    default_hour: str = "morning"
+    allows_bare_hour: bool = True
+    is_iso: bool = False
+    relative: bool = True
+    needs_time: bool = False
+    cycle: Cycle = "never"
+
+
+def length_of(year: int, month: int) -> int:
+    """How many days the month has. OverflowError behind the end of the calendar."""
+    if year > MAXYEAR:
+        raise OverflowError(year)
+    return monthrange(year, month)[1]
+
+
+def plus_months(day: date, months: int, *, wanted_day: int | None = None) -> tuple[date, bool]:
+    """The date that many months later, and whether it had to be clamped to the month's end."""
+    index = day.year * 12 + day.month - 1 + months
+    year, month = divmod(index, 12)
+    if not MINYEAR <= year <= MAXYEAR:
+        raise OverflowError(year)
+    wanted = wanted_day or day.day
+    last = length_of(year, month + 1)
+    return date(year, month + 1, min(wanted, last)), wanted > last
+
+
+def in_year(year: int, month: int, day: int) -> date:
+    """That date, or Refused when the calendar has none."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise no_such_day(day, month, year) from None
+
+
+def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
+    if not 1 <= month <= 12:
+        return ParseError(
+            "invalid_date", f"A year has 12 months, so there is no month {month}; check the order of day and month."
+        )
+    named = f"{MONTH_NAMES[month - 1]} {year}" if year else MONTH_NAMES[month - 1]
+    return ParseError("invalid_date", f"{named} has no day {day}; give a day that the month has.")
+
 
 _PARTS = re.compile(r"[0-9]+")
 _LEAP_CYCLE = 8
 
 
-def dates(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     """Every date that starts here."""
     yield from _written(tokens, at)
     yield from _with_month(tokens, at)
     yield from _day_of_month(tokens, at)
 
 
-def date_in_year(month: int, day: int, *, year: int | None, vantage: ParseContext, at: time) -> Chosen:
+def date_in_year(month: int, day: int, *, year: int | None, context: ParseContext, at: time) -> ResolvedDay:
     """That date in that year; without a year the next one whose time is still ahead."""
     if year is not None:
-        return Chosen(day=in_year(year, month, day))
+        return ResolvedDay(day=in_year(year, month, day))
     if not 1 <= month <= 12 or not 1 <= day <= length_of(2000, month):
         raise no_such_day(day, month)
-    this_year = vantage.today.year
+    this_year = context.today.year
     for candidate in range(this_year, this_year + _LEAP_CYCLE + 1):
         if day <= length_of(candidate, month):
             chosen = date(candidate, month, day)
-            if chosen > vantage.today or vantage.ahead(chosen, at):
+            if chosen > context.today or context.ahead(chosen, at):
                 flags = frozenset({"next_year"} if candidate > this_year else ())
-                return Chosen(day=chosen, flags=flags)
+                return ResolvedDay(day=chosen, flags=flags)
     raise no_such_day(day, month)
 
 
-def _written(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+def _written(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     if tokens.shape(at) != "date":
         return
     text = tokens.text(at)
@@ -55,60 +127,62 @@ def _written(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
     yield _numeric(first, second, in_that_year, dotted="." in text), at + 1
 
 
-def _fixed(year: int, month: int, day: int) -> Day:
-    return Day(
-        choose=lambda vantage, at, named: Chosen(day=in_year(year, month, day)),
-        takes_bare=False,
-        exact=True,
+def _fixed(year: int, month: int, day: int) -> DayExpr:
+    return DayExpr(
+        resolve=lambda context, at, has_time: ResolvedDay(day=in_year(year, month, day)),
+        allows_bare_hour=False,
+        is_iso=True,
         relative=False,
     )
 
 
-def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> Day:
+def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayExpr:
     """n/n in the order of the locale, the other order where only that one is a date. With dots the day comes
     first wherever people write it so."""
 
-    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         month_day, day_month = (first, second), (second, first)
-        ours, theirs = (month_day, day_month) if vantage.month_first else (day_month, month_day)
+        ours, theirs = (month_day, day_month) if context.month_first else (day_month, month_day)
         try:
-            chosen = date_in_year(*ours, year=year, vantage=vantage, at=at)
+            chosen = date_in_year(*ours, year=year, context=context, at=at)
         except ParseError as refused:
             try:
-                return date_in_year(*theirs, year=year, vantage=vantage, at=at)
+                return date_in_year(*theirs, year=year, context=context, at=at)
             except ParseError:
                 raise refused from None
-        if dotted and not vantage.month_first:
+        if dotted and not context.month_first:
             return chosen
         try:
-            other = date_in_year(*theirs, year=year, vantage=vantage, at=at).day
+            other = date_in_year(*theirs, year=year, context=context, at=at).day
         except ParseError:
             return chosen
-        return Chosen(day=chosen.day, flags=chosen.flags, other=other)
+        return ResolvedDay(day=chosen.day, flags=chosen.flags, other=other)
 
-    return Day(choose=choose, takes_bare=False, relative=False, returns="each year" if year is None else "never")
+    return DayExpr(
+        resolve=resolve, allows_bare_hour=False, relative=False, cycle="each year" if year is None else "never"
+    )
 
 
 def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
     """Month, day and the position behind them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar."""
     for month, middle in tokens.numbers(at, "month"):
-        for after_the in tokens.maybe(middle, "the"):
+        for after_the in tokens.optional(middle, "the"):
             for day, end in _day_number(tokens, after_the):
                 yield month, day, end
-    for start in tokens.maybe(at, "the"):
+    for start in tokens.optional(at, "the"):
         for day, middle in _day_number(tokens, start):
-            for before_month in (*tokens.maybe(middle, "of"), *_hyphen(tokens, middle)):
+            for before_month in (*tokens.optional(middle, "of"), *_hyphen(tokens, middle)):
                 for month, end in tokens.numbers(before_month, "month"):
                     yield month, day, end
         for day, middle in tokens.numbers(start, "ordinal"):
-            for _, before_month in tokens.read(middle, "of"):
+            for _, before_month in tokens.match(middle, "of"):
                 for month, end in tokens.numbers(before_month, "month"):
                     yield month, day, end
 
 
 def day_numbers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     """A day of the month by itself, which needs its ending to be told from an hour: the 15th, 15."""
-    for start in tokens.maybe(at, "the"):
+    for start in tokens.optional(at, "the"):
         if tokens.shape(start) == "ordinal":
             yield int(_PARTS.findall(tokens.text(start))[0]), start + 1
 
@@ -133,7 +207,7 @@ def _hyphen(tokens: Tokens, at: int) -> Iterator[int]:
         yield at + 1
 
 
-def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for month, day, end in month_days(tokens, at):
         for before_year in (end, *_hyphen(tokens, end)):
             for year, after in years(tokens, before_year):
@@ -145,27 +219,27 @@ def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
 
 def _which_year(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     for offset, role in ((0, "this"), (1, "next")):
-        for _, middle in tokens.read(at, role):
-            for period, end in tokens.names(middle, "period"):
+        for _, middle in tokens.match(at, role):
+            for period, end in tokens.match(middle, "period"):
                 if period == "year":
                     yield offset, end
 
 
-def _named(month: int, day: int, *, year: int | None = None, offset: int | None = None) -> Day:
-    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
-        wanted = year if offset is None else vantage.today.year + offset
-        return date_in_year(month, day, year=wanted, vantage=vantage, at=at)
+def _named(month: int, day: int, *, year: int | None = None, offset: int | None = None) -> DayExpr:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        wanted = year if offset is None else context.today.year + offset
+        return date_in_year(month, day, year=wanted, context=context, at=at)
 
     fixed = year is not None or offset is not None
-    return Day(choose=choose, takes_bare=False, relative=False, returns="never" if fixed else "each year")
+    return DayExpr(resolve=resolve, allows_bare_hour=False, relative=False, cycle="never" if fixed else "each year")
 
 
-def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
+def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for day, end in day_numbers(tokens, at):
         for offset, after in _which_month(tokens, end):
             yield _in_month(day, offset), after
         yield _in_month(day, None), end
-    for start in tokens.maybe(at, "the"):
+    for start in tokens.optional(at, "the"):
         for day, middle in tokens.numbers(start, "ordinal"):
             for offset, after in _which_month(tokens, middle):
                 yield _in_month(day, offset), after
@@ -173,30 +247,30 @@ def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[Day, int]]:
 
 def _which_month(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
     """of the month (None: the coming one), of this month (0), of next month (1)."""
-    for _, start in tokens.read(at, "of"):
-        for after_the in tokens.maybe(start, "the"):
+    for _, start in tokens.match(at, "of"):
+        for after_the in tokens.optional(start, "the"):
             for offset, role in ((0, "this"), (1, "next")):
-                for _, middle in tokens.read(after_the, role):
-                    yield from ((offset, end) for period, end in tokens.names(middle, "period") if period == "month")
-            yield from ((None, end) for period, end in tokens.names(after_the, "period") if period == "month")
+                for _, middle in tokens.match(after_the, role):
+                    yield from ((offset, end) for period, end in tokens.match(middle, "period") if period == "month")
+            yield from ((None, end) for period, end in tokens.match(after_the, "period") if period == "month")
 
 
-def _in_month(day: int, offset: int | None) -> Day:
+def _in_month(day: int, offset: int | None) -> DayExpr:
     """The day of that month from now; without a month, of the first month that has it ahead."""
 
-    def choose(vantage: ParseContext, at: time, named: bool) -> Chosen:
-        first = vantage.today.replace(day=1)
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        first = context.today.replace(day=1)
         if not 1 <= day <= 31:
             raise ParseError("invalid_date", f"No month has a day {day}; the last one is the 31st.")
         if offset is not None:
             month = plus_months(first, offset)[0]
-            return Chosen(day=in_year(month.year, month.month, day))
+            return ResolvedDay(day=in_year(month.year, month.month, day))
         for months in range(3):
             month = plus_months(first, months)[0]
             if day <= length_of(month.year, month.month):
                 chosen = month.replace(day=day)
-                if chosen > vantage.today or vantage.ahead(chosen, at):
-                    return Chosen(day=chosen)
+                if chosen > context.today or context.ahead(chosen, at):
+                    return ResolvedDay(day=chosen)
         raise ParseError("invalid_date", f"None of the coming months has a day {day}; name the month.")
 
-    return Day(choose=choose, returns="each month" if offset is None else "never")
+    return DayExpr(resolve=resolve, cycle="each month" if offset is None else "never")

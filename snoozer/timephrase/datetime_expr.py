@@ -4,20 +4,105 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
+from snoozer.timephrase.calendar_expr import periods, weekdays
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.day import Day
-from snoozer.timephrase.day_expr import days, today
+from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, dates
+from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import Clock, clocks
+from snoozer.timephrase.time_of_day import ClockTime, clock_times
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)
-_FURTHEST_OFFSET = 14 * 60
+_LATELY = timedelta(days=7)
+_MAX_ATTEMPTS = 4
+
+
+def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """Every day that starts here."""
+    yield from _counted(tokens, at)
+    for day, end in _plain(tokens, at):
+        yield from _hence(tokens, day, end)
+        yield day, end
+    for duration, end in durations(tokens, at):
+        if duration.whole_days:
+            yield DayExpr(resolve=_from_today(duration), allows_bare_hour=False, needs_time=True), end
+
+
+def _plain(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    for number, end in tokens.numbers(at, "day"):
+        yield DayExpr(resolve=_from_today(Duration(days=number))), end
+    yield from dates(tokens, at)
+    yield from weekdays(tokens, at)
+    yield from periods(tokens, at)
+
+
+def _from_today(duration: Duration) -> DayResolver:
+    return lambda context, at, has_time: duration.add_to(context.today, context.hours.workdays)
+
+
+def _counted(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """a week from friday, 2 days after tomorrow, 3 days before mar 20."""
+    for duration, middle in durations(tokens, at):
+        # "9 day after tomorrow" is 9 o'clock on the day after tomorrow.
+        of_a_day = duration.days != 1 and any(end > middle for _, end in tokens.numbers(at + 1, "day"))
+        if duration.whole_days and not of_a_day:
+            for sign, start in tokens.numbers(middle, "from"):
+                for day, end in _plain(tokens, start):
+                    yield _shifted(day, duration, sign), end
+
+
+def _hence(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[DayExpr, int]]:
+    """German counts from the day forwards: Montag in zwei Wochen."""
+    for _, start in tokens.match(end, "hence"):
+        for duration, after in durations(tokens, start):
+            if duration.units == {"week"}:
+                yield _shifted(day, duration, 1), after
+
+
+def _shifted(day: DayExpr, duration: Duration, sign: int) -> DayExpr:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        base = (
+            _counted_from(day, duration, sign, context, at) if day.cycle != "never" else day.resolve(context, at, False)
+        )
+        moved = duration.add_to(base.day, context.hours.workdays, sign=sign)
+        other = duration.add_to(base.other, context.hours.workdays, sign=sign).day if base.other else None
+        return ResolvedDay(day=moved.day, flags=base.flags | moved.flags, other=other)
+
+    return DayExpr(resolve=resolve, default_hour=day.default_hour, allows_bare_hour=False, relative=day.relative)
+
+
+def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseContext, at: time) -> ResolvedDay:
+    """The first such day from which the counted one lies ahead. Itself it may have passed, earlier in this month or
+    year or within the last days."""
+    workdays = context.hours.workdays
+    began = context.today.replace(day=1) if day.cycle == "each month" else context.today.replace(month=1, day=1)
+    seen = min(began, context.today - _LATELY)
+    for _ in range(_MAX_ATTEMPTS):
+        chosen = day.resolve(_as_of(seen, context), at, False)
+        if context.ahead(duration.add_to(chosen.day, workdays, sign=sign).day, at):
+            break
+        seen = chosen.day + _ONE_DAY
+    again = chosen.day.year > context.today.year
+    return replace(chosen, flags=chosen.flags if again else chosen.flags - {"next_year"})
+
+
+def _as_of(day: date, context: ParseContext) -> ParseContext:
+    """The same desk when that day began."""
+    return replace(context, today=day, now=context.instant(day, time())[0])
+
+
+def today() -> DayExpr:
+    """The person's own day."""
+    return DayExpr(resolve=lambda context, at, has_time: ResolvedDay(day=context.today))
+
+
+_ONE_DAY = timedelta(days=1)
+_MAX_OFFSET_MINUTES = 14 * 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zone:
+class ZoneExpr:
     """The zone a phrase names: a place or a fixed offset such as +02:00, or an abbreviation that will be refused."""
 
     name: str = ""
@@ -25,7 +110,7 @@ class Zone:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class ResolvedTime:
     """An instant (UTC) with what is to be said about it, the zone it was read in and the clock time asked for there."""
 
     at: datetime
@@ -36,16 +121,16 @@ class Settled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
-    day: Day | None
-    clock: Clock | None
-    zone: Zone | None = None
+class DateTimeExpr:
+    day: DayExpr | None
+    clock: ClockTime | None
+    zone: ZoneExpr | None = None
 
-    def settle(self, person: ParseContext) -> Settled:
+    def resolve(self, person: ParseContext) -> ResolvedTime:
         """The instant meant. Refused when the day or the time cannot be."""
-        zone = self.zone or Zone(name=person.zone)
+        zone = self.zone or ZoneExpr(name=person.zone)
         if zone.abbreviation:
-            raise abbreviation_refused(zone.abbreviation)
+            raise abbreviation_error(zone.abbreviation)
         if zone.name == person.zone:
             return self._in_zone(person)
         there = replace(person, zone=zone.name)
@@ -54,56 +139,56 @@ class Moment:
             return self._in_zone(theirs)
         return self._by_both_calendars(there, theirs)
 
-    def _by_both_calendars(self, there: ParseContext, theirs: ParseContext) -> Settled:
+    def _by_both_calendars(self, there: ParseContext, theirs: ParseContext) -> ResolvedTime:
         """ "tomorrow" by the person's calendar, although the named zone is already (or still) on another date. A day
         that one of the calendars does not have leaves the other."""
         try:
-            settled = self._in_zone(there)
+            resolved = self._in_zone(there)
         except ParseError:
             return self._in_zone(theirs)
         try:
             other = self._in_zone(theirs)
         except ParseError:
-            return settled
-        if settled.at <= there.now:
+            return resolved
+        if resolved.at <= there.now:
             return other
-        return settled if settled.alternative else replace(settled, alternative=other.at)
+        return resolved if resolved.alternative else replace(resolved, alternative=other.at)
 
-    def _in_zone(self, vantage: ParseContext) -> Settled:
+    def _in_zone(self, context: ParseContext) -> ResolvedTime:
         day, clock = self.day, self.clock
         if clock is not None and clock.midnight:
-            day, clock = self._midnight(vantage)
-        at, flags = self._time(vantage, day, clock)
+            day, clock = self._midnight(context)
+        at, flags = self._time(context, day, clock)
         if day is None:
-            coming = vantage.today if vantage.ahead(vantage.today, at) else vantage.today + _ONE_DAY
-            return _settled(vantage, coming, at, flags)
-        chosen = day.choose(vantage, at, clock is not None)
-        settled = _settled(vantage, chosen.day, at, flags | chosen.flags)
+            coming = context.today if context.ahead(context.today, at) else context.today + _ONE_DAY
+            return _resolved(context, coming, at, flags)
+        chosen = day.resolve(context, at, clock is not None)
+        resolved = _resolved(context, chosen.day, at, flags | chosen.flags)
         if chosen.other is None:
-            return settled
-        return replace(settled, alternative=vantage.instant(chosen.other, at)[0])
+            return resolved
+        return replace(resolved, alternative=context.instant(chosen.other, at)[0])
 
-    def _time(self, vantage: ParseContext, day: Day | None, clock: Clock | None) -> tuple[time, frozenset[str]]:
+    def _time(self, context: ParseContext, day: DayExpr | None, clock: ClockTime | None) -> tuple[time, frozenset[str]]:
         if clock is None:
-            return vantage.habits.hour_of(day.usual if day else "morning"), frozenset()
-        twelve_hour = vantage.twelve_hour and not (day is not None and day.exact)
-        return clock.settle(vantage.habits, twelve_hour=twelve_hour)
+            return context.hours.named(day.default_hour if day else "morning"), frozenset()
+        twelve_hour = context.twelve_hour and not (day is not None and day.is_iso)
+        return clock.resolve(context.hours, twelve_hour=twelve_hour)
 
-    def _midnight(self, vantage: ParseContext) -> tuple[Day | None, Clock]:
+    def _midnight(self, context: ParseContext) -> tuple[DayExpr | None, ClockTime]:
         """The coming midnight. With a named day other than today it is unclear which end of the day is meant."""
         if self.day is not None:
-            named = self.day.choose(vantage, time(23, 59), True).day
-            if named != vantage.today:
+            named = self.day.resolve(context, time(23, 59), True).day
+            if named != context.today:
                 before, after = named.isoformat(), (named + _ONE_DAY).isoformat()
                 raise ParseError(
                     "unrecognised",
                     "A day has a midnight at either end; give the date and 00:00.",
                     (f"{before} 00:00", f"{after} 00:00"),
                 )
-        return None, Clock()
+        return None, ClockTime()
 
 
-def abbreviation_refused(abbreviation: str) -> ParseError:
+def abbreviation_error(abbreviation: str) -> ParseError:
     place, offset = ABBREVIATIONS[abbreviation]
     return ParseError(
         "tz_abbreviation",
@@ -111,60 +196,60 @@ def abbreviation_refused(abbreviation: str) -> ParseError:
     )
 
 
-def moments(tokens: Tokens, at: int) -> Iterator[tuple[Moment, int]]:
+def datetimes(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
     """Every moment that starts here."""
     for moment, end in _without_zone(tokens, at):
-        clock, exact = moment.clock, moment.day is not None and moment.day.exact
-        for zone, after in zones(tokens, end):
-            # 9:00-10:00 is a span of time to most people; only after an ISO date is it an offset.
+        clock, exact = moment.clock, moment.day is not None and moment.day.is_iso
+        for zone, after in zone_exprs(tokens, end):
+            # 9:00-10:00 is a duration of time to most people; only after an ISO date is it an offset.
             glued = tokens.text(end) == "-" and tokens.touching(end - 1) and not exact
             if tokens.shape(end) != "sign" or (clock is not None and not clock.lone and not glued):
                 yield replace(moment, zone=zone), after
         yield moment, end
 
 
-def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[Moment, int]]:
+def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
     for day, end in days(tokens, at):
         for clock, after in _clock_after(tokens, day, end):
-            yield Moment(day=day, clock=clock), after
-        if not day.needs_clock:
-            yield Moment(day=day, clock=None), end
+            yield DateTimeExpr(day=day, clock=clock), after
+        if not day.needs_time:
+            yield DateTimeExpr(day=day, clock=None), end
     yield from _part_of_today(tokens, at)
-    for clock, end in clocks(tokens, at):
-        for prep in tokens.maybe(end, "prep"):
+    for clock, end in clock_times(tokens, at):
+        for prep in tokens.optional(end, "prep"):
             for day, after in days(tokens, prep):
-                if prep > end or day.takes_bare or not clock.lone:
-                    yield Moment(day=day, clock=clock), after
+                if prep > end or day.allows_bare_hour or not clock.lone:
+                    yield DateTimeExpr(day=day, clock=clock), after
             for moment, after in _part_of_today(tokens, prep):
-                if moment.clock is not None and moment.clock.hour == -1 and moment.clock.habit:
-                    within = clock if clock.midnight else clock.within(moment.clock.habit)
-                    yield Moment(day=today(), clock=within), after
-        yield Moment(day=None, clock=clock), end
+                if moment.clock is not None and moment.clock.hour == -1 and moment.clock.named_hour:
+                    within = clock if clock.midnight else clock.within(moment.clock.named_hour)
+                    yield DateTimeExpr(day=today(), clock=within), after
+        yield DateTimeExpr(day=None, clock=clock), end
 
 
-def _clock_after(tokens: Tokens, day: Day, end: int) -> Iterator[tuple[Clock, int]]:
-    for prep in tokens.maybe(end, "prep"):
-        for clock, after in clocks(tokens, prep, after_day=True):
-            if prep > end or not clock.lone or (day.takes_bare and clock.hour <= 12):
+def _clock_after(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[ClockTime, int]]:
+    for prep in tokens.optional(end, "prep"):
+        for clock, after in clock_times(tokens, prep, after_day=True):
+            if prep > end or not clock.lone or (day.allows_bare_hour and clock.hour <= 12):
                 yield replace(clock, doubt=()), after
 
 
-def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[Moment, int]]:
+def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
     """this evening, tonight, tonight at 9."""
-    parts = [("night", end) for _, end in tokens.read(at, "tonight")]
-    for _, middle in tokens.read(at, "this"):
-        parts.extend((*tokens.names(middle, "part"), *tokens.names(middle, "part_of_day")))
+    parts = [("night", end) for _, end in tokens.match(at, "tonight")]
+    for _, middle in tokens.match(at, "this"):
+        parts.extend((*tokens.match(middle, "part"), *tokens.match(middle, "part_of_day")))
     for part, end in parts:
-        for prep in tokens.maybe(end, "prep"):
-            for clock, after in clocks(tokens, prep):
+        for prep in tokens.optional(end, "prep"):
+            for clock, after in clock_times(tokens, prep):
                 if clock.midnight:
-                    yield Moment(day=today(), clock=clock), after
-                elif clock.habit is None:
-                    yield Moment(day=today(), clock=clock.within(part)), after
-        yield Moment(day=today(), clock=Clock(hour=-1, habit=part)), end
+                    yield DateTimeExpr(day=today(), clock=clock), after
+                elif clock.named_hour is None:
+                    yield DateTimeExpr(day=today(), clock=clock.within(part)), after
+        yield DateTimeExpr(day=today(), clock=ClockTime(hour=-1, named_hour=part)), end
 
 
-def zones(tokens: Tokens, at: int) -> Iterator[tuple[Zone, int]]:
+def zone_exprs(tokens: Tokens, at: int) -> Iterator[tuple[ZoneExpr, int]]:
     """A zone's name, UTC with or without an offset, an offset by itself, or an abbreviation."""
     text = tokens.text(at)
     if tokens.shape(at) == "sign":
@@ -176,12 +261,12 @@ def zones(tokens: Tokens, at: int) -> Iterator[tuple[Zone, int]]:
         yield from _offset(tokens, at + 1, bare=False)
     name = named_in_a_phrase(text)
     if name:
-        yield Zone(name=name), at + 1
+        yield ZoneExpr(name=name), at + 1
     if text in ABBREVIATIONS:
-        yield Zone(abbreviation=text), at + 1
+        yield ZoneExpr(abbreviation=text), at + 1
 
 
-def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[Zone, int]]:
+def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[ZoneExpr, int]]:
     """+05:30, -0500, and behind UTC also +2."""
     if tokens.shape(at) != "sign" or not tokens.touching(at):
         return
@@ -190,10 +275,10 @@ def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[Zone, int]
     if shape not in ("clock", "integer") or len(digits) not in ((2, 4) if bare else (1, 2, 3, 4)):
         return
     hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-    if minutes % 15 == 0 and minutes < 60 and hours * 60 + minutes <= _FURTHEST_OFFSET:
-        yield Zone(name=f"{tokens.text(at)}{hours:02}:{minutes:02}"), at + 2
+    if minutes % 15 == 0 and minutes < 60 and hours * 60 + minutes <= _MAX_OFFSET_MINUTES:
+        yield ZoneExpr(name=f"{tokens.text(at)}{hours:02}:{minutes:02}"), at + 2
 
 
-def _settled(vantage: ParseContext, day: date, at: time, flags: frozenset[str]) -> Settled:
-    instant, changed = vantage.instant(day, at)
-    return Settled(at=instant, flags=flags | changed, zone=vantage.zone, wall=datetime.combine(day, at))
+def _resolved(context: ParseContext, day: date, at: time, flags: frozenset[str]) -> ResolvedTime:
+    instant, changed = context.instant(day, at)
+    return ResolvedTime(at=instant, flags=flags | changed, zone=context.zone, wall=datetime.combine(day, at))

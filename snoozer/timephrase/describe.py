@@ -1,21 +1,85 @@
 """Sentences a person can check: "Friday 6 March, 08:00 (in 22 hours), America/New_York", and every flag explained."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from snoozer.timephrase.day import MONTH_NAMES, WEEKDAY_NAMES
 from snoozer.timephrase.recurrence import Recurrence
-from snoozer.timephrase.zones import settle, zone_of
+from snoozer.timephrase.zones import resolve_wall_time, zone_of
 
+MONTH_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 _MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_FAR = (
-    ("hour", _HOUR, 2 * _DAY),
-    ("day", _DAY, 28 * _DAY),
-    ("week", 7 * _DAY, 120 * _DAY),
-    ("month", 30.44 * _DAY, 730 * _DAY),
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_MONTH, _YEAR = 30.44 * DAY, 365.25 * DAY
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanStyle:
+    """How exactly a span is worded.
+
+    Below `two_units_below`: its two largest units. Else one rounded unit: the first of `units` (name, size, limit)
+    whose limit is above the span, or years. `seconds`: below a minute, seconds."""
+
+    two_units_below: timedelta
+    units: tuple[tuple[str, timedelta, timedelta], ...] = ()
+    seconds: bool = False
+
+
+# 2 hours 5 minutes, 3 days 4 hours: as exact as two units are.
+EXACT = SpanStyle(two_units_below=timedelta.max)
+# 45 seconds, 1 hour 20 minutes, 22 hours, 40 days: the limits are where a rounded 36 hours, 60 days, 24 months begin.
+ROUNDED = SpanStyle(
+    two_units_below=2 * HOUR,
+    units=(("hour", HOUR, 35.5 * HOUR), ("day", DAY, 59.5 * DAY), ("month", _MONTH, 23.5 * _MONTH)),
+    seconds=True,
 )
+# 2 hours 30 minutes, 22 hours, 5 days, 6 weeks: what a person plans with.
+_AHEAD = SpanStyle(
+    two_units_below=6 * HOUR,
+    units=(
+        ("hour", HOUR, 2 * DAY),
+        ("day", DAY, 28 * DAY),
+        ("week", 7 * DAY, 120 * DAY),
+        ("month", _MONTH, 730 * DAY),
+    ),
+)
+
+
+def span_in_words(span: timedelta, style: SpanStyle = ROUNDED) -> str:
+    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours."""
+    if style.seconds and span < MINUTE:
+        return counted(round(span.total_seconds()), "second")
+    minutes = round(span / MINUTE)
+    if minutes < style.two_units_below / MINUTE:
+        units = ((minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute"))
+        return " ".join([counted(number, unit) for number, unit in units if number][:2]) or "0 minutes"
+    unit, size = next(((unit, size) for unit, size, limit in style.units if span < limit), ("year", _YEAR))
+    return counted(round(span / size), unit)
+
+
+def distance(span: timedelta) -> str:
+    """How far ahead: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
+    return f"in {span_in_words(span, _AHEAD)}"
+
+
+def counted(number: int, unit: str) -> str:
+    """1 hour, 2 hours."""
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 def date_in_words(when: datetime, *, now: datetime) -> str:
@@ -30,29 +94,11 @@ def time_in_words(when: datetime) -> str:
 
 def _clear_time(at: datetime, zone: str) -> str:
     """01:30, and 01:30 UTC-05:00 where the clock of the zone shows it twice."""
-    _, changed = settle(at.replace(tzinfo=None), zone_of(zone))
+    _, changed = resolve_wall_time(at.replace(tzinfo=None), zone_of(zone))
     return time_in_words(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
 
 
-def distance(seconds: float) -> str:
-    """How far away, in the unit a person would use: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
-    minutes = round(seconds / _MINUTE)
-    if minutes < 60:
-        return "in " + _number(minutes, "minute")
-    if minutes < 6 * 60:
-        hours, minutes = divmod(minutes, 60)
-        return "in " + _number(hours, "hour") + (" " + _number(minutes, "minute") if minutes else "")
-    for unit, size, below in _FAR:
-        if seconds < below:
-            return "in " + _number(round(seconds / size), unit)
-    return "in " + _number(round(seconds / (365.25 * _DAY)), "year")
-
-
-def _number(number: int, unit: str) -> str:
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
-
-
-def sentence(
+def describe(
     at: datetime,
     *,
     now: datetime,
@@ -63,22 +109,22 @@ def sentence(
     alternative: datetime | None,
     condition: str | None = None,
     recurrence: Recurrence | None = None,
-    then: datetime | None = None,
+    following: datetime | None = None,
 ) -> str:
     """All of it. `at`, `now` and `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
-    when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance((at - now).total_seconds())}), {zone}"
+    when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
     if wall_zone != zone:
         when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
     if condition:
         when = f"If nobody replies by then: {when}"
     if recurrence:
-        following = f", then {date_in_words(then, now=now)}" if then else ", and not again"
-        when = f"{rhythm(recurrence)}: first {when}{following}"
-    doubts = [explained(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+        then = f", then {date_in_words(following, now=now)}" if following else ", and not again"
+        when = f"{describe_recurrence(recurrence)}: first {when}{then}"
+    doubts = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
     return " ".join([f"{when}.", *doubts])
 
 
-def explained(
+def explain_flag(
     flag: str,
     *,
     wall: datetime,
@@ -101,7 +147,7 @@ def explained(
     }[flag]
 
 
-def rhythm(recurrence: Recurrence, *, at: str | None = None) -> str:
+def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str:
     """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` is the hour in other words."""
     unit = recurrence.unit
     every = f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.day import Chosen, plus_months
+from snoozer.timephrase.date_expr import ResolvedDay, plus_months
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 
@@ -17,12 +17,12 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _DAYS = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS = {"month": 1, "year": 12}
 # A little more than ten years: what lies beyond would only make the arithmetic overflow.
-_MOST_MONTHS, _MOST_DAYS = 121, 3700
+_MAX_MONTHS, _MAX_DAYS = 121, 3700
 _HALF = Decimal("0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class Duration:
     """A length of time in its three sorts, and how many working days; `units` are the units that were written."""
 
     months: int = 0
@@ -40,95 +40,95 @@ class Span:
     def nothing(self) -> bool:
         return not (self.months or self.days or self.seconds or self.workdays)
 
-    def plus(self, other: "Span") -> "Span | None":
+    def plus(self, other: "Duration") -> "Duration | None":
         """Both together, or None when they repeat a unit or mix in working days."""
         if self.units & other.units or "workday" in self.units | other.units:
             return None
-        return Span(
+        return Duration(
             months=self.months + other.months,
             days=self.days + other.days,
             seconds=self.seconds + other.seconds,
             units=self.units | other.units,
         )
 
-    def bounded(self) -> "Span":
+    def bounded(self) -> "Duration":
         """Itself, or Refused when it reaches beyond ten years."""
         if (
-            self.months > _MOST_MONTHS
-            or self.days > _MOST_DAYS
-            or self.workdays > _MOST_DAYS
-            or self.seconds > _MOST_DAYS * 86400
+            self.months > _MAX_MONTHS
+            or self.days > _MAX_DAYS
+            or self.workdays > _MAX_DAYS
+            or self.seconds > _MAX_DAYS * 86400
         ):
             raise ParseError("too_far", "That is more than ten years away; choose a time within ten years.")
         return self
 
-    def from_date(self, day: date, workdays: tuple[int, ...], *, sign: int = 1) -> Chosen:
+    def add_to(self, day: date, workdays: tuple[int, ...], *, sign: int = 1) -> ResolvedDay:
         """The date this many months and days (or working days) after a date, or before it."""
-        span = self.bounded()
-        moved, clamped = plus_months(day, sign * span.months)
-        moved += timedelta(days=sign * span.days)
-        left = span.workdays
+        duration = self.bounded()
+        moved, clamped = plus_months(day, sign * duration.months)
+        moved += timedelta(days=sign * duration.days)
+        left = duration.workdays
         while left:
             moved += timedelta(days=sign)
             left -= moved.weekday() in workdays
-        return Chosen(day=moved, flags=frozenset({"clamped"} if clamped else ()))
+        return ResolvedDay(day=moved, flags=frozenset({"clamped"} if clamped else ()))
 
-    def from_now(self, vantage: ParseContext) -> tuple[datetime, frozenset[str]]:
-        """The instant (UTC) after this span: first the date moves, then the hours elapse."""
-        span = self.bounded()
-        if span.nothing:
+    def after_now(self, context: ParseContext) -> tuple[datetime, frozenset[str]]:
+        """The instant (UTC) after this duration: first the date moves, then the hours elapse."""
+        duration = self.bounded()
+        if duration.nothing:
             raise ParseError("too_soon", "That is now; choose a time at least one minute away.")
-        elapsed = timedelta(seconds=float(span.seconds))
-        if not (span.months or span.days or span.workdays):
-            return vantage.now + elapsed, frozenset()
-        chosen = span.from_date(vantage.wall.date(), vantage.habits.workdays)
-        instant, flags = vantage.instant(chosen.day, vantage.wall.time())
+        elapsed = timedelta(seconds=float(duration.seconds))
+        if not (duration.months or duration.days or duration.workdays):
+            return context.now + elapsed, frozenset()
+        chosen = duration.add_to(context.wall.date(), context.hours.workdays)
+        instant, flags = context.instant(chosen.day, context.wall.time())
         if elapsed and flags:
             # Hours that follow a clock change end on a clock time that exists once; nothing needs to be said.
             flags = frozenset()
         return instant + elapsed, flags | chosen.flags
 
 
-def spans(tokens: Tokens, at: int) -> Iterator[tuple[Span, int]]:
-    """Every span that starts here, the longest first."""
+def durations(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
+    """Every duration that starts here, the longest first."""
     for first, end in _parts(tokens, at):
         yield from _continued(tokens, first, end)
 
 
-def _continued(tokens: Tokens, span: Span, end: int) -> Iterator[tuple[Span, int]]:
-    for joined in tokens.maybe(end, "and"):
+def _continued(tokens: Tokens, duration: Duration, end: int) -> Iterator[tuple[Duration, int]]:
+    for joined in tokens.optional(end, "and"):
         for more, after in _parts(tokens, joined):
-            both = span.plus(more)
+            both = duration.plus(more)
             if both is not None:
                 yield from _continued(tokens, both, after)
-    yield span, end
+    yield duration, end
 
 
-def _parts(tokens: Tokens, at: int) -> Iterator[tuple[Span, int]]:
+def _parts(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
     for minutes, end in tokens.numbers(at, "whole_minutes"):
-        yield Span(seconds=Decimal(minutes * 60), units=frozenset({"hour", "minute"})), end
+        yield Duration(seconds=Decimal(minutes * 60), units=frozenset({"hour", "minute"})), end
     for months, end in tokens.numbers(at, "whole_months"):
-        yield Span(months=months, units=frozenset({"month", "year"})), end
+        yield Duration(months=months, units=frozenset({"month", "year"})), end
     for amount, middle, article in _amounts(tokens, at):
-        for unit, end in tokens.names(middle, "unit"):
+        for unit, end in tokens.match(middle, "unit"):
             if article and len(tokens.text(middle)) == 1:
                 continue
-            span = _span(amount, unit)
-            if span is None:
+            duration = _duration(amount, unit)
+            if duration is None:
                 continue
-            for _, after in tokens.read(end, "plus_half") if unit == "hour" else ():
-                yield replace(span, seconds=span.seconds + 1800, units=span.units | {"minute"}), after
-            yield span, end
-        for _, end in tokens.read(middle, "workday"):
+            for _, after in tokens.match(end, "plus_half") if unit == "hour" else ():
+                yield replace(duration, seconds=duration.seconds + 1800, units=duration.units | {"minute"}), after
+            yield duration, end
+        for _, end in tokens.match(middle, "workday"):
             if amount == int(amount):
-                yield Span(workdays=int(amount), units=frozenset({"workday"})), end
+                yield Duration(workdays=int(amount), units=frozenset({"workday"})), end
 
 
 def _amounts(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int, bool]]:
     for value, end in tokens.numbers(at, "amount"):
         yield Decimal(value), end, True
     for amount, end in _figures(tokens, at):
-        for _, after in tokens.read(end, "plus_half"):
+        for _, after in tokens.match(end, "plus_half"):
             yield amount + _HALF, after, False
         yield amount, end, False
 
@@ -140,13 +140,13 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int]]:
         yield Decimal(number), end
 
 
-def _span(amount: Decimal, unit: str) -> Span | None:
+def _duration(amount: Decimal, unit: str) -> Duration | None:
     """That many units. A fraction of a day has no clear hour, so only hours and minutes may have one."""
     if amount != int(amount) and unit not in ("hour", "minute"):
         return None
     units = frozenset({unit})
     if unit in _SECONDS:
-        return Span(seconds=amount * _SECONDS[unit], units=units)
+        return Duration(seconds=amount * _SECONDS[unit], units=units)
     if unit in _DAYS:
-        return Span(days=int(amount) * _DAYS[unit], units=units)
-    return Span(months=int(amount) * _MONTHS[unit], units=units)
+        return Duration(days=int(amount) * _DAYS[unit], units=units)
+    return Duration(months=int(amount) * _MONTHS[unit], units=units)

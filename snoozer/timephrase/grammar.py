@@ -4,95 +4,97 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from snoozer.timephrase.datetime_expr import Moment, moments
-from snoozer.timephrase.duration_expr import Span, spans
+from snoozer.timephrase.datetime_expr import DateTimeExpr, datetimes
+from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
-from snoozer.timephrase.recurrence_expr import Repeat, repeats
+from snoozer.timephrase.recurrence_expr import RecurrenceExpr, recurrences
+
+When = Duration | DateTimeExpr | Literal["later today"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Instant:
-    """One time, perhaps only in case nobody replies by then."""
+class SingleTime:
+    """One time, with `if_no_reply` on the condition that no reply comes before it."""
 
-    what: Span | Moment | Literal["later today"]
+    when: When
     if_no_reply: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Void:
-    """A phrase that is understood and can never be taken: the code says why."""
+class Rejected:
+    """A phrase of the grammar that can never be a reminder; `code` is the error."""
 
     code: Literal["past", "too_soon", "negative"]
 
 
 class UntilReply:
-    """No due time: it comes back when somebody replies."""
+    """A reminder without a due time: it comes back with a reply."""
 
 
-Phrase = Instant | Repeat | Void | UntilReply
+Interpretation = SingleTime | RecurrenceExpr | Rejected | UntilReply
 
 
-def phrases(tokens: Tokens) -> Iterator[Phrase]:
-    """Every way to read the whole row, the most likely first. Leading prepositions carry no meaning."""
+def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
+    """Every interpretation of the whole row, the most likely first. Leading prepositions carry no meaning."""
     for start in _starts(tokens):
-        for what, end in _times(tokens, start):
+        for when, end in _times(tokens, start):
             if end == len(tokens):
-                yield Instant(what=what)
-            if any(after == len(tokens) for _, after in tokens.read(end, "no_reply")):
-                yield Instant(what=what, if_no_reply=True)
-        for repeat, end in repeats(tokens, start):
+                yield SingleTime(when=when)
+            if any(after == len(tokens) for _, after in tokens.match(end, "no_reply")):
+                yield SingleTime(when=when, if_no_reply=True)
+        for recurrence, end in recurrences(tokens, start):
             if end == len(tokens):
-                yield repeat
-        if any(end == len(tokens) for _, end in tokens.read(start, "until_reply")):
+                yield recurrence
+        if any(end == len(tokens) for _, end in tokens.match(start, "until_reply")):
             yield UntilReply()
         yield from _condition_first(tokens, start)
-        yield from _voids(tokens, start)
+        yield from _rejected(tokens, start)
 
 
-def says_nothing(tokens: Tokens) -> bool:
-    """Whether there is nothing but prepositions."""
+def is_blank(tokens: Tokens) -> bool:
+    """Whether there are no tokens but prepositions."""
     return len(tokens) in _starts(tokens)
 
 
 def _starts(tokens: Tokens) -> list[int]:
     starts = [0]
     for start in starts:
-        starts.extend(end for _, end in tokens.read(start, "lead") if end not in starts)
+        starts.extend(end for _, end in tokens.match(start, "lead") if end not in starts)
     return starts
 
 
-def _times(tokens: Tokens, at: int) -> Iterator[tuple[Span | Moment | Literal["later today"], int]]:
-    for _, end in tokens.read(at, "later"):
+def _times(tokens: Tokens, at: int) -> Iterator[tuple[When, int]]:
+    for _, end in tokens.match(at, "later"):
         yield "later today", end
-    for span, end in spans(tokens, at + 1 if tokens.text(at) == "+" else at):
-        for after in tokens.maybe(end, "from_now"):
-            yield span, after
-    yield from moments(tokens, at)
+    for duration, end in durations(tokens, at + 1 if tokens.text(at) == "+" else at):
+        for after in tokens.optional(end, "from_now"):
+            yield duration, after
+    yield from datetimes(tokens, at)
 
 
-def _condition_first(tokens: Tokens, at: int) -> Iterator[Phrase]:
-    for _, end in tokens.read(at, "no_reply"):
-        for start in tokens.maybe(end, "within"):
-            for what, after in _times(tokens, start):
+def _condition_first(tokens: Tokens, at: int) -> Iterator[Interpretation]:
+    for _, end in tokens.match(at, "no_reply"):
+        for start in tokens.optional(end, "within"):
+            for when, after in _times(tokens, start):
                 if after == len(tokens):
-                    yield Instant(what=what, if_no_reply=True)
+                    yield SingleTime(when=when, if_no_reply=True)
 
 
-def _voids(tokens: Tokens, at: int) -> Iterator[Phrase]:
-    if tokens.text(at) == "-" and any(end == len(tokens) for _, end in spans(tokens, at + 1)):
-        yield Void(code="negative")
-    if any(end == len(tokens) for _, end in tokens.read(at, "now")):
-        yield Void(code="too_soon")
-    if any(end == len(tokens) for end in _gone(tokens, at)):
-        yield Void(code="past")
+def _rejected(tokens: Tokens, at: int) -> Iterator[Interpretation]:
+    if tokens.text(at) == "-" and any(end == len(tokens) for _, end in durations(tokens, at + 1)):
+        yield Rejected(code="negative")
+    if any(end == len(tokens) for _, end in tokens.match(at, "now")):
+        yield Rejected(code="too_soon")
+    if any(end == len(tokens) for end in _past(tokens, at)):
+        yield Rejected(code="past")
 
 
-def _gone(tokens: Tokens, at: int) -> Iterator[int]:
+def _past(tokens: Tokens, at: int) -> Iterator[int]:
     """2 hours ago, vor 2 Stunden, last week."""
-    for _, end in spans(tokens, at):
-        yield from (after for _, after in tokens.read(end, "ago"))
-    for _, start in tokens.read(at, "ago_lead"):
-        yield from (end for _, end in spans(tokens, start))
-    for _, start in tokens.read(at, "last"):
+    for _, end in durations(tokens, at):
+        yield from (after for _, after in tokens.match(end, "ago"))
+    for _, start in tokens.match(at, "ago_lead"):
+        yield from (end for _, end in durations(tokens, start))
+    for _, start in tokens.match(at, "last"):
         for role in ("period", "weekend"):
-            yield from (end for _, end in tokens.read(start, role))
+            yield from (end for _, end in tokens.match(start, role))

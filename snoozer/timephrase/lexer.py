@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from snoozer.timephrase.locales import LANGUAGES, Language, Value
+from snoozer.timephrase.locales import LANGUAGES, Language
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _SHAPES = (
@@ -24,8 +24,8 @@ _SHAPES = (
     "word",
     "sign",
 )
-MOST_TOKENS = 40
-LONGEST_GLUED_WORD = 60
+MAX_TOKENS = 40
+MAX_GLUED_WORD_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Tokens:
         """Whether this token and the next are written without a space between them."""
         return at + 1 < len(self.row) and self.row[at].end == self.row[at + 1].start
 
-    def read(self, at: int, role: str) -> Iterator[tuple[Value, int]]:
+    def match(self, at: int, role: str) -> Iterator[tuple[str, int]]:
         """Every word or phrase of that role that starts here, the longest first: its value and where it ends."""
         if self.shape(at) != "word":
             return
@@ -67,20 +67,16 @@ class Tokens:
             if tuple(token.text for token in self.row[at:end]) == words:
                 yield value, end
 
-    def maybe(self, at: int, *roles: str) -> Iterator[int]:
+    def optional(self, at: int, *roles: str) -> Iterator[int]:
         """Where to go on when at most one word or phrase of these roles stands here: after it, and here."""
         for role in roles:
-            for _, end in self.read(at, role):
+            for _, end in self.match(at, role):
                 yield end
         yield at
 
     def numbers(self, at: int, role: str) -> Iterator[tuple[int, int]]:
-        for value, end in self.read(at, role):
+        for value, end in self.match(at, role):
             yield int(value), end
-
-    def names(self, at: int, role: str) -> Iterator[tuple[str, int]]:
-        for value, end in self.read(at, role):
-            yield str(value), end
 
 
 def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
@@ -119,29 +115,29 @@ _PATTERNS = {
 _BASIC_CLOCK = re.compile(r"t([0-9]{2})([0-9]{2})([0-9]{2})?(?![0-9:])")
 
 
-def tokenise(folded: str, language: Language) -> Tokens | None:
-    """The tokens of a folded phrase, or None when a character or word belongs to no time."""
+def tokenize(normalized: str, language: Language) -> Tokens | None:
+    """The tokens of a normalized phrase, or None when a character or word belongs to no time."""
     pattern = _PATTERNS[language.data.name]
     row: list[Token] = []
     at = 0
-    while at < len(folded):
+    while at < len(normalized):
         after_date = bool(row) and row[-1].shape == "date" and row[-1].end == at
-        if after_date and folded[at] == "t" and folded[at + 1 : at + 2].isdecimal():
-            basic = _BASIC_CLOCK.match(folded, at)
+        if after_date and normalized[at] == "t" and normalized[at + 1 : at + 2].isdecimal():
+            basic = _BASIC_CLOCK.match(normalized, at)
             if basic:
                 row.append(Token("clock", ":".join(filter(None, basic.groups())), at, basic.end()))
             at = basic.end() if basic else at + 1
             continue
-        match = pattern.match(folded, at)
-        if match is None or len(row) > MOST_TOKENS:
+        match = pattern.match(normalized, at)
+        if match is None or len(row) > MAX_TOKENS:
             return None
         shape = next(name for name, text in match.groupdict().items() if text is not None and name in _SHAPES)
         if shape in ("word", "zone", "meridiem"):
-            found = _words(match[0], at, shape=shape, after_digit=_is_digit(folded, at - 1), language=language)
+            found = _words(match[0], at, shape=shape, after_digit=_is_digit(normalized, at - 1), language=language)
             if found is None:
                 return None
             row.extend(found)
-        elif shape == "sign" and _between_letters(folded, at):
+        elif shape == "sign" and _between_letters(normalized, at):
             row.append(Token("hyphen", "-", at, match.end()))
         elif shape != "space":
             row.append(Token(shape, match[0], at, match.end()))
@@ -199,7 +195,7 @@ def _known(word: str, language: Language) -> bool:
 def _pieces(text: str, *, after_digit: bool, language: Language) -> tuple[str, ...]:
     """The fewest listed words that make up a run of letters, or nothing. A single letter counts only where it
     cannot be chance: a unit right after a digit, or "a" in front of another word."""
-    if len(text) > LONGEST_GLUED_WORD:
+    if len(text) > MAX_GLUED_WORD_LENGTH:
         return ()
     best: list[tuple[str, ...] | None] = [None] * len(text) + [()]
     for start in range(len(text) - 1, -1, -1):

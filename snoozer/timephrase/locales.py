@@ -1,26 +1,75 @@
-"""From a locale such as `de_AT` to the words, the order of day and month, and the clock that a person uses."""
+"""Languages and regions: a locale such as `de_AT` gives the words, the order of day and month, and the clock.
+
+The words of a language are data: `words/en.toml` and `words/de.toml`, read once at import.
+"""
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from snoozer.timephrase.locale_data import Region, WordList
-from snoozer.timephrase.locale_de import GERMAN
-from snoozer.timephrase.locale_en import ENGLISH
+# The words of a phrase, and the value they stand for.
+Entry = tuple[tuple[str, ...], str]
 
-Value = int | str
-Entry = tuple[tuple[str, ...], Value]
-
+_WORDS = Path(__file__).parent / "words"
 _SPELLINGS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "’": "'", "−": "-"})
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@].*)?", re.ASCII | re.IGNORECASE | re.DOTALL)
 
 
-def fold(text: str) -> str:
-    """The text as words are compared: lower case, single spaces, umlauts spelt out, without the marks that nobody
-    sees. Digits of other scripts stay."""
-    seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    return " ".join(unicodedata.normalize("NFC", seen).lower().translate(_SPELLINGS).split())
+def normalize(text: str) -> str:
+    """The text as words are compared: lower case, single spaces, umlauts spelt out, no invisible characters. Digits of
+    other scripts stay."""
+    visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", visible).lower().translate(_SPELLINGS).split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """How one country writes dates and times."""
+
+    month_first: bool
+    twelve_hour: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordList:
+    """The closed word list of one language, as its file holds it.
+
+    `words` maps a role in the grammar to the words and phrases of each value; one word may play several roles.
+    """
+
+    name: str
+    regions: Mapping[str, Region]
+    default_region: str
+    ordinal_dot: bool
+    decimal_comma: bool
+    words: Mapping[str, Mapping[str, tuple[str, ...]]]
+    presets: tuple[tuple[str, str], ...]
+    default_suggestions: tuple[str, ...]
+    hints: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def load(cls, path: Path) -> "WordList":
+        """The word list in a TOML file. KeyError or TypeError when a table is missing, unknown or of another shape."""
+        plain: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        regions = {country: Region(**customs) for country, customs in plain.pop("regions").items()}
+        words = {role: _tuples(values) for role, values in plain.pop("words").items()}
+        presets = tuple((preset["label"], preset["phrase"]) for preset in plain.pop("presets"))
+        return cls(
+            regions=regions,
+            words=words,
+            presets=presets,
+            default_suggestions=tuple(plain.pop("default_suggestions")),
+            hints=_tuples(plain.pop("hints")),
+            **plain,
+        )
+
+
+def _tuples(table: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(phrases) for name, phrases in table.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +77,7 @@ class Language:
     """A word list, indexed for the parser.
 
     `roles`: role in the grammar → first word → its entries, the longest phrase first. `words`: every single word
-    that occurs, alone or in a phrase. `spellings`: a word as it is compared → as the list spells it, where they differ.
+    that occurs, alone or in a phrase. `spellings`: a normalized word → as the list spells it, where they differ.
     """
 
     data: WordList
@@ -39,26 +88,24 @@ class Language:
     @classmethod
     def of(cls, data: WordList) -> "Language":
         roles = {role: _by_first_word(values) for role, values in data.words.items()}
-        entries = (entry for by_first in roles.values() for same_first in by_first.values() for entry in same_first)
-        listed = (word for values in data.words.values() for phrases in values.values() for word in _words_of(phrases))
-        spellings = {fold(word): word for word in listed if fold(word) != word}
-        return cls(data, roles, frozenset(word for words, _ in entries for word in words), spellings)
+        phrases = [phrase for values in data.words.values() for same in values.values() for phrase in same]
+        listed = [word for phrase in phrases for word in phrase.split()]
+        spellings = {normalize(word): word for word in listed if normalize(word) != word}
+        return cls(data, roles, frozenset(map(normalize, listed)), spellings)
 
 
-def _words_of(phrases: str) -> list[str]:
-    return phrases.replace(",", " ").split()
-
-
-def _by_first_word(values: Mapping[int, str] | Mapping[str, str]) -> Mapping[str, tuple[Entry, ...]]:
+def _by_first_word(values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[Entry, ...]]:
     by_first: dict[str, list[Entry]] = {}
     for value, phrases in values.items():
-        for phrase in phrases.split(","):
-            words = tuple(fold(phrase).split())
+        for phrase in phrases:
+            words = tuple(normalize(phrase).split())
             by_first.setdefault(words[0], []).append((words, value))
     return {first: tuple(sorted(entries, key=lambda entry: -len(entry[0]))) for first, entries in by_first.items()}
 
 
-LANGUAGES = {data.name: Language.of(data) for data in (ENGLISH, GERMAN)}
+LANGUAGES = {
+    data.name: Language.of(data) for data in (WordList.load(_WORDS / "en.toml"), WordList.load(_WORDS / "de.toml"))
+}
 _ENGLISH = LANGUAGES["en"]
 
 
@@ -80,7 +127,7 @@ class Locale:
         match = _LOCALE.fullmatch(name)
         language = LANGUAGES.get(match[1].lower()) if match else None
         if match is None:
-            return cls(_ENGLISH, ENGLISH.regions[ENGLISH.default_region])
+            return cls(_ENGLISH, _ENGLISH.data.regions[_ENGLISH.data.default_region])
         if language is None:
             return cls(_ENGLISH, Region(month_first=False, twelve_hour=False))
         data = language.data

@@ -1,38 +1,55 @@
-"""From a phrase to a Reading. The same arguments give the same answer on every machine."""
+"""`parse`: from a phrase to a ParsedTime. The same arguments give the same result on every machine."""
 
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from snoozer.timephrase.context import ParseContext, WorkingHours
-from snoozer.timephrase.datetime_expr import Moment, Settled, abbreviation_refused
-from snoozer.timephrase.day import plus_months
-from snoozer.timephrase.describe import sentence
-from snoozer.timephrase.duration_expr import Span
-from snoozer.timephrase.grammar import Instant, Phrase, Void, phrases, says_nothing
-from snoozer.timephrase.lexer import tokenise
-from snoozer.timephrase.locales import Locale, fold
+from snoozer.timephrase.date_expr import plus_months
+from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
+from snoozer.timephrase.describe import describe
+from snoozer.timephrase.duration_expr import Duration
+from snoozer.timephrase.grammar import Interpretation, Rejected, SingleTime, interpretations, is_blank
+from snoozer.timephrase.lexer import tokenize
+from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
-from snoozer.timephrase.recurrence_expr import LEAST_LEAD, Repeat, is_clamped, recurrence_of
+from snoozer.timephrase.recurrence_expr import MIN_LEAD, RecurrenceExpr, build_recurrence, is_clamped
 from snoozer.timephrase.result import Kind, ParsedTime, ParseError, TimeKind
 from snoozer.timephrase.suggestions import candidates
-from snoozer.timephrase.time_of_day import Clock
-from snoozer.timephrase.zones import canonical, is_offset, zone_of
+from snoozer.timephrase.time_of_day import ClockTime
+from snoozer.timephrase.zones import canonical, is_offset, wall_time, zone_of
 
-LONGEST_PHRASE = 200
-MOST_YEARS = 10
+MAX_PHRASE_LENGTH = 200
+MAX_YEARS = 10
+MAX_SUGGESTIONS = 3
 _LETTERS = re.compile(r"[a-z']+")
 _T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
-_VOID_SENTENCES = {
+_DEFAULT_HOURS = WorkingHours()
+_REJECTIONS = {
     "past": "That lies in the past; choose a time that is still to come.",
     "too_soon": "That is now; choose a time at least one minute away.",
     "negative": "A length of time cannot be negative; leave out the minus sign.",
 }
 
 
-def vantage_of(*, now: datetime, zone: str, locale: Locale, habits: WorkingHours) -> ParseContext:
-    """Where the person stands. Refused when the zone is unknown or `now` is no instant."""
+def parse(
+    phrase: str, *, now: datetime, zone: str, locale: str = "en_US", hours: WorkingHours = _DEFAULT_HOURS
+) -> ParsedTime:
+    """What the whole phrase means for a person in that zone.
+
+    `now` is aware and may come in any zone. Raises ParseError, and nothing else, for every other text.
+    """
+    customs = Locale.named(locale)
+    context = _context(now=now, zone=zone, locale=customs, hours=hours)
+    try:
+        return _evaluate(phrase, context, customs)
+    except ParseError as error:
+        raise ParseError(error.code, error.message, _suggestions(phrase, error, context, customs)) from None
+
+
+def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -> ParseContext:
+    """Raises ParseError when the zone is unknown or `now` has no offset."""
     name = canonical(zone)
     if name is None:
         raise ParseError("unknown_zone", "That time zone is not known; use a name such as Europe/Berlin or UTC.")
@@ -47,29 +64,49 @@ def vantage_of(*, now: datetime, zone: str, locale: Locale, habits: WorkingHours
         now=instant,
         zone=name,
         today=today,
-        habits=habits,
+        hours=hours,
         month_first=locale.region.month_first,
         twelve_hour=locale.region.twelve_hour,
     )
 
 
-def understand(phrase: str, *, vantage: ParseContext, locale: Locale) -> ParsedTime:
-    """The reading, or Refused without suggestions."""
-    what = parse(phrase, locale=locale)
+def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:
+    """The first few candidates that parse."""
+    found: list[str] = []
+    for candidate in (*error.suggestions, *candidates(phrase, error.code, locale.language)):
+        tidy = " ".join(candidate.split())
+        if tidy not in found and _parses(tidy, context, locale):
+            found.append(tidy)
+        if len(found) == MAX_SUGGESTIONS:
+            break
+    return tuple(found)
+
+
+def _parses(phrase: str, context: ParseContext, locale: Locale) -> bool:
     try:
-        if isinstance(what, Instant):
-            return _instant(phrase, what, vantage)
-        if isinstance(what, Repeat):
-            return _recurring(phrase, what, vantage)
+        _evaluate(phrase, context, locale)
+    except ParseError:
+        return False
+    return True
+
+
+def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
+    """The result. Raises ParseError without the suggestions of `candidates`."""
+    meaning = _interpret(phrase, locale)
+    try:
+        if isinstance(meaning, SingleTime):
+            return _single(phrase, meaning, context)
+        if isinstance(meaning, RecurrenceExpr):
+            return _recurring(phrase, meaning, context)
     except OverflowError:
         raise _too_far() from None
-    if isinstance(what, Void):
-        raise ParseError(what.code, _VOID_SENTENCES[what.code])
+    if isinstance(meaning, Rejected):
+        raise ParseError(meaning.code, _REJECTIONS[meaning.code])
     return ParsedTime(
         phrase=phrase,
         kind="condition",
         at=None,
-        zone=vantage.zone,
+        zone=context.zone,
         wall=None,
         time_kind="wall",
         flags=(),
@@ -80,19 +117,20 @@ def understand(phrase: str, *, vantage: ParseContext, locale: Locale) -> ParsedT
     )
 
 
-def parse(phrase: str, *, locale: Locale) -> Phrase:
-    """What the whole phrase says, in the person's language or else in English; the two are not mixed."""
-    if len(phrase) > LONGEST_PHRASE:
-        raise ParseError("unrecognised", f"A time has at most {LONGEST_PHRASE} characters; write a shorter one.")
-    folded = fold(phrase)
-    words = set(_LETTERS.findall(_T_OF_ISO.sub(" ", folded))) & locale.language.words
+def _interpret(phrase: str, locale: Locale) -> Interpretation:
+    """The most likely interpretation of the whole phrase, in the person's language or else in English; the two are not
+    mixed."""
+    if len(phrase) > MAX_PHRASE_LENGTH:
+        raise ParseError("unrecognised", f"A time has at most {MAX_PHRASE_LENGTH} characters; write a shorter one.")
+    normalized = normalize(phrase)
+    words = set(_LETTERS.findall(_T_OF_ISO.sub(" ", normalized))) & locale.language.words
     for language in locale.languages:
-        tokens = tokenise(folded, language) if words <= language.words else None
+        tokens = tokenize(normalized, language) if words <= language.words else None
         if tokens is None:
             continue
-        if says_nothing(tokens):
+        if is_blank(tokens):
             raise ParseError("empty", "No time was given; write when it should come back.")
-        found = next(phrases(tokens), None)
+        found = next(interpretations(tokens), None)
         if found is not None:
             return found
     raise ParseError(
@@ -100,180 +138,138 @@ def parse(phrase: str, *, locale: Locale) -> Phrase:
     )
 
 
-def _instant(phrase: str, what: Instant, vantage: ParseContext) -> ParsedTime:
-    settled, elapsed = _settle(what, vantage)
-    _check_lead(settled, vantage)
-    alternative = settled.alternative
-    if alternative is not None and (alternative == settled.at or not _can_be(alternative, vantage)):
+def _single(phrase: str, single: SingleTime, context: ParseContext) -> ParsedTime:
+    resolved, elapsed = _resolve(single, context)
+    _check_lead(resolved, context)
+    alternative = resolved.alternative
+    if alternative is not None and (alternative == resolved.at or not _in_range(alternative, context)):
         alternative = None
-    flags = settled.flags | ({"ambiguous"} if alternative else frozenset())
-    condition = "no_reply" if what.if_no_reply else None
-    return _reading(
+    flags = resolved.flags | ({"ambiguous"} if alternative else frozenset())
+    condition = "no_reply" if single.if_no_reply else None
+    return _result(
         phrase,
-        replace(settled, flags=flags, alternative=alternative),
-        vantage,
+        replace(resolved, flags=flags, alternative=alternative),
+        context,
         kind="condition" if condition else "instant",
         time_kind="elapsed" if elapsed else "wall",
         condition=condition,
     )
 
 
-def _settle(what: Instant, vantage: ParseContext) -> tuple[Settled, bool]:
-    """The instant, and whether it is meant as elapsed time rather than as a time on the clock."""
-    if isinstance(what.what, Moment):
-        settled = what.what.settle(vantage)
-        return settled, is_offset(settled.zone)
-    if isinstance(what.what, Span):
-        at, flags = what.what.from_now(vantage)
-        elapsed = not (what.what.months or what.what.days or what.what.workdays)
+def _resolve(single: SingleTime, context: ParseContext) -> tuple[ResolvedTime, bool]:
+    """The instant, and whether it is meant as elapsed time rather than as wall time."""
+    when = single.when
+    if isinstance(when, DateTimeExpr):
+        resolved = when.resolve(context)
+        return resolved, is_offset(resolved.zone)
+    if isinstance(when, Duration):
+        at, flags = when.after_now(context)
+        elapsed = not (when.months or when.days or when.workdays)
     else:
-        at, flags, elapsed = _later_today(vantage), frozenset(), False
-    return Settled(at=at, flags=flags, zone=vantage.zone, wall=_clock_at(at, vantage.zone)), elapsed
+        at, flags, elapsed = _later_today(context), frozenset(), False
+    return ResolvedTime(at=at, flags=flags, zone=context.zone, wall=wall_time(at, context.zone)), elapsed
 
 
-def _later_today(vantage: ParseContext) -> datetime:
-    """Three hours on, rounded up to the quarter of an hour, and still today."""
-    exact = vantage.now + timedelta(hours=3)
-    clock = _clock_at(exact, vantage.zone)
-    over = timedelta(minutes=clock.minute % _QUARTER, seconds=clock.second, microseconds=clock.microsecond)
+def _later_today(context: ParseContext) -> datetime:
+    """Three hours from now, rounded up to the quarter of an hour, and still today."""
+    exact = context.now + timedelta(hours=3)
+    wall = wall_time(exact, context.zone)
+    over = timedelta(minutes=wall.minute % _QUARTER, seconds=wall.second, microseconds=wall.microsecond)
     at = exact + (timedelta(minutes=_QUARTER) - over if over else timedelta())
-    if _clock_at(at, vantage.zone).date() != vantage.today:
+    if wall_time(at, context.zone).date() != context.today:
         raise ParseError("no_later_today", "Three hours from now is tomorrow already; choose a time tomorrow.")
     return at
 
 
-def _recurring(phrase: str, what: Repeat, vantage: ParseContext) -> ParsedTime:
-    zone = what.zone
+def _recurring(phrase: str, expr: RecurrenceExpr, context: ParseContext) -> ParsedTime:
+    zone = expr.zone
     if zone is not None and zone.abbreviation:
-        raise abbreviation_refused(zone.abbreviation)
+        raise abbreviation_error(zone.abbreviation)
     if zone is not None and is_offset(zone.name):
         raise ParseError(
             "unrecognised", "A repetition needs a place for its clock, such as Europe/Berlin, not an offset."
         )
-    if what.clock is not None and what.clock.midnight:
-        what = replace(what, clock=Clock())
-    there = vantage if zone is None else replace(vantage, zone=zone.name)
+    clock = ClockTime() if expr.clock is not None and expr.clock.midnight else expr.clock
+    there = context if zone is None else replace(context, zone=zone.name)
     there = replace(there, today=there.wall.date())
-    flags: frozenset[str] = frozenset()
-    at = vantage.habits.morning
-    if what.clock is not None:
-        at, flags = what.clock.settle(vantage.habits, twelve_hour=vantage.twelve_hour)
-    recurrence, start_flags = recurrence_of(what, there, at)
+    at, flags = context.hours.morning, frozenset[str]()
+    if clock is not None:
+        at, flags = clock.resolve(context.hours, twelve_hour=context.twelve_hour)
+    recurrence, start_flags = build_recurrence(expr, there, at)
     instant, changed = there.instant(next(recurrence.dates()), at)
-    if not _can_be(instant, vantage):
+    if not _in_range(instant, context):
         raise _too_far()
     flags |= changed | start_flags | (frozenset({"clamped"}) if is_clamped(recurrence) else frozenset())
-    settled = Settled(at=instant, flags=flags, zone=there.zone, wall=_clock_at(instant, there.zone))
-    return _reading(phrase, settled, vantage, kind="recurring", recurrence=recurrence)
+    resolved = ResolvedTime(at=instant, flags=flags, zone=there.zone, wall=wall_time(instant, there.zone))
+    return _result(phrase, resolved, context, kind="recurring", recurrence=recurrence)
 
 
-def _reading(
+def _result(
     phrase: str,
-    settled: Settled,
-    vantage: ParseContext,
+    resolved: ResolvedTime,
+    context: ParseContext,
     *,
     kind: Kind,
     time_kind: TimeKind = "wall",
     condition: str | None = None,
     recurrence: Recurrence | None = None,
 ) -> ParsedTime:
-    at = vantage.local(settled.at)
-    alternative = vantage.local(settled.alternative) if settled.alternative else None
-    in_place = not is_offset(settled.zone)
-    then = next_occurrence(recurrence, after=at, zone=settled.zone) if recurrence else None
-    flags = tuple(sorted(settled.flags))
+    at = context.local(resolved.at)
+    alternative = context.local(resolved.alternative) if resolved.alternative else None
+    named_place = not is_offset(resolved.zone)
+    following = next_occurrence(recurrence, after=at, zone=resolved.zone) if recurrence else None
+    flags = tuple(sorted(resolved.flags))
     return ParsedTime(
         phrase=phrase,
         kind=kind,
         at=at,
-        zone=settled.zone if in_place else vantage.zone,
-        wall=settled.wall if in_place else at.replace(tzinfo=None),
+        zone=resolved.zone if named_place else context.zone,
+        wall=resolved.wall if named_place else at.replace(tzinfo=None),
         time_kind=time_kind,
         flags=flags,
         alternative=alternative,
         recurrence=recurrence,
         condition=condition,
-        sentence=sentence(
+        sentence=describe(
             at,
-            now=vantage.local(vantage.now),
-            zone=vantage.zone,
-            wall=_clock_at(settled.at, settled.zone),
-            wall_zone=settled.zone,
+            now=context.local(context.now),
+            zone=context.zone,
+            wall=wall_time(resolved.at, resolved.zone),
+            wall_zone=resolved.zone,
             flags=flags,
             alternative=alternative,
             condition=condition,
             recurrence=recurrence,
-            then=vantage.local(then) if then else None,
+            following=context.local(following) if following else None,
         ),
     )
 
 
-def _clock_at(instant: datetime, zone: str) -> datetime:
-    return instant.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
-
-
-def _check_lead(settled: Settled, vantage: ParseContext) -> None:
-    at = settled.at
-    if at <= vantage.now:
-        instead = (_written(settled.alternative, vantage),) if settled.alternative else ()
+def _check_lead(resolved: ResolvedTime, context: ParseContext) -> None:
+    at = resolved.at
+    if at <= context.now:
+        instead = (_as_phrase(resolved.alternative, context),) if resolved.alternative else ()
         raise ParseError("past", "That time has passed; choose one that is still to come.", instead)
-    if at - vantage.now < LEAST_LEAD:
+    if at - context.now < MIN_LEAD:
         raise ParseError("too_soon", "That is less than a minute away; choose a time at least one minute from now.")
-    if at > _latest(vantage):
+    if at > _latest(context):
         raise _too_far()
 
 
-def _written(at: datetime, vantage: ParseContext) -> str:
-    """2026-04-03, and the time of the day unless it is the usual one."""
-    wall = vantage.local(at)
-    return f"{wall:%Y-%m-%d}" if wall.time() == vantage.habits.morning else f"{wall:%Y-%m-%d %H:%M}"
+def _as_phrase(at: datetime, context: ParseContext) -> str:
+    """2026-04-03, and the time of day unless it is the default one."""
+    wall = context.local(at)
+    return f"{wall:%Y-%m-%d}" if wall.time() == context.hours.morning else f"{wall:%Y-%m-%d %H:%M}"
 
 
-def _can_be(at: datetime, vantage: ParseContext) -> bool:
-    return at - vantage.now >= LEAST_LEAD and at <= _latest(vantage)
+def _in_range(at: datetime, context: ParseContext) -> bool:
+    return at - context.now >= MIN_LEAD and at <= _latest(context)
 
 
-def _latest(vantage: ParseContext) -> datetime:
-    wall = vantage.wall
-    return vantage.instant(plus_months(wall.date(), 12 * MOST_YEARS)[0], wall.time())[0]
+def _latest(context: ParseContext) -> datetime:
+    wall = context.wall
+    return context.instant(plus_months(wall.date(), 12 * MAX_YEARS)[0], wall.time())[0]
 
 
 def _too_far() -> ParseError:
-    return ParseError("too_far", f"That is more than {MOST_YEARS} years away; choose a time within {MOST_YEARS} years.")
-
-
-MOST_SUGGESTIONS = 3
-_USUAL = WorkingHours()
-
-
-def read(phrase: str, *, now: datetime, zone: str, locale: str = "en_US", habits: WorkingHours = _USUAL) -> ParsedTime:
-    """What the whole phrase means for a person in that zone.
-
-    `now` is aware and may come in any zone. Raises Refused, and nothing else, for every other text.
-    """
-    custom = Locale.named(locale)
-    vantage = vantage_of(now=now, zone=zone, locale=custom, habits=habits)
-    try:
-        return understand(phrase, vantage=vantage, locale=custom)
-    except ParseError as refused:
-        raise ParseError(refused.code, refused.message, _offered(phrase, refused, vantage, custom)) from None
-
-
-def _offered(phrase: str, refused: ParseError, vantage: ParseContext, locale: Locale) -> tuple[str, ...]:
-    """The first few candidates that the grammar takes."""
-    offered: list[str] = []
-    for candidate in (*refused.suggestions, *candidates(phrase, refused.code, locale.language)):
-        tidy = " ".join(candidate.split())
-        if tidy not in offered and _can_be_read(tidy, vantage, locale):
-            offered.append(tidy)
-        if len(offered) == MOST_SUGGESTIONS:
-            break
-    return tuple(offered)
-
-
-def _can_be_read(phrase: str, vantage: ParseContext, locale: Locale) -> bool:
-    try:
-        understand(phrase, vantage=vantage, locale=locale)
-    except ParseError:
-        return False
-    return True
+    return ParseError("too_far", f"That is more than {MAX_YEARS} years away; choose a time within {MAX_YEARS} years.")

@@ -1,5 +1,4 @@
-"""A repetition as a value, and its dates. Every occurrence is counted from the start, never from the last one,
-so nothing drifts: not over a clamped month, not over a clock change, not over ten years."""
+"""A repetition as a value, its dates, and where one of them falls when its zone changes."""
 
 from calendar import monthrange
 from collections.abc import Iterator
@@ -8,13 +7,17 @@ from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from itertools import count, islice
 from typing import Any, Literal, get_args
 
-from snoozer.timephrase.zones import local, settle, zone_of
+from snoozer.timephrase.zones import canonical, local, resolve_wall_time, zone_of
 
 Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
-_DAYS_THERE_ARE = date.max.toordinal()
+_MAX_COUNT = date.max.toordinal()
+# Newer rules of a zone move a time by an hour at most; between two zones there are 26.
+_MAX_RULE_CHANGE = timedelta(hours=1)
+_MAX_ZONE_DISTANCE = timedelta(hours=26)
+_LOOK_BACK = timedelta(days=10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +100,13 @@ class Recurrence:
         return (
             self.unit in get_args(Unit)
             and self.weekend_rule in get_args(WeekendRule)
-            and _is_whole(self.interval, 1, _DAYS_THERE_ARE)
+            and _is_whole(self.interval, 1, _MAX_COUNT)
             and self.at.tzinfo is None
             and all(_is_whole(weekday, 0, 6) for weekday in (*self.weekdays, *self.rest, self.week_start))
             and nth
             and day
             and (self.month is None or _is_whole(self.month, 1, 12))
-            and (self.times is None or _is_whole(self.times, 1, _DAYS_THERE_ARE))
+            and (self.times is None or _is_whole(self.times, 1, _MAX_COUNT))
         )
 
     def _comes_round(self) -> bool:
@@ -172,7 +175,7 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
     near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
     try:
         for day in recurrence.dates(near=near):
-            instant, _ = settle(datetime.combine(day, recurrence.at), place)
+            instant, _ = resolve_wall_time(datetime.combine(day, recurrence.at), place)
             if instant > after.astimezone(UTC):
                 return local(instant, zone)
     except OverflowError:
@@ -180,7 +183,7 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
     return None
 
 
-def promise_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
+def next_reminder_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
     """What a row with this recurrence promises after the occurrence that was `promised`, or None when none is left.
 
     Occurrences missed until `now` are not made up for. KeyError or ValueError where recurrence or zone make no sense.
@@ -198,3 +201,40 @@ def _week_of(day: date, week_start: int) -> date:
 
 def _month_index(day: date) -> int:
     return day.year * 12 + day.month - 1
+
+
+def shift_zone(
+    promise: datetime, *, wall: datetime | None, zone: str, to: str, recurrence: Recurrence | None = None
+) -> datetime | None:
+    """The instant on which the promised time on the clock of `zone` falls in `to`, by the grammar's own rules: out of
+    a gap it moves forward, in an overlap the first counts.
+
+    With `to` equal to `zone` only newer rules of that zone can move it. For a repetition it is the promised
+    occurrence that moves; `wall` is not asked then. None where nothing can be said: a zone that this machine does
+    not know, or a promise that is no occurrence.
+    """
+    if canonical(zone) != zone or canonical(to) != to:
+        return None
+    if recurrence is not None:
+        wall = _occurrence(recurrence, promise, zone)
+        if wall is None:
+            return None
+    here = promise.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
+    if zone == to and wall in (None, here):
+        return promise
+    return local(resolve_wall_time(wall or here, zone_of(to))[0], to)
+
+
+def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:
+    """The wall time of the occurrence that the promise stands for: the one that newer rules put within an hour, else
+    the last before it, whose hour was over in this zone when its person came, so that the instant was kept."""
+    place, sought = zone_of(zone), promise.astimezone(UTC)
+    last: tuple[timedelta, datetime] | None = None
+    for day in recurrence.dates(near=sought.date() - _LOOK_BACK):
+        wall = datetime.combine(day, recurrence.at)
+        since = sought - resolve_wall_time(wall, place)[0]
+        if since < -_MAX_RULE_CHANGE:
+            break
+        if last is None or abs(since) < last[0]:
+            last = abs(since), wall
+    return None if last is None or last[0] > _MAX_ZONE_DISTANCE else last[1]

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 
+from snoozer.timephrase.calendar_expr import nth_and_weekday
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.date_expr import day_numbers, month_days
-from snoozer.timephrase.datetime_expr import Zone, zones
-from snoozer.timephrase.day import Day, length_of, no_such_day, plus_months
-from snoozer.timephrase.day_expr import days
-from snoozer.timephrase.duration_expr import Span, spans
+from snoozer.timephrase.date_expr import DayExpr, day_numbers, length_of, month_days, no_such_day, plus_months
+from snoozer.timephrase.datetime_expr import ZoneExpr, days, zone_exprs
+from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import Recurrence, Unit, WeekendRule
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import Clock, clocks
-from snoozer.timephrase.weekday_expr import nth_and_weekday
+from snoozer.timephrase.time_of_day import ClockTime, clock_times
 
 _UNITS: dict[str, tuple[Unit, int]] = {
     "day": ("day", 1),
@@ -27,7 +25,7 @@ _UNITS: dict[str, tuple[Unit, int]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeat:
+class RecurrenceExpr:
     """A repetition as it was written: what is None or empty was not said. `workdays` stands for the person's own,
     `weekend` for the first day of their weekend; `unclear` is an ordinal that two rhythms could be meant by."""
 
@@ -40,107 +38,109 @@ class Repeat:
     month: int | None = None
     nth: int | None = None
     unclear: bool = False
-    clock: Clock | None = None
-    zone: Zone | None = None
-    until: Day | None = None
-    lasting: Span | None = None
+    clock: ClockTime | None = None
+    zone: ZoneExpr | None = None
+    until: DayExpr | None = None
+    lasting: Duration | None = None
     times: int | None = None
-    starting: Day | None = None
+    starting: DayExpr | None = None
     weekend_rule: WeekendRule = "none"
 
-    def at(self, clock: Clock) -> "Repeat":
+    def at(self, clock: ClockTime) -> "RecurrenceExpr":
         """The same at that time, which is no date here, in the part of the day that the rhythm names ("every evening
         at 7")."""
         clock = replace(clock, doubt=())
-        part = self.clock.habit if self.clock else None
-        return replace(self, clock=clock.within(part) if part and not clock.midnight and not clock.habit else clock)
+        part = self.clock.named_hour if self.clock else None
+        return replace(
+            self, clock=clock.within(part) if part and not clock.midnight and not clock.named_hour else clock
+        )
 
 
-def repeats(tokens: Tokens, at: int) -> Iterator[tuple[Repeat, int]]:
+def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     """Every repetition that starts here: a rhythm, a time of the day on either side, and limits."""
     for rhythm, end in _rhythms(tokens, at):
         yield from _limited(tokens, rhythm, end)
-        for prep in tokens.maybe(end, "prep"):
-            for clock, after in clocks(tokens, prep):
+        for prep in tokens.optional(end, "prep"):
+            for clock, after in clock_times(tokens, prep):
                 yield from _limited(tokens, rhythm.at(clock), after)
-    for clock, end in clocks(tokens, at):
+    for clock, end in clock_times(tokens, at):
         if clock.lone and _can_be_counted(tokens, end):
             continue
-        for prep in tokens.maybe(end, "prep"):
+        for prep in tokens.optional(end, "prep"):
             for rhythm, after in _rhythms(tokens, prep):
                 yield from _limited(tokens, rhythm.at(clock), after)
 
 
 def _can_be_counted(tokens: Tokens, at: int) -> bool:
     """Whether a bare number in front would count these: 9 fridays, but not 9 every friday or 9 on fridays."""
-    read = {role for role in ("each_weekday", "workdays", "every", "prep") for _ in tokens.read(at, role)}
+    read = {role for role in ("each_weekday", "workdays", "every", "prep") for _ in tokens.match(at, role)}
     return bool(read) and not read & {"every", "prep"}
 
 
-def _limited(tokens: Tokens, repeat: Repeat, end: int) -> Iterator[tuple[Repeat, int]]:
-    for zone, after in zones(tokens, end):
+def _limited(tokens: Tokens, repeat: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+    for zone, after in zone_exprs(tokens, end):
         yield from _limits(tokens, replace(repeat, zone=zone), after)
     yield from _limits(tokens, repeat, end)
 
 
-def _limits(tokens: Tokens, repeat: Repeat, end: int) -> Iterator[tuple[Repeat, int]]:
-    """At most one of each: until a day, for a span or a number of times, starting on a day, a weekend rule."""
+def _limits(tokens: Tokens, repeat: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+    """At most one of each: until a day, for a duration or a number of times, starting on a day, a weekend rule."""
     yield repeat, end
     if repeat.weekend_rule == "none":
-        for rule, after in tokens.names(end, "weekend_rule"):
+        for rule, after in tokens.match(end, "weekend_rule"):
             kept: WeekendRule = "before" if rule == "before" else "after"
             yield from _limits(tokens, replace(repeat, weekend_rule=kept), after)
     if repeat.until is None and repeat.times is None and repeat.lasting is None:
-        for _, middle in tokens.read(end, "until"):
-            for the in tokens.maybe(middle, "prep", "the"):
+        for _, middle in tokens.match(end, "until"):
+            for the in tokens.optional(middle, "prep", "the"):
                 for day, after in days(tokens, the):
                     yield from _limits(tokens, replace(repeat, until=day), after)
-        for start in tokens.maybe(end, "lasting"):
+        for start in tokens.optional(end, "lasting"):
             for number, middle in _integers(tokens, start):
-                for _, after in tokens.read(middle, "times"):
+                for _, after in tokens.match(middle, "times"):
                     yield from _limits(tokens, replace(repeat, times=number), after)
-            for span, after in spans(tokens, start) if start > end else ():
-                if span.whole_days and not span.workdays:
-                    yield from _limits(tokens, replace(repeat, lasting=span), after)
+            for duration, after in durations(tokens, start) if start > end else ():
+                if duration.whole_days and not duration.workdays:
+                    yield from _limits(tokens, replace(repeat, lasting=duration), after)
     if repeat.starting is None:
-        for _, middle in tokens.read(end, "starting"):
-            for prep in tokens.maybe(middle, "prep"):
+        for _, middle in tokens.match(end, "starting"):
+            for prep in tokens.optional(middle, "prep"):
                 for day, after in days(tokens, prep):
                     yield from _limits(tokens, replace(repeat, starting=day), after)
 
 
-def _rhythms(tokens: Tokens, at: int) -> Iterator[tuple[Repeat, int]]:
-    for _, end in tokens.read(at, "workdays"):
-        yield Repeat(unit="week", workdays=True), end
+def _rhythms(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+    for _, end in tokens.match(at, "workdays"):
+        yield RecurrenceExpr(unit="week", workdays=True), end
     for weekdays, end in _weekday_list(tokens, at, "each_weekday"):
-        yield Repeat(unit="week", weekdays=weekdays), end
-    for rhythm, end in tokens.names(at, "rhythm"):
+        yield RecurrenceExpr(unit="week", weekdays=weekdays), end
+    for rhythm, end in tokens.match(at, "frequency"):
         number, unit = rhythm.split()
         yield from _placed(tokens, *_UNITS[unit], end, factor=int(number))
-    for _, middle in tokens.read(at, "every"):
+    for _, middle in tokens.match(at, "every"):
         yield from _every(tokens, middle)
     yield from _in_each_month(tokens, at, every=False)
 
 
-def _every(tokens: Tokens, at: int) -> Iterator[tuple[Repeat, int]]:
+def _every(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for number, middle in _intervals(tokens, at):
         for role in ("unit", "period"):
-            for unit, end in tokens.names(middle, role):
+            for unit, end in tokens.match(middle, role):
                 if unit in _UNITS:
                     yield from _placed(tokens, *_UNITS[unit], end, factor=number)
     for weekdays, end in _weekday_list(tokens, at, "weekday"):
-        yield Repeat(unit="week", weekdays=weekdays), end
+        yield RecurrenceExpr(unit="week", weekdays=weekdays), end
     for _, middle in tokens.numbers(at, "other"):
         for weekday, end in tokens.numbers(middle, "weekday"):
-            yield Repeat(unit="week", interval=2, weekdays=(weekday,)), end
-    for _, end in tokens.read(at, "workday"):
-        yield Repeat(unit="week", workdays=True), end
-    for _, end in tokens.read(at, "weekend"):
-        yield Repeat(unit="week", weekend=True), end
-    for part, end in (*tokens.names(at, "part"), *tokens.names(at, "part_of_day")):
-        yield Repeat(unit="day", clock=Clock(hour=-1, habit=part)), end
+            yield RecurrenceExpr(unit="week", interval=2, weekdays=(weekday,)), end
+    for _, end in tokens.match(at, "workday"):
+        yield RecurrenceExpr(unit="week", workdays=True), end
+    for _, end in tokens.match(at, "weekend"):
+        yield RecurrenceExpr(unit="week", weekend=True), end
+    for part, end in (*tokens.match(at, "part"), *tokens.match(at, "part_of_day")):
+        yield RecurrenceExpr(unit="day", clock=ClockTime(hour=-1, named_hour=part)), end
     for month, day, end in month_days(tokens, at):
-        yield Repeat(unit="year", month=month, day=day), end
+        yield RecurrenceExpr(unit="year", month=month, day=day), end
     yield from _in_each_month(tokens, at, every=True)
 
 
@@ -162,10 +162,10 @@ def _integers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     yield from tokens.numbers(at, "number")
 
 
-def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> Iterator[tuple[Repeat, int]]:
+def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     """The rhythm, and where in the week, month or year it falls when that is said."""
-    plain = Repeat(unit=unit, interval=size * factor)
-    for start in tokens.maybe(end, "prep"):
+    plain = RecurrenceExpr(unit=unit, interval=size * factor)
+    for start in tokens.optional(end, "prep"):
         if unit == "week":
             for role in ("weekday", "each_weekday"):
                 for weekdays, after in _weekday_list(tokens, start, role):
@@ -179,24 +179,24 @@ def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> 
             for month, day, after in month_days(tokens, start):
                 yield replace(plain, month=month, day=day), after
             for nth, weekday, middle in nth_and_weekday(tokens, start):
-                for _, before_month in tokens.read(middle, "of"):
+                for _, before_month in tokens.match(middle, "of"):
                     for month, after in tokens.numbers(before_month, "month"):
                         yield replace(plain, month=month, nth=nth, weekdays=(weekday,)), after
     yield plain, end
 
 
-def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[Repeat, int]]:
+def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[RecurrenceExpr, int]]:
     """The 15th of every month, the last friday of each month; behind "every" also of the month, or just the 15th."""
     roles = ("each_month", "the_month") if every else ("each_month",)
     for day, end in _month_days(tokens, at):
         for role in roles:
-            yield from ((Repeat(unit="month", day=day), after) for _, after in tokens.read(end, role))
+            yield from ((RecurrenceExpr(unit="month", day=day), after) for _, after in tokens.match(end, role))
         if every:
-            yield Repeat(unit="month", day=day), end
+            yield RecurrenceExpr(unit="month", day=day), end
     for nth, weekday, end in nth_and_weekday(tokens, at):
-        repeat = Repeat(unit="month", nth=nth, weekdays=(weekday,))
+        repeat = RecurrenceExpr(unit="month", nth=nth, weekdays=(weekday,))
         for role in roles:
-            yield from ((repeat, after) for _, after in tokens.read(end, role))
+            yield from ((repeat, after) for _, after in tokens.match(end, role))
         if every:
             yield replace(repeat, unclear=nth > 1), end
 
@@ -204,9 +204,9 @@ def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[Re
 def _month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     """A day of the month; -1 is the last day."""
     yield from day_numbers(tokens, at)
-    for _, end in tokens.read(at, "last_day"):
+    for _, end in tokens.match(at, "last_day"):
         yield -1, end
-    for start in tokens.maybe(at, "the"):
+    for start in tokens.optional(at, "the"):
         if tokens.shape(start) == "integer" and len(tokens.text(start)) <= 2 and start > at:
             yield int(tokens.text(start)), start + 1
 
@@ -214,7 +214,7 @@ def _month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
 def _weekday_list(tokens: Tokens, at: int, role: str) -> Iterator[tuple[tuple[int, ...], int]]:
     """One weekday or several: monday, wednesday and friday; monday to wednesday and friday."""
     for some, end in _weekday_range(tokens, at, role):
-        for joined in tokens.maybe(end, "and"):
+        for joined in tokens.optional(end, "and"):
             for more, after in _weekday_list(tokens, joined, role):
                 if not set(some) & set(more):
                     yield tuple(sorted((*some, *more))), after
@@ -225,39 +225,39 @@ def _weekday_range(tokens: Tokens, at: int, role: str) -> Iterator[tuple[tuple[i
     """monday to friday, mon-fri, or one weekday."""
     for first, end in tokens.numbers(at, role):
         hyphen = (end + 1,) if tokens.text(end) == "-" else ()
-        for start in (*hyphen, *(after for _, after in tokens.read(end, "to"))):
+        for start in (*hyphen, *(after for _, after in tokens.match(end, "to"))):
             for last, after in tokens.numbers(start, role):
                 if last != first:
                     yield tuple(sorted((first + n) % 7 for n in range((last - first) % 7 + 1))), after
         yield (first,), end
 
 
-LEAST_LEAD = timedelta(seconds=60)
-_MOST_TIMES = 1000
+MIN_LEAD = timedelta(seconds=60)
+_MAX_TIMES = 1000
 _LEAP_YEAR = 2000
 
 
-def recurrence_of(repeat: Repeat, vantage: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
+def build_recurrence(repeat: RecurrenceExpr, context: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
     """The recurrence, beginning with the first occurrence that is at least a minute ahead, and what is to be said of
     the day it starts on. Refused when there is none, or when the repetition has no such day."""
     _check(repeat)
-    earliest, flags = _start_date(repeat.starting, vantage, at) if repeat.starting else (vantage.today, frozenset())
+    earliest, flags = _start_date(repeat.starting, context, at) if repeat.starting else (context.today, frozenset())
     base = Recurrence(
         unit=repeat.unit,
         interval=repeat.interval,
         start=earliest,
         at=at,
-        weekdays=_weekdays(repeat, vantage),
+        weekdays=_weekdays(repeat, context),
         day=repeat.day,
         nth=repeat.nth,
         month=repeat.month,
         times=repeat.times,
         weekend_rule=repeat.weekend_rule,
-        rest=tuple(day for day in range(7) if day not in vantage.habits.workdays),
-        week_start=vantage.habits.week_start,
+        rest=tuple(day for day in range(7) if day not in context.hours.workdays),
+        week_start=context.hours.week_start,
     )
-    first = _first(_place_weekdays(base, repeat), vantage, in_step=repeat.starting is not None)
-    ending = replace(first, until=_until(repeat, vantage, first.start))
+    first = _first(_place_weekdays(base, repeat), context, in_step=repeat.starting is not None)
+    ending = replace(first, until=_until(repeat, context, first.start))
     if next(ending.dates(), None) is None:
         raise ParseError("past", "The end date comes before the first time; choose a later end date.")
     return ending, flags
@@ -270,15 +270,15 @@ def is_clamped(recurrence: Recurrence) -> bool:
     return recurrence.unit == "month" or (recurrence.month or recurrence.start.month) == 2
 
 
-def _check(repeat: Repeat) -> None:
+def _check(repeat: RecurrenceExpr) -> None:
     if repeat.unclear:
         raise ParseError("unrecognised", "That could count weeks or days of a month; say which.")
     if repeat.interval < 1 or repeat.times == 0:
         raise ParseError("unrecognised", "A repetition needs a number of at least 1.")
     if repeat.interval > {"day": 3660, "week": 520, "month": 120, "year": 10}[repeat.unit]:
         raise ParseError("too_far", "That is more than ten years from one time to the next; choose a shorter rhythm.")
-    if (repeat.times or 0) > _MOST_TIMES:
-        raise ParseError("too_far", f"Something can repeat at most {_MOST_TIMES} times; give a smaller number or none.")
+    if (repeat.times or 0) > _MAX_TIMES:
+        raise ParseError("too_far", f"Something can repeat at most {_MAX_TIMES} times; give a smaller number or none.")
     if repeat.day is None or repeat.day == -1:
         return
     if repeat.month is None and not 1 <= repeat.day <= 31:
@@ -287,13 +287,13 @@ def _check(repeat: Repeat) -> None:
         raise no_such_day(repeat.day, repeat.month)
 
 
-def _weekdays(repeat: Repeat, vantage: ParseContext) -> tuple[int, ...]:
+def _weekdays(repeat: RecurrenceExpr, context: ParseContext) -> tuple[int, ...]:
     if repeat.workdays:
-        return vantage.habits.workdays
-    return (vantage.habits.weekend,) if repeat.weekend else repeat.weekdays
+        return context.hours.workdays
+    return (context.hours.weekend,) if repeat.weekend else repeat.weekdays
 
 
-def _place_weekdays(base: Recurrence, repeat: Repeat) -> Recurrence:
+def _place_weekdays(base: Recurrence, repeat: RecurrenceExpr) -> Recurrence:
     """With a day to fall on. "every 2 weeks" and the like begin one whole step from today, or on the day they start."""
     if repeat.unit == "day" and repeat.interval == 1:
         return base
@@ -314,7 +314,7 @@ def _step(base: Recurrence) -> timedelta:
     return timedelta(days=base.interval * (7 if base.unit == "week" else 1))
 
 
-def _first(base: Recurrence, vantage: ParseContext, *, in_step: bool) -> Recurrence:
+def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurrence:
     """The same with its start on the first date that is ahead. While looking for it every day, week or month
     counts; from there on, or with `in_step` from the first date on, only every nth."""
     dates = replace(base, interval=1, times=None, weekend_rule="none")
@@ -323,33 +323,33 @@ def _first(base: Recurrence, vantage: ParseContext, *, in_step: bool) -> Recurre
     for start in dates.dates():
         found = replace(base, start=start)
         moved = next(found.dates())
-        if vantage.instant(moved, base.at)[0] - vantage.now >= LEAST_LEAD:
+        if context.instant(moved, base.at)[0] - context.now >= MIN_LEAD:
             return found
     raise ParseError("too_far", "That never comes; choose a day that exists.")
 
 
-def _start_date(day: Day, vantage: ParseContext, at: time) -> tuple[date, frozenset[str]]:
+def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, frozenset[str]]:
     """The date, and the flag when it is one of the next year. A date of today need not have its time ahead."""
-    chosen = day.choose(vantage, at if day.returns == "never" else time.max, True)
-    if chosen.day < vantage.today:
+    chosen = day.resolve(context, at if day.cycle == "never" else time.max, True)
+    if chosen.day < context.today:
         raise ParseError("past", "The day it starts on has passed; choose one that is still to come.")
     return _clear(day, chosen.day, chosen.other), chosen.flags & {"next_year"}
 
 
-def _until(repeat: Repeat, vantage: ParseContext, first: date) -> date | None:
+def _until(repeat: RecurrenceExpr, context: ParseContext, first: date) -> date | None:
     if repeat.lasting is not None:
-        return _last_of(repeat.lasting, first, vantage)
+        return _last_of(repeat.lasting, first, context)
     if repeat.until is None:
         return None
-    chosen = repeat.until.choose(vantage, time.max, False)
+    chosen = repeat.until.resolve(context, time.max, False)
     return _clear(repeat.until, chosen.day, chosen.other)
 
 
-def _last_of(lasting: Span, first: date, vantage: ParseContext) -> date:
-    return lasting.from_date(first, vantage.habits.workdays).day - timedelta(days=1)
+def _last_of(lasting: Duration, first: date, context: ParseContext) -> date:
+    return lasting.add_to(first, context.hours.workdays).day - timedelta(days=1)
 
 
-def _clear(day: Day, chosen: date, other: date | None) -> date:
+def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
     """The date, or Refused when a numeric one could be another: a limit has no second reading to offer."""
     if other is not None and not day.relative:
         raise ParseError(

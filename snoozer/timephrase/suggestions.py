@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from snoozer.timephrase.lexer import Tokens, tokenise
-from snoozer.timephrase.locales import LANGUAGES, Language, fold
+from snoozer.timephrase.lexer import Tokens, tokenize
+from snoozer.timephrase.locales import LANGUAGES, Language, normalize
 from snoozer.timephrase.zones import ABBREVIATIONS
 
-_MOST_WORDS = 6
-_MOST_LETTERS = 60
-_SHORTEST_PART = 3
+_MAX_WORDS = 6
+_MAX_LENGTH = 60
+_MIN_PART_LENGTH = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))? ?[ap]\.?m\b\.?")
 _BARE_END = re.compile(r" [0-9]{1,2}$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
@@ -28,83 +28,83 @@ _MEASURES = frozenset(
 def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
     """Phrases to offer for a refusal with that code, the closest to what was typed first."""
     hints = language.data.hints
-    if len(phrase) <= _MOST_LETTERS:
-        folded = fold(phrase)
-        found = _by_code(folded, code, tokenise(folded, language), language)
+    if len(phrase) <= _MAX_LENGTH:
+        normalized = normalize(phrase)
+        found = _by_code(normalized, code, tokenize(normalized, language), language)
         yield from (_as_listed(candidate, language) for candidate in found)
     yield from hints.get(code, ())
-    yield from language.data.starters
+    yield from language.data.default_suggestions
     yield from hints["past"]
 
 
-def _as_listed(folded: str, language: Language) -> str:
+def _as_listed(normalized: str, language: Language) -> str:
     """With its umlauts again."""
-    return " ".join(language.spellings.get(word, word) for word in folded.split())
+    return " ".join(language.spellings.get(word, word) for word in normalized.split())
 
 
-def _by_code(folded: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
+def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
     if code == "negative":
-        yield folded.replace("-", " ", 1)
-    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(folded)):
-        yield f"{folded[: match.start()]}{match[1]}:{match[2] or '00'}{folded[match.end() :]}"
+        yield normalized.replace("-", " ", 1)
+    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(normalized)):
+        yield f"{normalized[: match.start()]}{match[1]}:{match[2] or '00'}{normalized[match.end() :]}"
     elif code == "unrecognised":
-        yield from _sides(folded, language)
-        yield from _mended(folded, language)
+        yield from _sides(normalized, language)
+        yield from _mended(normalized, language)
         yield from _completed(tokens, language) if tokens else ()
-        yield from _parts(folded)
+        yield from _parts(normalized)
         yield from _with_a_day(tokens, language) if tokens else ()
     if tokens is None:
         return
     if code == "tz_abbreviation":
-        yield from _with_a_clear_zone(folded, tokens)
+        yield from _with_a_clear_zone(normalized, tokens)
     elif code == "invalid_date":
         last = language.data.hints["last_of_month"][0]
         for month in _words_of(tokens, "month"):
             yield from (last.format(month=month, number=number) for number in (31, 30, 29, 28))
     elif code == "past":
-        yield from _tomorrow(folded, tokens, language)
+        yield from _tomorrow(normalized, tokens, language)
 
 
-def _mended(folded: str, language: Language) -> Iterator[str]:
+def _mended(normalized: str, language: Language) -> Iterator[str]:
     """The phrase with its unknown words replaced by the listed ones they resemble most; a bare hour at the
     end with its minutes; 14h30 as 14:30."""
-    words = folded.rstrip("!?. ").split()
-    if len(words) <= _MOST_WORDS:
+    words = normalized.rstrip("!?. ").split()
+    if len(words) <= _MAX_WORDS:
         mended = [_closest(word, language) for word in words]
         if None not in mended:
             yield " ".join(word for word in mended if word is not None)
-    if _BARE_END.search(folded):
-        yield f"{folded}:00"
-    if _FRENCH_CLOCK.search(folded):
-        yield _FRENCH_CLOCK.sub(r"\1:\2", folded)
-        yield _FRENCH_CLOCK.sub(r"\1h\2m", folded)
+    if _BARE_END.search(normalized):
+        yield f"{normalized}:00"
+    if _FRENCH_CLOCK.search(normalized):
+        yield _FRENCH_CLOCK.sub(r"\1:\2", normalized)
+        yield _FRENCH_CLOCK.sub(r"\1h\2m", normalized)
 
 
 def _closest(word: str, language: Language) -> str | None:
-    if not word.isalpha() or tokenise(word, language) is not None:
+    if not word.isalpha() or tokenize(word, language) is not None:
         return word
     near = (known for known in language.words if known[0] == word[0] and -2 <= len(known) - len(word) <= 2)
     return next(iter(get_close_matches(word, [known for known in near if len(known) > 2], n=1, cutoff=0.7)), None)
 
 
-def _sides(folded: str, language: Language) -> Iterator[str]:
+def _sides(normalized: str, language: Language) -> Iterator[str]:
     """Both sides of an "or"."""
     for word in language.data.hints["or"]:
-        if f" {word} " in folded:
-            yield from folded.split(f" {word} ")[:2]
+        if f" {word} " in normalized:
+            yield from normalized.split(f" {word} ")[:2]
 
 
-def _parts(folded: str) -> Iterator[str]:
+def _parts(normalized: str) -> Iterator[str]:
     """What is left without the first or the last words; a unit stays with its number."""
-    words = folded.rstrip("!?. ").split()
-    if len(words) <= _MOST_WORDS:
+    words = normalized.rstrip("!?. ").split()
+    if len(words) <= _MAX_WORDS:
         for cut in range(1, len(words)):
             for at in (cut, -cut):
                 kept, dropped = (words[at:], words[:at]) if at > 0 else (words[:at], words[at:])
                 if words[at] in _MEASURES:
                     continue
                 part = " ".join(kept)
-                if len(part) >= _SHORTEST_PART and not any(map(str.isdecimal, "".join(dropped))):
+                if len(part) >= _MIN_PART_LENGTH and not any(map(str.isdecimal, "".join(dropped))):
                     yield part
 
 
@@ -141,27 +141,27 @@ def _both_rhythms(tokens: Tokens, weekdays: list[str], language: Language) -> It
                 yield month.format(nth=tokens.text(at), weekday=weekday)
 
 
-def _with_a_clear_zone(folded: str, tokens: Tokens) -> Iterator[str]:
+def _with_a_clear_zone(normalized: str, tokens: Tokens) -> Iterator[str]:
     for token in tokens.row:
         if token.shape == "word" and token.text in ABBREVIATIONS:
             for instead in ABBREVIATIONS[token.text]:
-                yield f"{folded[: token.start]} {instead}{folded[token.end :]}"
+                yield f"{normalized[: token.start]} {instead}{normalized[token.end :]}"
 
 
-def _tomorrow(folded: str, tokens: Tokens, language: Language) -> Iterator[str]:
+def _tomorrow(normalized: str, tokens: Tokens, language: Language) -> Iterator[str]:
     """The same part of the next day, the same time tomorrow."""
     hints = language.data.hints
     for at in range(len(tokens)):
-        for part, _ in (*tokens.names(at, "part"), *tokens.names(at, "part_of_day")):
+        for part, _ in (*tokens.match(at, "part"), *tokens.match(at, "part_of_day")):
             yield from hints.get(part, ())
-        for _ in tokens.read(at, "tonight"):
+        for _ in tokens.match(at, "tonight"):
             yield from hints["night"]
         for number, _ in tokens.numbers(at, "day"):
             token = tokens.row[at]
             if number <= 0:
-                yield f"{folded[: token.start]}{hints['past'][0]}{folded[token.end :]}"
-                yield language.data.starters[0]
+                yield f"{normalized[: token.start]}{hints['past'][0]}{normalized[token.end :]}"
+                yield language.data.default_suggestions[0]
 
 
 def _words_of(tokens: Tokens, role: str) -> list[str]:
-    return [tokens.text(at) for at in range(len(tokens)) if any(True for _ in tokens.read(at, role))]
+    return [tokens.text(at) for at in range(len(tokens)) if any(True for _ in tokens.match(at, role))]

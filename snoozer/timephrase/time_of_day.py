@@ -15,10 +15,10 @@ _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class ClockTime:
     """A time of the day before it is decided what it means.
 
-    `open` times (3, 3:30) may be in the morning or in the afternoon. `habit` names one of the person's hours.
+    `open` times (3, 3:30) may be in the morning or in the afternoon. `named_hour` names one of the person's hours.
     A `lone` number is nothing but digits or a number word. `doubt` is the other thing it could be.
     """
 
@@ -29,12 +29,12 @@ class Clock:
     meridiem: str | None = None
     open: bool = False
     lone: bool = False
-    habit: str | None = None
+    named_hour: str | None = None
     midnight: bool = False
     shift: int = 0
     doubt: tuple[str, ...] = ()
 
-    def settle(self, habits: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
+    def resolve(self, hours: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
         """The time meant, and the flag when the half of the day was assumed. Refused when no clock shows it."""
         if self.doubt:
             raise ParseError(
@@ -42,8 +42,8 @@ class Clock:
                 "This could be a date or a time of the day; write it with a colon or a month.",
                 self.doubt,
             )
-        if self.habit and self.hour == -1:
-            return habits.hour_of(self.habit), frozenset()
+        if self.named_hour and self.hour == -1:
+            return hours.named(self.named_hour), frozenset()
         if self.meridiem and not 1 <= self.hour <= 12:
             raise ParseError(
                 "invalid_time", f"{self.hour} with am or pm is no time; use 1 to 12 with it, or 24 hours without it."
@@ -57,16 +57,16 @@ class Clock:
         hour, minute = divmod(minutes % (24 * 60), 60)
         return time(hour, minute, self.second, self.microsecond), flags
 
-    def within(self, part: str) -> "Clock":
+    def within(self, part: str) -> "ClockTime":
         """The same time, which has to lie in that part of the day."""
-        return replace(self, habit=part, lone=False)
+        return replace(self, named_hour=part, lone=False)
 
     def _hour(self, *, twelve_hour: bool) -> tuple[int, frozenset[str]]:
         hour = self.hour
         if self.meridiem:
             hour = hour % 12 + (12 if self.meridiem == "pm" else 0)
-        if self.habit:
-            return self._hour_in_part(hour, self.habit), frozenset()
+        if self.named_hour:
+            return self._hour_in_part(hour, self.named_hour), frozenset()
         if self.meridiem or not self.open or not twelve_hour:
             if self.lone and hour == 0 and twelve_hour:
                 raise ParseError("invalid_time", "0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
@@ -81,62 +81,62 @@ class Clock:
         raise ParseError("invalid_time", f"{hour}:{self.minute:02} is not in the {part}; name one or the other.")
 
 
-def clocks(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator[tuple[Clock, int]]:
+def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator[tuple[ClockTime, int]]:
     """Every time of the day that starts here, with or without the part of the day it lies in."""
-    for start in tokens.maybe(at, "the"):
+    for start in tokens.optional(at, "the"):
         for role in ("part", "part_of_day") if after_day else ("part",):
-            for part, end in tokens.names(start, role):
+            for part, end in tokens.match(start, role):
                 yield from _part_first(tokens, part, end)
-    for clock, end in _hands(tokens, at):
+    for clock, end in _whole_times(tokens, at):
         if not clock.midnight:
             yield from _in_part(tokens, clock, end)
         yield clock, end
-    for period, end in tokens.names(at, "end_of"):
+    for period, end in tokens.match(at, "end_of"):
         if period == "day":
-            yield Clock(hour=-1, habit="work_end"), end
+            yield ClockTime(hour=-1, named_hour="work_end"), end
 
 
-def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[Clock, int]]:
-    for prep in tokens.maybe(end, "prep"):
-        for clock, after in _hands(tokens, prep):
+def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
+    for prep in tokens.optional(end, "prep"):
+        for clock, after in _whole_times(tokens, prep):
             if not clock.midnight:
                 yield clock.within(part), after
-    yield Clock(hour=-1, habit=part), end
+    yield ClockTime(hour=-1, named_hour=part), end
 
 
-def _in_part(tokens: Tokens, clock: Clock, end: int) -> Iterator[tuple[Clock, int]]:
-    for prep in tokens.maybe(end, "prep"):
-        for the in tokens.maybe(prep, "the"):
-            for part, after in tokens.names(the, "part"):
+def _in_part(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
+    for prep in tokens.optional(end, "prep"):
+        for the in tokens.optional(prep, "the"):
+            for part, after in tokens.match(the, "part"):
                 yield clock.within(part), after
 
 
-def _hands(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
-    for _, end in tokens.read(at, "noon"):
-        yield Clock(hour=12), end
-    for _, end in tokens.read(at, "midnight"):
-        yield Clock(midnight=True), end
+def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
+    for _, end in tokens.match(at, "noon"):
+        yield ClockTime(hour=12), end
+    for _, end in tokens.match(at, "midnight"):
+        yield ClockTime(midnight=True), end
     for clock, end in _figures(tokens, at):
         yield from _with_half_of_day(tokens, clock, end)
-    yield from _spoken(tokens, at)
+    yield from _relative_to_hour(tokens, at)
 
 
-def _with_half_of_day(tokens: Tokens, clock: Clock, end: int) -> Iterator[tuple[Clock, int]]:
-    for oclock in tokens.maybe(end, "oclock"):
+def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
+    for oclock in tokens.optional(end, "oclock"):
         marked = replace(clock, lone=False, doubt=()) if oclock > end else clock
-        for meridiem, after in tokens.names(oclock, "meridiem"):
+        for meridiem, after in tokens.match(oclock, "meridiem"):
             yield replace(marked, meridiem=meridiem, open=False, lone=False, doubt=()), after
         if oclock > end and clock.lone and tokens.shape(oclock) == "integer" and len(tokens.text(oclock)) == 2:
             yield replace(marked, minute=int(tokens.text(oclock))), oclock + 1
         yield marked, oclock
 
 
-def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
+def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
     shape, text = tokens.shape(at), tokens.text(at)
     if shape == "clock" and (match := _COLON.fullmatch(text)):
         hour, minute, second, fraction = match.groups()
         yield (
-            Clock(
+            ClockTime(
                 hour=int(hour),
                 minute=int(minute),
                 second=int(second or 0),
@@ -149,34 +149,34 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
         hour, minute = text.split(".")
         is_date = 1 <= int(hour) <= 31 and 1 <= int(minute) <= 12
         doubt = (f"{hour}:{minute}", f"{int(hour)}.{int(minute)}.") if is_date else ()
-        yield Clock(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
+        yield ClockTime(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
     elif shape == "integer" and len(text) in (3, 4):
-        yield Clock(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
+        yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
     elif shape == "integer" and (int(text) <= 24 or _should_be_an_hour(tokens, at)):
-        yield Clock(hour=int(text), open=_is_open(text), lone=True), at + 1
+        yield ClockTime(hour=int(text), open=_is_open(text), lone=True), at + 1
     for number, end in tokens.numbers(at, "number"):
         if number <= 12:
-            yield Clock(hour=number, open=True, lone=True), end
+            yield ClockTime(hour=number, open=True, lone=True), end
 
 
 def _should_be_an_hour(tokens: Tokens, at: int) -> bool:
     """Two digits that stand where an hour would; alone they could be anything."""
-    return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.read(at + 1, "oclock")))
+    return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.match(at + 1, "oclock")))
 
 
-def _spoken(tokens: Tokens, at: int) -> Iterator[tuple[Clock, int]]:
+def _relative_to_hour(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
     """half past 3, ten to 9, halb 9, Viertel nach 8."""
-    for shift, middle in _offs(tokens, at):
+    for shift, middle in _minutes_from_hour(tokens, at):
         for clock, end in _figures(tokens, middle):
             if clock.lone and 1 <= clock.hour <= 12:
                 moved = replace(clock, shift=shift, lone=False)
-                for meridiem, after in tokens.names(end, "meridiem"):
+                for meridiem, after in tokens.match(end, "meridiem"):
                     yield replace(moved, meridiem=meridiem, open=False), after
-                for oclock in tokens.maybe(end, "oclock"):
+                for oclock in tokens.optional(end, "oclock"):
                     yield moved, oclock
 
 
-def _offs(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+def _minutes_from_hour(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     yield from tokens.numbers(at, "minutes_off")
     for clock, end in _figures(tokens, at):
         if clock.lone and 1 <= clock.hour <= 29:

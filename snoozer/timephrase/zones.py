@@ -115,7 +115,7 @@ def is_offset(name: str) -> bool:
     return name[:1] in ("+", "-")
 
 
-def settle(wall: datetime, zone: tzinfo) -> tuple[datetime, frozenset[str]]:
+def resolve_wall_time(wall: datetime, zone: tzinfo) -> tuple[datetime, frozenset[str]]:
     """The instant (UTC) of a naive wall time. In a gap it moves forward by the gap; in an overlap the first counts."""
     first = wall.replace(tzinfo=zone, fold=0)
     instant = first.astimezone(UTC)
@@ -128,6 +128,11 @@ def settle(wall: datetime, zone: tzinfo) -> tuple[datetime, frozenset[str]]:
 
 def local(instant: datetime, zone: str) -> datetime:
     """The instant with the offset that the zone has then. The offset is a fixed one, because Python compares two
-    times of the same ZoneInfo by their clocks, and an overlap would put them in the wrong order."""
+    times of the same ZoneInfo by their wall clocks, and an overlap would put them in the wrong order."""
     there = instant.astimezone(zone_of(zone))
     return there.replace(tzinfo=timezone(there.utcoffset() or timedelta()), fold=0)
+
+
+def wall_time(instant: datetime, zone: str) -> datetime:
+    """The naive time on the clock of that zone."""
+    return instant.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)

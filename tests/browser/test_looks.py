@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert
 
-from snoozer.db import captured_mail
+from snoozer.db import mailbox_store
 from snoozer.db.models import Snooze
 from tests.browser.conftest import Opened, Site
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, an_original, now
@@ -42,7 +42,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
     kept = a_kept_message(engine, original=strange)
     reminder = a_sent_reminder(engine, subject=CANARY, note=LONG)
     with engine.begin() as connection:
-        mail = captured_mail.save(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
+        mail = mailbox_store.save_captured(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
     link = a_link(engine, site.settings, reminder, act="again", phrase="tomorrow")
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),

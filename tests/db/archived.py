@@ -13,7 +13,7 @@ from tests.factories import a_snooze, now
 
 DAY = timedelta(days=1)
 OLD = 40 * DAY
-TERMS = chores.Retention(archive_after=35 * DAY, keep_months=24)
+RETENTION = chores.Retention(archive_after=35 * DAY, keep_months=24)
 TABLES = ("email_snoozes", "email_snoozes_archive", "reminder_sends", "reminder_sends_archive")
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.statements import ALL_IDS
-from snoozer.domain.reminder import Claim, Send
+from snoozer.domain.reminder import MAX_RESENDS, Claim, Send
 from tests.db.transitions import LEASE, SHA, a_fact
 
 NO_HOLD = UncertainPolicy(hold=timedelta(0))
@@ -87,7 +87,7 @@ def settle_known(connection: Connection, claim: Claim) -> None:
     if known is not None and known.state == "sent":
         queue.finalize(connection, held=[(claim.id, claim.claim_token)])
     else:
-        exhausted = known is not None and known.resends >= ledger.MAX_RESENDS
+        exhausted = known is not None and known.resends >= MAX_RESENDS
         _release(connection, claim, spent=0, permanent=exhausted)
 
 
@@ -112,7 +112,7 @@ def recover(connection: Connection) -> None:
         hold=AT_ONCE,
         hold_for_operator=False,
         max_crashes=1000,
-        max_resends=ledger.MAX_RESENDS,
+        max_resends=MAX_RESENDS,
         id_range=ALL_IDS,
     )
 

@@ -11,7 +11,7 @@ from snoozer.db.ledger import Recorded, UncertainPolicy
 from snoozer.db.queries import api_snoozes
 from snoozer.db.queries import snoozes as pages
 from snoozer.housekeeping import chores
-from tests.db.archived import DAY, OLD, TABLES, TERMS, counts, finished, sent, without_partitions
+from tests.db.archived import DAY, OLD, RETENTION, TABLES, counts, finished, sent, without_partitions
 from tests.db.transitions import HOLD, a_fact, a_reserved_send, claim, record, reserve
 from tests.factories import ANN, a_snooze, now, the_row
 
@@ -25,7 +25,7 @@ def engine(engine: Engine) -> Iterator[Engine]:
 def test_a_snooze_moves_with_its_send_and_both_stay_readable(engine: Engine) -> None:
     id = sent(engine)
     before = the_row(engine, id)
-    assert chores.archive(engine, terms=TERMS) == 1
+    assert chores.archive(engine, config=RETENTION) == 1
     assert counts(engine) == dict(zip(TABLES, (0, 1, 0, 1), strict=True))
     with engine.connect() as connection:
         moved = connection.execute(text("SELECT * FROM email_snoozes_archive")).one()
@@ -48,7 +48,7 @@ def test_what_is_not_over_or_not_long_enough_stays(engine: Engine) -> None:
     a_snooze(engine, inactive=True)
     a_snooze(engine, remind_at=now() - OLD)
     claim(engine)
-    assert chores.archive(engine, terms=TERMS) == 0
+    assert chores.archive(engine, config=RETENTION) == 0
     assert counts(engine)["email_snoozes"] == 4
 
 
@@ -60,7 +60,7 @@ def test_a_send_that_may_have_left_keeps_its_snooze_here(engine: Engine, state: 
         connection.execute(text("UPDATE reminder_sends SET sent_at = NULL, state = :state"), {"state": state})
         connection.execute(text("ALTER TABLE reminder_sends ENABLE TRIGGER reminder_sends_keep_sent"))
     finished(engine, outcome="cancelled")
-    assert chores.archive(engine, terms=TERMS) == 1
+    assert chores.archive(engine, config=RETENTION) == 1
     assert the_row(engine, id).outcome == "sent"
     assert counts(engine) == dict(zip(TABLES, (1, 1, 1, 0), strict=True))
 
@@ -70,12 +70,12 @@ def test_a_row_in_somebodys_hands_is_left_for_the_next_tick(engine: Engine) -> N
     with engine.begin() as somebody:
         somebody.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": held})
         somebody.execute(text("SELECT 1 FROM reminder_sends WHERE snooze_id = :id FOR UPDATE"), {"id": send_held})
-        assert chores.archive(engine, terms=TERMS) == 1
+        assert chores.archive(engine, config=RETENTION) == 1
     assert the_row(engine, held)
     assert the_row(engine, send_held)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT id FROM email_snoozes_archive")).scalars().all() == [free]
-    assert chores.archive(engine, terms=TERMS) == 2
+    assert chores.archive(engine, config=RETENTION) == 2
 
 
 def test_one_bad_row_keeps_nobody_else_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_one_bad_row_keeps_nobody_else_back(engine: Engine, monkeypatch: pytest.
         connection.execute(
             text("INSERT INTO email_snoozes_archive SELECT * FROM email_snoozes WHERE id = :id"), {"id": bad}
         )
-    assert chores.archive(engine, terms=TERMS) == len(rest)
+    assert chores.archive(engine, config=RETENTION) == len(rest)
     assert the_row(engine, bad)
     assert counts(engine)["email_snoozes"] == 1
 
@@ -96,7 +96,7 @@ def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:
     """A producer replays its INSERTs: the message is put away anew at exactly the same promise, months later."""
     id = sent(engine)
     old = the_row(engine, id)
-    chores.archive(engine, terms=TERMS)
+    chores.archive(engine, config=RETENTION)
     a_snooze(engine, message_id=old.message_id, remind_at=old.scheduled_for)
     [held] = claim(engine)
     assert reserve(engine, held) == []
@@ -112,7 +112,7 @@ def test_a_fact_that_comes_after_the_move_is_still_written_down(engine: Engine) 
     with engine.begin() as connection:
         assert queue.cancel(connection, id=held.id, user_email=ANN)
         connection.execute(text("UPDATE email_snoozes SET finished_at = now() - INTERVAL '40 days'"))
-    assert chores.archive(engine, terms=TERMS) == 1
+    assert chores.archive(engine, config=RETENTION) == 1
     assert record(engine, send) == Recorded(late=True, second_copy=False)
     assert record(engine, send) == Recorded(late=False, second_copy=False)
     with engine.begin() as connection:
@@ -143,7 +143,7 @@ def test_leases_are_lengthened_in_place(engine: Engine, scattered: bool, beats: 
 def test_nothing_archived_breaks_an_invariant(engine: Engine) -> None:
     sent(engine)
     sent(engine, age=timedelta(0))
-    chores.archive(engine, terms=TERMS)
+    chores.archive(engine, config=RETENTION)
     with engine.begin() as connection:
         assert [health_checks.violations(connection, invariant) for invariant in health_checks.INVARIANTS] == [[]] * 6
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from snoozer.db import archive, queue
 from snoozer.housekeeping import chores
-from tests.db.archived import DAY, OLD, TABLES, TERMS, counts, finished, sent, without_partitions
+from tests.db.archived import DAY, OLD, RETENTION, TABLES, counts, finished, sent, without_partitions
 from tests.db.transitions import claim, finalize
 from tests.factories import a_snooze, now
 
@@ -43,14 +43,14 @@ def test_counts_stay_whole_while_workers_finish_and_two_clocks_archive(engine: E
         a_snooze(engine)
     at_once = chores.Retention(archive_after=timedelta(0), keep_months=24)
     # A statement that was planned before a month's table was made does not look into it; the clock makes them ahead.
-    chores.maintain_partitions(engine, terms=at_once)
+    chores.maintain_partitions(engine, config=at_once)
     with engine.begin() as connection:
         archive.create_partitions(connection, months=[(now() - OLD).date().replace(day=1)])
     stop, sums = Event(), set()
 
     def clock() -> None:
         while not stop.is_set():
-            chores.archive(engine, terms=at_once)
+            chores.archive(engine, config=at_once)
 
     def watch() -> None:
         while not stop.is_set():
@@ -74,7 +74,7 @@ def test_counts_stay_whole_while_workers_finish_and_two_clocks_archive(engine: E
         stop.set()
         for thread in threads:
             thread.join()
-    chores.archive(engine, terms=at_once)
+    chores.archive(engine, config=at_once)
     assert sums == {360}
     assert counts(engine)["email_snoozes_archive"] == 360
 
@@ -92,7 +92,7 @@ def test_a_batch_whose_connection_is_cut_moves_nothing(engine: Engine) -> None:
             )
         connection.execute(text("SELECT 1"))
     assert counts(engine) == before
-    assert chores.archive(engine, terms=TERMS) == 3
+    assert chores.archive(engine, config=RETENTION) == 3
 
 
 def test_a_clock_killed_in_the_middle_of_a_batch_loses_nothing(engine: Engine) -> None:
@@ -102,8 +102,8 @@ def test_a_clock_killed_in_the_middle_of_a_batch_loses_nothing(engine: Engine) -
     program = (
         "import sys; from datetime import timedelta; from snoozer.housekeeping import chores; "
         "from snoozer.db.engine import make_engine; "
-        "terms = chores.Retention(archive_after=timedelta(days=35), keep_months=24); "
-        "chores.archive(make_engine(sys.argv[1], name='victim'), terms=terms)"
+        "config = chores.Retention(archive_after=timedelta(days=35), keep_months=24); "
+        "chores.archive(make_engine(sys.argv[1], name='victim'), config=config)"
     )
     with engine.begin() as connection:
         archive.create_partitions(connection, months=[(now() - OLD).date().replace(day=1)])
@@ -116,7 +116,7 @@ def test_a_clock_killed_in_the_middle_of_a_batch_loses_nothing(engine: Engine) -
         victim.wait()
     assert counts(engine) == before
     until(lambda: not _victims(engine))
-    assert chores.archive(engine, terms=TERMS) == 3
+    assert chores.archive(engine, config=RETENTION) == 3
     assert counts(engine) == dict(zip(TABLES, (0, 3, 0, 3), strict=True))
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.exclusive import BATCH_SIZE, MAX_BATCHES
-from tests.db.archived import DAY, TABLES, TERMS, finished, partitions, without_partitions
+from tests.db.archived import DAY, RETENTION, TABLES, finished, partitions, without_partitions
 from tests.factories import a_snooze, now, the_row
 
 
@@ -21,15 +21,15 @@ def engine(engine: Engine) -> Iterator[Engine]:
 def test_there_are_partitions_ahead_and_for_what_is_older(engine: Engine) -> None:
     finished(engine, at=datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC))
     finished(engine, at=datetime(2026, 1, 1, tzinfo=UTC))
-    chores.maintain_partitions(engine, terms=TERMS)
+    chores.maintain_partitions(engine, config=RETENTION)
     ahead = partitions(engine)
     assert len(ahead) == 6
     assert f"email_snoozes_archive_{now():%Y_%m}" in ahead
-    assert chores.archive(engine, terms=TERMS) == 2
+    assert chores.archive(engine, config=RETENTION) == 2
     with engine.connect() as connection:
         in_december = connection.execute(text("SELECT count(*) FROM email_snoozes_archive_2025_12")).scalar_one()
     assert in_december == 1
-    assert chores.maintain_partitions(engine, terms=TERMS) == []
+    assert chores.maintain_partitions(engine, config=RETENTION) == []
     assert partitions(engine) - ahead == {
         f"{table}_archive_{month}" for table in ("email_snoozes", "reminder_sends") for month in ("2025_12", "2026_01")
     }
@@ -49,9 +49,9 @@ def test_retention_drops_whole_old_months_and_nothing_else(engine: Engine) -> No
                 ),
                 {"id": id, "at": first - DAY},
             )
-    chores.archive(engine, terms=TERMS)
+    chores.archive(engine, config=RETENTION)
     month = (first - DAY).strftime("%Y_%m")
-    dropped = chores.maintain_partitions(engine, terms=TERMS)
+    dropped = chores.maintain_partitions(engine, config=RETENTION)
     assert dropped == [f"email_snoozes_archive_{month}", f"reminder_sends_archive_{month}"]
     with engine.connect() as connection:
         assert connection.execute(text("SELECT id FROM email_snoozes_archive")).scalars().all() == [kept]
@@ -67,17 +67,17 @@ def test_however_long_the_paper_trail_has_grown_its_old_part_goes_within_the_day
     )
     with engine.begin() as connection:
         connection.execute(many, {"many": MAX_BATCHES * BATCH_SIZE + 1})
-    chores.maintain_partitions(engine, terms=TERMS)
+    chores.maintain_partitions(engine, config=RETENTION)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM snooze_events")).scalar_one() == 0
 
 
 def test_a_month_is_made_while_somebody_reads_and_writes_another(engine: Engine) -> None:
     finished(engine)
-    chores.archive(engine, terms=TERMS)
+    chores.archive(engine, config=RETENTION)
     with engine.begin() as reader:
         reader.execute(text("UPDATE email_snoozes_archive SET note = 'read'"))
-        chores.maintain_partitions(engine, terms=TERMS)
+        chores.maintain_partitions(engine, config=RETENTION)
     assert len(partitions(engine)) >= 6
 
 

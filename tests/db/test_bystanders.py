@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import ledger, mailbox_store, queue
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import Claim, Send
 from tests.db.transitions import a_fact, a_reserved_send, mark
 from tests.factories import ANN, HOUR, a_kept_message, an_original, now

@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import autocommit, is_read_only, is_transient, make_engine, parse_url
+from snoozer.db.engine import autocommit, make_engine, parse_url
+from snoozer.db.errors import is_read_only, is_transient
 
 
 @pytest.mark.parametrize(

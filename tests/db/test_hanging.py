@@ -1,28 +1,35 @@
-"""A server that hangs with its connections open: every wait ends, and what was given up does no harm when it wakes."""
+"""A server that hangs with its connections open: every wait ends, and a late reply does no harm."""
 
 import time
+from inspect import signature
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import is_transient, is_unavailable, make_engine
-from snoozer.db.timeouts import QueryTimeout, deadline, per_query_timeout
+from snoozer.db.engine import make_engine
+from snoozer.db.errors import is_transient, is_unavailable
+from snoozer.db.timeouts import QueryTimeout, TimeoutConnection, deadline, per_query_timeout
 from tests.stalling import StallingWay
 
 
-def an_engine(way: StallingWay, *, patience: float = 0.3, quiet: float = 60) -> Engine:
-    return make_engine(way.url, name="hanging", pool_size=2, ping_after=quiet, read_timeout=lambda: patience)
+def test_psycopg_still_has_the_method_that_the_timeout_overrides() -> None:
+    assert list(signature(psycopg.Connection.wait).parameters) == list(signature(TimeoutConnection.wait).parameters)
 
 
-def seconds_to_give_up(engine: Engine, *, within: float) -> float:
+def an_engine(way: StallingWay, *, read_timeout: float = 0.3, ping_after: float = 60) -> Engine:
+    return make_engine(way.url, name="hanging", pool_size=2, ping_after=ping_after, read_timeout=lambda: read_timeout)
+
+
+def seconds_to_time_out(engine: Engine, *, within: float) -> float:
     began = time.monotonic()
     with pytest.raises(DBAPIError), deadline(within), engine.connect():
         pass
     return time.monotonic() - began
 
 
-def test_a_statement_whose_answer_never_comes_counts_as_a_lost_connection(way: StallingWay) -> None:
+def test_a_statement_without_a_reply_counts_as_a_lost_connection(way: StallingWay) -> None:
     engine = an_engine(way)
     with pytest.raises(DBAPIError) as gone, engine.connect() as connection:
         connection.execute(text("SELECT 1"))
@@ -36,7 +43,7 @@ def test_a_statement_whose_answer_never_comes_counts_as_a_lost_connection(way: S
 
 
 def test_a_session_that_hung_is_never_used_again(way: StallingWay) -> None:
-    """Its answers came late, and would be taken for those to other statements."""
+    """Its late replies would be taken for those to other statements."""
     engine = an_engine(way)
     with pytest.raises(DBAPIError), engine.connect() as connection:
         first = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
@@ -48,38 +55,41 @@ def test_a_session_that_hung_is_never_used_again(way: StallingWay) -> None:
     engine.dispose()
 
 
-def test_where_one_session_hangs_the_others_that_lie_unused_are_not_waited_for(way: StallingWay) -> None:
-    engine = an_engine(way, patience=60, quiet=0)
+def test_where_one_session_hangs_the_idle_ones_are_dropped_without_waiting(way: StallingWay) -> None:
+    engine = an_engine(way, read_timeout=60, ping_after=0)
     with engine.connect() as one, engine.connect() as other:
         before = {each.execute(text("SELECT pg_backend_pid()")).scalar_one() for each in (one, other)}
     way.stall()
-    assert seconds_to_give_up(engine, within=1) < 30
+    assert seconds_to_time_out(engine, within=1) < 30
     way.flow()
     with engine.connect() as one, engine.connect() as other:
         assert not before & {each.execute(text("SELECT pg_backend_pid()")).scalar_one() for each in (one, other)}
     engine.dispose()
 
 
-def test_who_has_an_end_set_waits_no_longer_and_who_is_given_longer_waits(way: StallingWay) -> None:
-    engine = an_engine(way, patience=0.2)
+def test_a_deadline_and_a_query_timeout_replace_the_read_timeout(way: StallingWay) -> None:
+    engine = an_engine(way, read_timeout=0.2)
     with engine.connect() as connection, per_query_timeout(30):
         connection.execute(text("SELECT pg_sleep(0.5)"))
     engine.dispose()
-    patient = an_engine(way, patience=60)
-    with pytest.raises(DBAPIError), patient.connect() as connection:
+    slow = an_engine(way, read_timeout=60)
+    with pytest.raises(DBAPIError), slow.connect() as connection:
         way.stall()
         with deadline(0.2):
             connection.execute(text("SELECT 1"))
-    patient.dispose()
+    slow.dispose()
 
 
-def test_a_new_connection_to_a_server_that_hangs_is_given_up(way: StallingWay) -> None:
+def test_opening_a_connection_to_a_server_that_hangs_times_out(
+    way: StallingWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snoozer.db.engine.CONNECT_TIMEOUT", 60)
     engine = an_engine(way)
     way.stall()
-    assert seconds_to_give_up(engine, within=0.1) < 4
+    assert seconds_to_time_out(engine, within=0.1) < 30
     engine.dispose()
 
 
-def test_the_server_notices_soon_that_we_vanished(engine: Engine) -> None:
+def test_the_server_probes_for_vanished_clients(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.execute(text("SHOW tcp_keepalives_idle")).scalar_one() == "30"

@@ -16,7 +16,7 @@ from snoozer.housekeeping.exclusive import record_server_start, run_exclusive
 from tests.db.transitions import a_reserved_send, claim, lapse, mark
 from tests.factories import a_snooze, the_events, the_row
 
-TERMS = chores.SweepConfig(
+CONFIG = chores.SweepConfig(
     lease=timedelta(seconds=90),
     dead_after=timedelta(seconds=10),
     delay=timedelta(0),
@@ -33,7 +33,7 @@ def test_a_sweep_buries_recovers_and_retires(engine: Engine) -> None:
     claim(engine, worker="silent")
     spent = a_snooze(engine, attempts=5)
     since_start = timedelta(microseconds=1)
-    swept = chores.sweep(engine, terms=_with(dead_after=since_start))
+    swept = chores.sweep(engine, config=_with(dead_after=since_start))
     assert (swept.dead_workers, [row.id for row in swept.recovered], swept.retired) == (["silent"], [held], [spent])
     assert the_events(engine, held) == ["recovered"]
     assert the_events(engine, spent) == ["retired"]
@@ -44,7 +44,7 @@ def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> Non
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])
-    chores.sweep(engine, terms=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    chores.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert the_row(engine, held.id).outcome == "retired"
     assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
 
@@ -53,7 +53,7 @@ def test_a_held_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> N
     held = a_snooze(engine)
     claim(engine, worker="nobody")
     lapse(engine, [held])
-    chores.sweep(engine, terms=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    chores.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert (the_row(engine, held).outcome, the_events(engine, held)) == (None, ["recovered"])
 
 
@@ -61,7 +61,7 @@ def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(50)]
     claim(engine, worker="nobody")
     lapse(engine, ids)
-    clocks = [Thread(target=chores.sweep, args=(engine,), kwargs={"terms": TERMS}) for _ in range(3)]
+    clocks = [Thread(target=chores.sweep, args=(engine,), kwargs={"config": CONFIG}) for _ in range(3)]
     for clock in clocks:
         clock.start()
     for clock in clocks:
@@ -82,11 +82,11 @@ def test_a_row_that_cannot_be_recovered_keeps_nobody_else_back(engine: Engine) -
     claim(engine, worker="nobody", batch_size=7)
     lapse(engine, ids)
     with spoilt(engine, ids[3]):
-        swept = chores.sweep(engine, terms=TERMS)
+        swept = chores.sweep(engine, config=CONFIG)
     assert sorted(row.id for row in swept.recovered) == ids[:3] + ids[4:]
     assert swept.retired == [spent]
     assert the_events(engine, ids[3]) == []
-    assert [row.id for row in chores.sweep(engine, terms=TERMS).recovered] == [ids[3]]
+    assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [ids[3]]
 
 
 def test_a_worker_is_not_dead_because_the_database_was_away(engine: Engine) -> None:
@@ -98,10 +98,10 @@ def test_a_worker_is_not_dead_because_the_database_was_away(engine: Engine) -> N
     [held] = claim(engine, worker="patient")
     lapse(engine, [held.id])
     met_since(engine, "1 second")
-    swept = chores.sweep(engine, terms=TERMS)
+    swept = chores.sweep(engine, config=CONFIG)
     assert (swept.dead_workers, swept.recovered) == ([], [])
     met_since(engine, "30 seconds")
-    swept = chores.sweep(engine, terms=TERMS)
+    swept = chores.sweep(engine, config=CONFIG)
     assert (swept.dead_workers, [row.id for row in swept.recovered]) == (["patient"], [held.id])
 
 
@@ -112,9 +112,9 @@ def test_a_living_worker_has_a_lease_to_be_heard_after_an_outage(engine: Engine)
     [held] = claim(engine, worker="patient")
     lapse(engine, [held.id])
     met_since(engine, "60 seconds")
-    assert chores.sweep(engine, terms=TERMS).recovered == []
+    assert chores.sweep(engine, config=CONFIG).recovered == []
     met_since(engine, "2 minutes")
-    assert [row.id for row in chores.sweep(engine, terms=TERMS).recovered] == [held.id]
+    assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [held.id]
 
 
 def test_each_start_of_the_server_is_met_once_and_the_earlier_ones_are_forgotten(engine: Engine) -> None:
@@ -188,4 +188,4 @@ def met_since(engine: Engine, interval: str) -> None:
 
 
 def _with(**changed: Any) -> chores.SweepConfig:
-    return replace(TERMS, **changed)
+    return replace(CONFIG, **changed)

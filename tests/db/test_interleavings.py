@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import health_checks, ledger, queue
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
 from tests.db.transitions import LEASE

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from tests.db.transitions import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_somebody_waits
 

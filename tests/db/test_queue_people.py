@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from snoozer.db import events, queue
-from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from tests.db.transitions import claim, finalize
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
 
@@ -26,15 +25,16 @@ def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: E
     assert finalize(engine, held) is False
 
 
-def test_a_program_says_how_its_snoozes_are_treated(engine: Engine) -> None:
-    urgent = EnqueueOptions(priority=7, max_attempts=2, serialization_key="mailbox-1", schema_version=3)
+def test_options_are_kept_by_an_edit_without_options(engine: Engine) -> None:
+    a_snooze(engine, message_id="<m@mail.example>", max_attempts=2, schema_version=3)
+    urgent = EnqueueOptions(priority=7, serialization_key="mailbox-1")
     soon = ReminderTime(remind_at=now())
     with engine.begin() as connection:
         ids = [
             queue.enqueue(
-                connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=soon, options=handling
+                connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=soon, options=options
             )[0]
-            for handling in (DEFAULT_OPTIONS, urgent, DEFAULT_OPTIONS)
+            for options in (DEFAULT_OPTIONS, urgent, DEFAULT_OPTIONS)
         ]
     row = the_row(engine, ids[0])
     assert len(set(ids)) == 1

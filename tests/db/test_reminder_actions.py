@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from snoozer import reminder_actions
 from snoozer.db import ledger, queue
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
 from tests.db.links import MESSAGE, act, folder, found, living
 from tests.db.transitions import a_fact, a_reserved_send, mark, record

@@ -14,7 +14,8 @@ import pytest
 import tzdata  # type: ignore[import-untyped]
 from sqlalchemy import Engine, text
 
-from snoozer import snoozing, zone_change
+from snoozer import zone_change
+from snoozer.db.statements import database_time
 from tests.factories import ANN, HOUR, a_snooze, asked_for, now, the_events, the_row
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -24,9 +25,7 @@ NEW_YORK = "America/New_York"
 
 def move(engine: Engine, *, old: str = BERLIN, new: str = KOLKATA) -> int:
     with engine.begin() as connection:
-        ahead = zone_change.preview(
-            connection, user_email=ANN, old=old, new=new, now=snoozing.database_time(connection)
-        )
+        ahead = zone_change.preview(connection, user_email=ANN, old=old, new=new, now=database_time(connection))
         return zone_change.apply(connection, ahead, old=old, route="web")
 
 

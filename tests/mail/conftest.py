@@ -16,10 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from snoozer.domain.reminder import Send
 from snoozer.smtp.transport import tls_context as trusted_by_us
-from tests.conftest import SHARED
 from tests.mail.inbound_servers import RunningServer, StartServer
-
-CORPUS = SHARED / "mail-corpus" / "messages"
 
 Sends = Callable[..., Send]
 
@@ -47,15 +44,6 @@ def a_send() -> Sends:
         return Send(**(row | changes))
 
     return make
-
-
-@pytest.fixture(scope="session")
-def messages() -> list[Path]:
-    """Every message of the corpus; the tests that need it are left out where it does not lie beside the checkout."""
-    found = sorted(CORPUS.glob("*.eml"))
-    if not found:
-        pytest.skip("left out: the folder shared/mail-corpus does not lie beside the checkout")
-    return found
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import smtplib
 import threading
 import time
 import tracemalloc
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -29,7 +28,7 @@ ODD = {
 }
 
 
-def on_the_wire(original: bytes) -> bytes:
+def as_sent(original: bytes) -> bytes:
     """A message as mail programs send it: every line end CRLF, and one at the end."""
     sent = re.sub(rb"\r\n|\n|\r(?!\n)", b"\r\n", original)
     return sent if sent.endswith(b"\r\n") else sent + b"\r\n"
@@ -37,13 +36,13 @@ def on_the_wire(original: bytes) -> bytes:
 
 @pytest.mark.parametrize("protocol", ["lmtp", "smtp"])
 def test_every_message_of_the_corpus_is_kept_byte_for_byte(
-    start_server: StartServer, messages: list[Path], protocol: Literal["lmtp", "smtp"]
+    start_server: StartServer, messages: dict[str, bytes], protocol: Literal["lmtp", "smtp"]
 ) -> None:
     server = start_server(protocol)
     with server.client(smtplib.LMTP if protocol == "lmtp" else smtplib.SMTP) as client:
-        for path in messages:
-            client.sendmail("sender@a.example", ["ann@b.example"], on_the_wire(path.read_bytes()), ["BODY=8BITMIME"])
-    assert [incoming.original for incoming in server.stored] == [on_the_wire(path.read_bytes()) for path in messages]
+        for original in messages.values():
+            client.sendmail("sender@a.example", ["ann@b.example"], as_sent(original), ["BODY=8BITMIME"])
+    assert [incoming.original for incoming in server.stored] == [as_sent(original) for original in messages.values()]
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -3,7 +3,6 @@
 import re
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from snoozer.mime.html_to_text import html_to_text
 from snoozer.mime.message_parser import MAX_PARTS, Attachment, ParsedMessage, parse
+from tests import corpus
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -31,9 +31,9 @@ def is_harmless(original: ParsedMessage) -> bool:
     )
 
 
-def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(messages: list[Path]) -> None:
-    assert len(messages) == 103
-    found = {path.stem: parse(path.read_bytes()) for path in messages}
+def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(real_messages: dict[str, bytes]) -> None:
+    assert len(real_messages) == 103
+    found = {name: parse(original) for name, original in real_messages.items()}
     assert {name for name, original in found.items() if original.subject is None} == NO_SUBJECT
     assert {name for name, original in found.items() if original.sender_email is None} == NO_SENDER
     assert all(is_harmless(original) for original in found.values())
@@ -59,9 +59,38 @@ def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(messages
         ("rfc2822__example12", "date", datetime(1997, 11, 21, 9, 55, 6, tzinfo=UTC)),
     ],
 )
-def test_what_a_person_sees_of_the_difficult_ones(messages: list[Path], name: str, field: str, value: object) -> None:
-    path = next(path for path in messages if path.stem == name)
-    assert getattr(parse(path.read_bytes()), field) == value
+def test_what_a_person_sees_of_the_difficult_ones(
+    real_messages: dict[str, bytes], name: str, field: str, value: object
+) -> None:
+    assert getattr(parse(real_messages[name]), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("header_utf8_raw", "subject", "Grüße aus Köln"),
+        ("header_latin1_raw", "subject", "Grüße aus Köln"),
+        ("header_encoded_q", "subject", "Grüße aus Köln"),
+        ("header_encoded_split_character", "subject", "漢字"),
+        ("header_no_subject", "subject", None),
+        ("header_two_subjects", "subject", "first"),
+        ("header_bad_date", "date", None),
+        ("from_quoted_comma", "sender_name", "Berg, Ann"),
+        ("from_encoded", "sender_name", "Jörg"),
+        ("from_missing", "sender_email", None),
+        ("charset_05", "text", "漢字"),
+        ("multipart_no_end", "text", "One part."),
+        ("encoding_unknown", "text", "Text."),
+    ],
+)
+def test_what_a_person_sees_of_the_generated_ones(name: str, field: str, value: object) -> None:
+    made = corpus.generated_headers() | corpus.generated_charsets() | corpus.generated_structures()
+    assert getattr(parse(made[name]), field) == value
+
+
+def test_every_generated_message_is_shown_without_harm() -> None:
+    made = corpus.generated_headers() | corpus.generated_charsets() | corpus.generated_structures()
+    assert [name for name, original in made.items() if not is_harmless(parse(original))] == []
 
 
 @given(junk=st.binary(max_size=3_000))

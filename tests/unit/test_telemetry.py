@@ -19,8 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from snoozer import telemetry
 from snoozer.db.engine import make_engine
 from snoozer.db.timeouts import TimeoutConnection
-from snoozer.telemetry import gauges
-from snoozer.telemetry.discreet import RedactingExporter
+from snoozer.telemetry import RedactingExporter
 from tests.factories import ANN, a_snooze
 
 REQUEST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -92,7 +91,7 @@ def test_where_nobody_traces_a_delivery_is_no_span(monkeypatch: pytest.MonkeyPat
 def gauges_of(engine: Engine) -> InMemoryMetricReader:
     """Every gauge, watching this database."""
     reader = InMemoryMetricReader()
-    gauges.register_gauges(engine, MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
+    telemetry.register_gauges(engine, MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
     return reader
 
 

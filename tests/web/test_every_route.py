@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SHARED
 from tests.factories import People
 
-CASES = SHARED / "times" / "cases.json"
 CHECKOUT = Path(__file__).resolve().parents[2]
+CASES = CHECKOUT / "tests" / "unit" / "timephrase" / "cases.json"
 
 
 def _cases() -> list[dict[str, Any]]:
-    if not CASES.exists():
-        pytest.skip("the sample of typed times (shared/times/cases.json) does not lie beside the checkout")
     loaded: list[dict[str, Any]] = json.loads(CASES.read_text())
     return loaded
 

@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.db import captured_mail
+from snoozer.db import mailbox_store
 from snoozer.db.engine import make_engine
 from snoozer.db.models import metadata
 from snoozer.settings import Settings
@@ -33,7 +33,7 @@ def furnished(engine: Engine, settings: Settings, people: People) -> dict[str, s
     a_kept_message(engine)
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
     with engine.begin() as connection:
-        captured_mail.save(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
+        mailbox_store.save_captured(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
     link = a_link(engine, settings, a_sent_reminder(engine), act="again", phrase="tomorrow")
     return {"<row:id>": "1", "<token>": link.removeprefix("/r/"), "<path:filename>": "snoozer.css"}
 

@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from sqlalchemy import Engine, text
 
 from snoozer.settings import Settings
-from snoozer.telemetry.discreet import RedactingExporter
+from snoozer.telemetry import RedactingExporter
 from tests.factories import HOUR, a_kept_message, now
 from tests.web.reminders import a_link, a_sent_reminder
 from tests.web.served import Server, collecting, served

@@ -1,13 +1,19 @@
 """The ORM's picture of the tables: for the pages people read and for Alembic. Nothing is written through it."""
 
-from snoozer.db.models.account import Account, ApiToken, IdempotencyKey, Session, SignIn, TypedPhrase, UserPreset
-from snoozer.db.models.archive import ArchivedSend, ArchivedSnooze
+from snoozer.db.models.account import (
+    Account,
+    ApiToken,
+    CapturedMail,
+    IdempotencyKey,
+    MailboxMessage,
+    Session,
+    SignIn,
+    TypedPhrase,
+    UserPreset,
+)
 from snoozer.db.models.base import Base
-from snoozer.db.models.event import Event, HousekeepingRun, ServerStart
-from snoozer.db.models.mailbox import CapturedMail, MailboxMessage
-from snoozer.db.models.send import Send
-from snoozer.db.models.snooze import Snooze, promised_time
-from snoozer.db.models.worker import CircuitBreaker, Worker
+from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, Snooze, promised_time
+from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
 
 metadata = Base.metadata
 

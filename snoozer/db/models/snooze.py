@@ -1,8 +1,23 @@
+"""A snooze, the sends of its reminders and its events; and the archive of what is finished, by month."""
+
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, DateTime, Index, Integer, SmallInteger, func, text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    UniqueConstraint,
+    func,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
@@ -94,3 +109,115 @@ def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """What the person was promised, of a row that was never claimed too (docs/decisions/0001); living or archived."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return promise
+
+
+class Send(Base):
+    """One reminder for one promise (`reminder_sends`), and what is known of its delivery."""
+
+    __tablename__ = "reminder_sends"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    snooze_id: Mapped[int] = mapped_column(ForeignKey("email_snoozes.id", name="fk_reminder_sends_snooze"))
+    user_email: Mapped[str]
+    message_id: Mapped[str]
+    scheduled_for: Mapped[datetime]
+    channel: Mapped[str] = mapped_column(server_default="email")
+    bucket: Mapped[int] = mapped_column(SmallInteger)
+    reminder_message_id: Mapped[str]
+    state: Mapped[str]
+    claim_token: Mapped[UUID]
+    subject: Mapped[str | None]
+    sender_email: Mapped[str | None]
+    note: Mapped[str | None]
+    zone: Mapped[str]
+    bytes_sha256: Mapped[str | None]
+    smtp_code: Mapped[int | None] = mapped_column(Integer)
+    enhanced_code: Mapped[str | None]
+    reply: Mapped[str | None]
+    queue_id: Mapped[str | None]
+    resends: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    late: Mapped[bool] = mapped_column(server_default=text("false"))
+    reserved_at: Mapped[datetime]
+    dot_authorised_at: Mapped[datetime | None]
+    uncertain_at: Mapped[datetime | None]
+    sent_at: Mapped[datetime | None]
+    resolution: Mapped[str | None]
+    resolved_by: Mapped[str | None]
+    resolved_at: Mapped[datetime | None]
+    looks: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    looked_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),
+        UniqueConstraint("reminder_message_id", name="uq_reminder_sends_reminder_message_id"),
+        Index("ix_reminder_sends_snooze", "snooze_id"),
+        Index(
+            "ix_reminder_sends_unsettled",
+            "state",
+            "dot_authorised_at",
+            postgresql_where=text("state IN ('sending', 'uncertain')"),
+        ),
+    )
+
+
+class Event(Base):
+    """The paper trail: failures, recoveries and whatever a person did. Append-only; no addresses, no subjects."""
+
+    __tablename__ = "snooze_events"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    snooze_id: Mapped[int]
+    at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+    kind: Mapped[str]
+    actor: Mapped[str]
+    route: Mapped[str]
+    detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+
+    __table_args__ = (Index("ix_snooze_events_snooze", "snooze_id", "id"),)
+
+
+_BY_MONTH = "RANGE (finished_at)"
+
+
+def _columns_of(model: Any) -> list[Column[Any]]:
+    """The columns of a live table without defaults, keys and indexes."""
+    return [
+        Column(column.name, column.type, nullable=column.nullable and column.name != "finished_at")
+        for column in model.__table__.columns
+    ]
+
+
+class ArchivedSnooze(Base):
+    """A finished snooze as it was (`email_snoozes_archive`)."""
+
+    __table__ = Table(
+        "email_snoozes_archive",
+        Base.metadata,
+        *_columns_of(Snooze),
+        PrimaryKeyConstraint("id", "finished_at"),
+        postgresql_partition_by=_BY_MONTH,
+    )
+
+
+class ArchivedSend(Base):
+    """A reminder of a finished snooze (`reminder_sends_archive`); `finished_at` is the snooze's."""
+
+    __table__ = Table(
+        "reminder_sends_archive",
+        Base.metadata,
+        Column("finished_at", DateTime(timezone=True), nullable=False),
+        *_columns_of(Send),
+        PrimaryKeyConstraint("id", "finished_at"),
+        Index("ix_reminder_sends_archive_snooze", "snooze_id"),
+        Index("ix_reminder_sends_archive_promise", "user_email", "message_id", "scheduled_for"),
+        postgresql_partition_by=_BY_MONTH,
+    )
+
+
+Index(
+    "ix_email_snoozes_finished",
+    Snooze.finished_at,
+    Snooze.id,
+    postgresql_where=text("outcome IN ('sent', 'cancelled')"),
+)
+Index("ix_snooze_events_at", Event.at, postgresql_using="brin")

@@ -32,3 +32,21 @@ class CircuitBreaker(Base):
     probe_token: Mapped[UUID | None]
     probe_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class HousekeepingRun(Base):
+    """When each chore last finished, whoever ran it."""
+
+    __tablename__ = "housekeeping_runs"
+
+    chore: Mapped[str] = mapped_column(primary_key=True)
+    finished_at: Mapped[datetime]
+
+
+class ServerStart(Base):
+    """When housekeeping first met the database server since its process started. One row: the start it last met."""
+
+    __tablename__ = "server_starts"
+
+    started_at: Mapped[datetime] = mapped_column(primary_key=True)
+    met_at: Mapped[datetime]

@@ -29,7 +29,7 @@ GUARDS = (
     Guard(
         "finalize shows the token",
         SQL + "queue/finalize.sql",
-        "\n    WHERE snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
@@ -37,14 +37,14 @@ GUARDS = (
     Guard(
         "extend shows the token",
         SQL + "queue/extend.sql",
-        "\n    WHERE snooze.claim_token = asked.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
     Guard(
         "hand back shows the token",
         SQL + "queue/unclaim.sql",
-        "\n    WHERE snooze.claim_token = held.claim_token",
+        "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
@@ -67,7 +67,7 @@ GUARDS = (
         "snoozer/delivery/claiming.py",
         "if not is_row_error(error):",
         "if True:",
-        "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_keeps_no_other_back",
+        "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_delays_no_other",
     ),
     Guard(
         "the claim is materialized",
@@ -100,7 +100,7 @@ GUARDS = (
     Guard(
         "suspects are claimed apart",
         SQL + "queue/claim.sql",
-        "\n      AND (crash_count > 0) = :suspects",
+        "\n      AND (crash_count > 0) = :poison_rows",
         "",
         QUEUE + "test_a_row_that_kills_its_workers_is_delivered_apart_and_retired",
     ),
@@ -121,7 +121,7 @@ GUARDS = (
     Guard(
         "the mark shows the token",
         SQL + "ledger/mark.sql",
-        "snooze.claim_token = asked.claim_token\n      AND ",
+        "snooze.claim_token = requested.claim_token\n      AND ",
         "",
         LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
     ),
@@ -165,12 +165,12 @@ GUARDS = (
         "snoozer/delivery/heartbeat.py",
         "boot_time() < self._last_success + self._healthy_for",
         "True",
-        "tests/db/test_heartbeat.py::test_a_worker_that_was_not_heard_lately_authorises_no_dot",
+        "tests/db/test_heartbeat.py::test_a_worker_without_a_recent_heartbeat_authorises_no_dot",
     ),
     Guard(
         "a lost lease is noticed",
         "snoozer/delivery/heartbeat.py",
-        "hold.lease_ends = 0.0",
+        "claim.lease_ends = 0.0",
         "pass",
         "tests/db/test_heartbeat.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
     ),
@@ -179,7 +179,7 @@ GUARDS = (
         SQL + "queue/extend.sql",
         " SKIP LOCKED",
         "",
-        "tests/db/test_heartbeat.py::test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating",
+        "tests/db/test_heartbeat.py::test_a_locked_row_does_not_delay_the_heartbeat",
     ),
     Guard(
         "a fact needs no claim",
@@ -212,7 +212,7 @@ GUARDS = (
     Guard(
         "a mailbox is looked into twice",
         SQL + "ledger/reserve.sql",
-        "\n       AND send.looks >= :needed_looks",
+        "\n       AND send.looks >= :lookups",
         "",
         LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
     ),

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError, WorkingHours, read
+from snoozer.timephrase import ParsedTime, ParseError, WorkingHours, parse
 
 Typed = Callable[..., ParsedTime]
 RefusedFor = Callable[..., ParseError]
@@ -20,10 +20,10 @@ def typed() -> Typed:
         now: str = "2026-03-05T10:20:00",
         zone: str = "America/New_York",
         locale: str = "en_US",
-        habits: WorkingHours | None = None,
+        hours: WorkingHours | None = None,
     ) -> ParsedTime:
         moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
-        return read(phrase, now=moment, zone=zone, locale=locale, habits=habits or WorkingHours())
+        return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours())
 
     return type_it
 

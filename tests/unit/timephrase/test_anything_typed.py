@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from snoozer.timephrase import ParsedTime, ParseError, read
+from snoozer.timephrase import ParsedTime, ParseError, parse
 from snoozer.timephrase.locales import LANGUAGES
 from snoozer.timephrase.zones import NAMES
 
@@ -32,12 +32,12 @@ phrases = st.one_of(
 
 def _answer(phrase: str, now: datetime, zone: str, locale: str) -> ParsedTime | None:
     try:
-        return read(phrase, now=now, zone=zone, locale=locale)
+        return parse(phrase, now=now, zone=zone, locale=locale)
     except ParseError as refused:
         assert refused.code
         assert refused.message
         for suggestion in refused.suggestions:
-            read(suggestion, now=now, zone=zone, locale=locale)
+            parse(suggestion, now=now, zone=zone, locale=locale)
         return None
 
 
@@ -62,17 +62,17 @@ def _same(one: ParsedTime | None, other: ParsedTime | None) -> bool:
 def test_an_accepted_time_exists_lies_ahead_and_has_its_zones_offset(
     phrase: str, now: datetime, zone: str, locale: str
 ) -> None:
-    reading = _answer(phrase, now, zone, locale)
-    if reading is None or reading.at is None:
+    parsed = _answer(phrase, now, zone, locale)
+    if parsed is None or parsed.at is None:
         return
-    here = reading.at.astimezone(ZoneInfo(zone))
-    assert reading.at - now >= timedelta(minutes=1)
-    assert here.utcoffset() == reading.at.utcoffset()
-    assert here.replace(tzinfo=None) == reading.at.replace(tzinfo=None)
-    if "dst_gap" not in reading.flags:
-        assert reading.at.astimezone(ZoneInfo(reading.zone)).replace(tzinfo=None) == reading.wall
-    assert ("ambiguous" in reading.flags) == (reading.alternative is not None)
-    assert list(reading.flags) == sorted(set(reading.flags))
+    here = parsed.at.astimezone(ZoneInfo(zone))
+    assert parsed.at - now >= timedelta(minutes=1)
+    assert here.utcoffset() == parsed.at.utcoffset()
+    assert here.replace(tzinfo=None) == parsed.at.replace(tzinfo=None)
+    if "dst_gap" not in parsed.flags:
+        assert parsed.at.astimezone(ZoneInfo(parsed.zone)).replace(tzinfo=None) == parsed.wall
+    assert ("ambiguous" in parsed.flags) == (parsed.alternative is not None)
+    assert list(parsed.flags) == sorted(set(parsed.flags))
 
 
 @settings(max_examples=300, deadline=None)
@@ -104,7 +104,7 @@ def test_no_phrase_takes_longer_than_five_milliseconds(phrase: str) -> None:
     for _ in range(3):
         started = time.thread_time()
         with suppress(ParseError):
-            read(phrase, now=now, zone="Europe/Berlin", locale="de_DE")
+            parse(phrase, now=now, zone="Europe/Berlin", locale="de_DE")
         taken.append(time.thread_time() - started)
     assert min(taken) < 0.005
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from snoozer.timephrase import ParsedTime
-from snoozer.timephrase.describe import rhythm
+from snoozer.timephrase.describe import describe_recurrence
 
 Typed = Callable[..., ParsedTime]
 
@@ -60,8 +60,8 @@ def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
 def test_a_rhythm_is_said_as_people_say_it(typed: Typed, phrase: str, words: str) -> None:
     recurrence = typed(phrase).recurrence
     assert recurrence is not None
-    assert rhythm(recurrence) == words
-    assert rhythm(recurrence, at="noon") == words.rpartition(" ")[0] + " noon"
+    assert describe_recurrence(recurrence) == words
+    assert describe_recurrence(recurrence, at="noon") == words.rpartition(" ")[0] + " noon"
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_a_rhythm_is_said_as_people_say_it(typed: Typed, phrase: str, words: str
     ],
 )
 def test_every_flag_is_explained(typed: Typed, phrase: str, flag: str, words: str) -> None:
-    reading = typed(phrase)
-    assert flag in reading.flags
-    assert words in reading.sentence
+    parsed = typed(phrase)
+    assert flag in parsed.flags
+    assert words in parsed.sentence
 
 
 def test_the_json_is_the_contracts(typed: Typed) -> None:

@@ -167,9 +167,9 @@ day-after-tomorrow              | 2026-03-07T08:00 |
     ],
 )
 def test_english_is_read_as_it_is_meant(typed: Typed, phrase: str, wall: str, flags: str) -> None:
-    reading = typed(phrase)
-    assert reading.at is not None
-    assert (reading.at.replace(tzinfo=None).isoformat().removesuffix(":00"), " ".join(reading.flags)) == (wall, flags)
+    parsed = typed(phrase)
+    assert parsed.at is not None
+    assert (parsed.at.replace(tzinfo=None).isoformat().removesuffix(":00"), " ".join(parsed.flags)) == (wall, flags)
 
 
 def test_three_hours_before_midnight_there_is_no_later_today(typed: Typed, refused_for: RefusedFor) -> None:
@@ -193,37 +193,37 @@ def test_the_end_of_a_period_that_is_over_is_the_next_one(typed: Typed) -> None:
 
 
 def test_an_hour_that_comes_twice_is_the_first(typed: Typed) -> None:
-    reading = typed("sunday 1:30am", now="2026-10-30T16:40:00")
-    assert (str(reading.at), reading.flags) == ("2026-11-01 01:30:00-04:00", ("dst_overlap",))
+    parsed = typed("sunday 1:30am", now="2026-10-30T16:40:00")
+    assert (str(parsed.at), parsed.flags) == ("2026-11-01 01:30:00-04:00", ("dst_overlap",))
 
 
 def test_half_an_hour_across_the_turned_back_hour_lies_ahead(typed: Typed) -> None:
     """The clock shows an earlier time after it, and the two still compare as instants."""
-    reading, later = (
+    parsed, later = (
         typed("in 30 minutes", now="2026-11-01T01:50:00"),
         typed("in 90 minutes", now="2026-11-01T01:50:00"),
     )
-    assert (str(reading.at), str(later.at)) == ("2026-11-01 01:20:00-05:00", "2026-11-01 02:20:00-05:00")
+    assert (str(parsed.at), str(later.at)) == ("2026-11-01 01:20:00-05:00", "2026-11-01 02:20:00-05:00")
 
 
 def test_tomorrow_in_another_zone_is_the_persons_tomorrow_and_says_so(typed: Typed) -> None:
-    reading = typed("tomorrow 9am Europe/London", now="2026-03-05T20:20:00")
-    assert (str(reading.at), reading.zone, str(reading.wall)) == (
+    parsed = typed("tomorrow 9am Europe/London", now="2026-03-05T20:20:00")
+    assert (str(parsed.at), parsed.zone, str(parsed.wall)) == (
         "2026-03-06 04:00:00-05:00",
         "Europe/London",
         "2026-03-06 09:00:00",
     )
-    assert (reading.flags, str(reading.alternative)) == (("ambiguous",), "2026-03-07 04:00:00-05:00")
+    assert (parsed.flags, str(parsed.alternative)) == (("ambiguous",), "2026-03-07 04:00:00-05:00")
 
 
 def test_a_day_that_one_of_two_calendars_lacks_is_that_of_the_other(typed: Typed) -> None:
-    reading = typed("the 31st of this month 9pm America/New_York", now="2026-03-01T08:00:00", zone="Asia/Tokyo")
-    assert (str(reading.at), reading.alternative) == ("2026-04-01 10:00:00+09:00", None)
+    parsed = typed("the 31st of this month 9pm America/New_York", now="2026-03-01T08:00:00", zone="Asia/Tokyo")
+    assert (str(parsed.at), parsed.alternative) == ("2026-04-01 10:00:00+09:00", None)
 
 
 def test_a_persons_own_habits_are_kept(typed: Typed) -> None:
     own = WorkingHours(morning=time(6, 30), work_end=time(15), workdays=(6, 0, 1, 2, 3), week_start=6)
-    at = {phrase: str(typed(phrase, habits=own).at)[:16] for phrase in ("tomorrow", "eod", "weekend", "next week")}
+    at = {phrase: str(typed(phrase, hours=own).at)[:16] for phrase in ("tomorrow", "eod", "weekend", "next week")}
     assert at == {
         "tomorrow": "2026-03-06 06:30",
         "eod": "2026-03-05 15:00",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from snoozer.timephrase import ParseError, read
+from snoozer.timephrase import ParseError, parse
 
 RefusedFor = Callable[..., ParseError]
 
@@ -100,7 +100,7 @@ def test_soon_is_answered_with_three_suggestions(refused_for: RefusedFor) -> Non
 def test_an_unknown_zone_and_a_moment_without_one_are_refused() -> None:
     for zone in ("Mars/Olympus", "../etc/passwd", "localtime", "", "EST\x00"):
         with pytest.raises(ParseError) as caught:
-            read("tomorrow", now=datetime(2026, 3, 5, tzinfo=UTC), zone=zone)
+            parse("tomorrow", now=datetime(2026, 3, 5, tzinfo=UTC), zone=zone)
         assert caught.value.code == "unknown_zone"
     with pytest.raises(ParseError):
-        read("tomorrow", now=datetime(2026, 3, 5), zone="UTC")  # noqa: DTZ001 - the point of the test
+        parse("tomorrow", now=datetime(2026, 3, 5), zone="UTC")  # noqa: DTZ001 - the point of the test

@@ -84,18 +84,18 @@ def _rows(table: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(("phrase", "wall"), _rows(ONCE))
 def test_german_is_read_as_it_is_meant(typed: Typed, phrase: str, wall: str) -> None:
-    reading = typed(phrase, **DESK)
-    assert reading.recurrence is None
-    assert reading.at is not None
-    assert reading.at.replace(tzinfo=None).isoformat().removesuffix(":00") == wall
+    parsed = typed(phrase, **DESK)
+    assert parsed.recurrence is None
+    assert parsed.at is not None
+    assert parsed.at.replace(tzinfo=None).isoformat().removesuffix(":00") == wall
 
 
 @pytest.mark.parametrize(("phrase", "wall"), _rows(AGAIN))
 def test_german_repetitions_begin_where_they_should(typed: Typed, phrase: str, wall: str) -> None:
-    reading = typed(phrase, **DESK)
-    assert reading.recurrence is not None
-    assert reading.at is not None
-    assert reading.at.replace(tzinfo=None).isoformat().removesuffix(":00") == wall
+    parsed = typed(phrase, **DESK)
+    assert parsed.recurrence is not None
+    assert parsed.at is not None
+    assert parsed.at.replace(tzinfo=None).isoformat().removesuffix(":00") == wall
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_unclear_german_is_refused_with_german_suggestions(refused_for: RefusedF
 
 @pytest.mark.parametrize("phrase", ["bis sie antworten", "bis zur Antwort"])
 def test_until_somebody_answers_has_no_time(typed: Typed, phrase: str) -> None:
-    reading = typed(phrase, **DESK)
-    assert (reading.kind, reading.condition, reading.at) == ("condition", "until_reply", None)
+    parsed = typed(phrase, **DESK)
+    assert (parsed.kind, parsed.condition, parsed.at) == ("condition", "until_reply", None)

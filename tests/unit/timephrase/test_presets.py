@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, Preset, WorkingHours, presets, read
+from snoozer.timephrase import ParsedTime, Preset, WorkingHours, parse, presets
 from snoozer.timephrase.zones import NAMES
 
 Typed = Callable[..., ParsedTime]
@@ -99,7 +99,7 @@ def test_what_is_past_or_the_same_instant_is_not_offered() -> None:
 def test_a_person_may_have_their_own() -> None:
     now = datetime(2026, 3, 5, 9, tzinfo=UTC)
     own = (("After lunch", "1pm"), ("Gone", "yesterday"), ("Mondays", "every monday"))
-    offered = presets(now=now, zone="UTC", habits=WorkingHours(morning=time(7)), choices=own)
+    offered = presets(now=now, zone="UTC", hours=WorkingHours(morning=time(7)), choices=own)
     assert [(preset.label, str(preset.reading.at)) for preset in offered] == [
         ("After lunch", "2026-03-05 13:00:00+00:00"),
         ("Mondays", "2026-03-09 07:00:00+00:00"),
@@ -111,4 +111,4 @@ def test_german_presets_mean_the_same() -> None:
     german, english = (presets(now=now, zone="Europe/Berlin", locale=locale) for locale in ("de_DE", "en_GB"))
     assert [preset.reading.at for preset in german] == [preset.reading.at for preset in english]
     for preset in german:
-        assert read(preset.phrase, now=now, zone="Europe/Berlin", locale="de_DE").at == preset.reading.at
+        assert parse(preset.phrase, now=now, zone="Europe/Berlin", locale="de_DE").at == preset.reading.at

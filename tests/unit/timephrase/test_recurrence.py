@@ -124,8 +124,8 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
 def test_the_day_it_starts_on_is_a_date_and_says_so_when_it_is_far(
     typed: Typed, phrase: str, first: str, flags: tuple[str, ...]
 ) -> None:
-    reading = typed(phrase)
-    assert (str(reading.at)[:10], reading.flags) == (first, flags)
+    parsed = typed(phrase)
+    assert (str(parsed.at)[:10], parsed.flags) == (first, flags)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_a_late_worker_finds_the_next_one_and_not_a_shifted_one(typed: Typed) ->
 
 
 def test_every_evening_names_the_half_of_the_day(typed: Typed) -> None:
-    reading = typed("every evening at 7")
-    assert (str(reading.at), reading.flags) == ("2026-03-05 19:00:00-05:00", ())
+    parsed = typed("every evening at 7")
+    assert (str(parsed.at), parsed.flags) == ("2026-03-05 19:00:00-05:00", ())
 
 
 @given(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snoozer.timephrase import Recurrence, next_occurrence
-from snoozer.timephrase.describe import rhythm
+from snoozer.timephrase.describe import describe_recurrence
 
 PLAIN: dict[str, Any] = {
     "unit": "day",
@@ -106,4 +106,4 @@ def test_whatever_a_row_holds_is_refused_or_reckoned_with(strange: dict[str, Any
     after = datetime(2026, 3, 5, tzinfo=UTC)
     found = next_occurrence(recurrence, after=after, zone="Europe/Berlin")
     assert found is None or found > after
-    assert rhythm(recurrence)
+    assert describe_recurrence(recurrence)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from snoozer.timephrase import ParsedTime, Recurrence
-from snoozer.timephrase.zone_shift import moved
+from snoozer.timephrase.recurrence import shift_zone
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 
@@ -30,16 +30,16 @@ def _wall(text: str) -> datetime:
     ids=["an-hour", "out-of-a-gap", "the-first-of-two"],
 )
 def test_who_moves_takes_the_hour_along(wall: str, expected: str) -> None:
-    found = moved(_at(wall, BERLIN), wall=_wall(wall), zone=BERLIN, to=NEW_YORK)
+    found = shift_zone(_at(wall, BERLIN), wall=_wall(wall), zone=BERLIN, to=NEW_YORK)
     assert found is not None
     assert found.isoformat() == expected
 
 
 def test_an_hour_that_is_skipped_here_is_asked_for_where_it_exists(typed: Callable[..., ParsedTime]) -> None:
-    reading = typed("sunday 2:30am", zone=NEW_YORK)
-    assert reading.at is not None
-    assert reading.at == moved(reading.at, wall=reading.wall, zone=NEW_YORK, to=NEW_YORK)
-    found = moved(reading.at, wall=reading.wall, zone=NEW_YORK, to="America/Bogota")
+    parsed = typed("sunday 2:30am", zone=NEW_YORK)
+    assert parsed.at is not None
+    assert parsed.at == shift_zone(parsed.at, wall=parsed.wall, zone=NEW_YORK, to=NEW_YORK)
+    found = shift_zone(parsed.at, wall=parsed.wall, zone=NEW_YORK, to="America/Bogota")
     assert found is not None
     assert found.isoformat() == "2026-03-08T02:30:00-05:00"
 
@@ -47,17 +47,17 @@ def test_an_hour_that_is_skipped_here_is_asked_for_where_it_exists(typed: Callab
 def test_without_newer_rules_nothing_moves() -> None:
     for wall in ("2026-06-01T08:00", "2026-03-29T03:30", "2026-10-25T02:30"):
         promise = _at(wall, BERLIN)
-        assert moved(promise, wall=_wall(wall), zone=BERLIN, to=BERLIN) == promise
+        assert shift_zone(promise, wall=_wall(wall), zone=BERLIN, to=BERLIN) == promise
 
 
 def test_the_second_of_two_hours_is_not_taken_for_newer_rules() -> None:
     second = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
-    assert moved(second, wall=_wall("2026-10-25T02:30"), zone=BERLIN, to=BERLIN) == second
+    assert shift_zone(second, wall=_wall("2026-10-25T02:30"), zone=BERLIN, to=BERLIN) == second
 
 
 def test_a_promise_made_under_older_rules_goes_where_the_clock_says_now() -> None:
     under_older_rules = datetime(2026, 6, 1, 7, 0, tzinfo=UTC)
-    found = moved(under_older_rules, wall=_wall("2026-06-01T08:00"), zone=BERLIN, to=BERLIN)
+    found = shift_zone(under_older_rules, wall=_wall("2026-06-01T08:00"), zone=BERLIN, to=BERLIN)
     assert found is not None
     assert found.isoformat() == "2026-06-01T08:00:00+02:00"
 
@@ -69,17 +69,17 @@ NIGHTS = Recurrence(unit="day", interval=1, start=date(2026, 3, 2), at=time(0, 1
 def test_of_what_repeats_the_promised_occurrence_moves() -> None:
     promise = _at("2026-06-08T09:00", BERLIN)
     first = _wall("2026-03-02T09:00")
-    found = moved(promise, wall=first, zone=BERLIN, to=NEW_YORK, recurrence=MONDAYS)
+    found = shift_zone(promise, wall=first, zone=BERLIN, to=NEW_YORK, recurrence=MONDAYS)
     assert found is not None
     assert found.isoformat() == "2026-06-08T09:00:00-04:00"
-    assert moved(promise, wall=first, zone=BERLIN, to=BERLIN, recurrence=MONDAYS) == promise
+    assert shift_zone(promise, wall=first, zone=BERLIN, to=BERLIN, recurrence=MONDAYS) == promise
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_newer_rules_keep_the_occurrence_also_over_midnight(hours: int) -> None:
     right = _at("2026-06-08T00:15", BERLIN)
     under_older_rules = right.replace(hour=right.hour + hours)
-    found = moved(under_older_rules, wall=None, zone=BERLIN, to=BERLIN, recurrence=NIGHTS)
+    found = shift_zone(under_older_rules, wall=None, zone=BERLIN, to=BERLIN, recurrence=NIGHTS)
     assert found == right
 
 
@@ -87,14 +87,14 @@ def test_newer_rules_keep_the_occurrence_also_over_midnight(hours: int) -> None:
 @pytest.mark.parametrize("repeating", [NIGHTS, MONDAYS], ids=["daily", "weekly"])
 def test_an_instant_that_was_kept_still_stands_for_its_occurrence(zone: str, repeating: Recurrence) -> None:
     kept = datetime.combine(date(2026, 6, 8), repeating.at, tzinfo=ZoneInfo(NEW_YORK)).astimezone(UTC)
-    stays = moved(kept, wall=None, zone=zone, to=zone, recurrence=repeating)
+    stays = shift_zone(kept, wall=None, zone=zone, to=zone, recurrence=repeating)
     assert stays is not None
     assert stays < kept
-    assert moved(kept, wall=None, zone=zone, to=NEW_YORK, recurrence=repeating) == kept
+    assert shift_zone(kept, wall=None, zone=zone, to=NEW_YORK, recurrence=repeating) == kept
 
 
 def test_nothing_is_said_of_an_unknown_zone_or_a_promise_that_is_no_occurrence() -> None:
     promise = _at("2026-06-05T09:00", BERLIN)
-    assert moved(promise, wall=None, zone="Mars/Olympus", to=BERLIN) is None
-    assert moved(promise, wall=None, zone=BERLIN, to="", recurrence=None) is None
-    assert moved(promise, wall=None, zone=BERLIN, to=BERLIN, recurrence=MONDAYS) is None
+    assert shift_zone(promise, wall=None, zone="Mars/Olympus", to=BERLIN) is None
+    assert shift_zone(promise, wall=None, zone=BERLIN, to="", recurrence=None) is None
+    assert shift_zone(promise, wall=None, zone=BERLIN, to=BERLIN, recurrence=MONDAYS) is None

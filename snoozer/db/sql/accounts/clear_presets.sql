@@ -1,3 +1,3 @@
--- The person's own presets are gone, and the language's usual ones are offered again.
+-- Delete the person's own presets; the language's defaults are offered again.
 DELETE FROM account_presets
 WHERE account_id = :account_id

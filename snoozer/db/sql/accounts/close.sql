@@ -1,4 +1,4 @@
--- The account is closed: nobody signs in to it and its tokens are refused. Nothing comes back when there is none.
+-- Close an account: signing in and its tokens are refused. Returns no row where there is no such account.
 UPDATE accounts AS account
 SET disabled_at = COALESCE(account.disabled_at, clock_timestamp())
 FROM accounts AS before

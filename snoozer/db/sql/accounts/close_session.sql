@@ -1,4 +1,4 @@
--- Signed out.
+-- End one session.
 DELETE FROM sessions
 WHERE token_hash = :token_hash
 RETURNING account_id

@@ -1,4 +1,4 @@
--- An account for an address that whoever runs this command vouches for. Asking again changes the role only.
+-- Create an account for an address that the operator vouches for. For an existing one only the role changes.
 WITH before AS (
     SELECT role, disabled_at FROM accounts WHERE email = :email
 )

@@ -1,4 +1,4 @@
--- A token for a person's program.
+-- Create a token for a person's program.
 INSERT INTO api_tokens (account_id, token_hash)
 SELECT id, :token_hash
 FROM accounts

@@ -1,4 +1,4 @@
--- Every browser that is signed in to this account is signed out for good, and no mailed link signs in any more.
+-- End every session of this account and invalidate its mailed sign-in links.
 WITH links AS (
     DELETE FROM sign_ins WHERE account_id = :account_id
 )

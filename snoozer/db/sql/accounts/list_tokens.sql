@@ -1,4 +1,5 @@
--- The tokens of one person, or of everybody, without the secrets: a number to name them by, and whether they are taken.
+-- The tokens of one person, or of all people, without the secrets: an id to name them by, and whether they are
+-- accepted.
 SELECT
     token.id,
     account.email,

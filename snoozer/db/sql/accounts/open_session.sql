@@ -1,4 +1,4 @@
--- A browser is signed in. Following a mailed link proves the address.
+-- Open a session. Following a mailed link verifies the address.
 WITH verified AS (
     UPDATE accounts
     SET verified_at = COALESCE(verified_at, clock_timestamp())

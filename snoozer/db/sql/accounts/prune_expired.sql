@@ -1,21 +1,24 @@
--- Idempotency keys are worth a day; sign-in links and sessions go when they are over. So many of each at once.
-WITH answers AS (
+-- Delete idempotency keys and sign-in links after a day, sessions when they expire; up to batch_size of each.
+WITH responses AS (
     DELETE FROM idempotency_keys
     WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM idempotency_keys WHERE created_at < CURRENT_TIMESTAMP - INTERVAL '1 day' LIMIT :batch_size
     ))
     RETURNING 1
 ),
-links AS (
+expired_links AS (
     DELETE FROM sign_ins
     WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM sign_ins WHERE expires_at < CURRENT_TIMESTAMP - INTERVAL '1 day' LIMIT :batch_size
     ))
     RETURNING 1
 ),
-visits AS (
+expired_sessions AS (
     DELETE FROM sessions
     WHERE ctid = ANY(ARRAY(SELECT ctid FROM sessions WHERE expires_at < CURRENT_TIMESTAMP LIMIT :batch_size))
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM answers) + (SELECT count(*) FROM links) + (SELECT count(*) FROM visits) AS forgotten
+SELECT
+    (SELECT count(*) FROM responses)
+    + (SELECT count(*) FROM expired_links)
+    + (SELECT count(*) FROM expired_sessions) AS deleted

@@ -1,4 +1,4 @@
--- The account is open again, and its tokens are taken again. Nothing comes back when there is none.
+-- Open a closed account again; its tokens are accepted again. Returns no row where there is no such account.
 UPDATE accounts AS account
 SET disabled_at = NULL
 FROM accounts AS before

@@ -1,5 +1,5 @@
--- A sign-in link for an account that may sign in, unless too many were asked for within the hour. A browser that signed
--- in to this account before has its own count, and all others have one together. Asked for under lock_ask.
+-- Create a sign-in link for an open account, at most max_per_hour within the hour. A browser that signed in to this
+-- account before has a count of its own; all others share one. Called under lock_sign_in.
 INSERT INTO sign_ins (account_id, token_hash, code_hash, browser_hash, known_hash, expires_at)
 SELECT account.id, :token_hash, :code_hash, :browser_hash, :known_hash, clock_timestamp() + :lifetime
 FROM accounts AS account
@@ -14,6 +14,6 @@ WHERE account.email = :email
             AND sign_ins.browser_hash IS NOT NULL
             AND sign_ins.known_hash IS NOT DISTINCT FROM CAST(:known_hash AS text)
             AND sign_ins.created_at > clock_timestamp() - INTERVAL '1 hour'
-      ) < :most_an_hour
+      ) < :max_per_hour
   )
 RETURNING id

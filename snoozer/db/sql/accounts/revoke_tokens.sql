@@ -1,4 +1,4 @@
--- These tokens are refused from now on: one by its number, one by its secret, or all of a person's.
+-- Revoke tokens: one by its id, one by its secret, or all of a person's.
 UPDATE api_tokens AS token
 SET revoked_at = clock_timestamp()
 FROM accounts AS account

@@ -1,5 +1,5 @@
--- What the person typed last, newest by used_at; only the newest few are kept.
-WITH forgotten AS (
+-- Save a typed phrase, newest by used_at, and keep only the newest max_phrases.
+WITH pruned AS (
     DELETE FROM account_phrases
     WHERE account_id = :account_id
       AND phrase <> :phrase
@@ -9,7 +9,7 @@ WITH forgotten AS (
           WHERE account_id = :account_id
             AND phrase <> :phrase
           ORDER BY used_at DESC
-          LIMIT :most - 1
+          LIMIT :max_phrases - 1
       )
 )
 INSERT INTO account_phrases (account_id, phrase)

@@ -1,4 +1,4 @@
--- The answer already given to an idempotency key, until it is forgotten a day later.
+-- The response saved for an idempotency key; deleted after a day.
 SELECT request_sha256, status, body
 FROM idempotency_keys
 WHERE account_id = :account_id

@@ -1,4 +1,4 @@
--- Who is signed in with this session, if it still holds. Idle for two weeks, it does not.
+-- The account of an unexpired session; one that is idle for two weeks is expired.
 SELECT account_id
 FROM sessions
 JOIN accounts ON accounts.id = sessions.account_id

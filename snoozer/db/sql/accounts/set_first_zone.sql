@@ -1,4 +1,4 @@
--- The browser's zone, until the person has chosen one.
+-- Set the browser's zone until the person has chosen one.
 UPDATE accounts
 SET zone = :zone,
     zone_chosen = TRUE

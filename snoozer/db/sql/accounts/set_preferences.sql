@@ -1,4 +1,4 @@
--- The person's zone and locale.
+-- Set the person's zone and locale.
 UPDATE accounts
 SET zone = :zone,
     locale = :locale,

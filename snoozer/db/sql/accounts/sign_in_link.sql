@@ -1,4 +1,4 @@
--- What a sign-in link is worth in this browser, without using it up.
+-- The state of a sign-in link in this browser, without using it.
 SELECT
     used_at IS NOT NULL AS used,
     expires_at <= clock_timestamp() AS expired,

@@ -1,4 +1,4 @@
--- Whose token this is.
+-- The account of a valid token.
 SELECT account_id
 FROM api_tokens
 JOIN accounts ON accounts.id = api_tokens.account_id

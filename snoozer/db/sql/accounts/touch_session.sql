@@ -1,4 +1,4 @@
--- Seen again; written at most once an hour.
+-- Record that a session was used; written at most once an hour.
 UPDATE sessions
 SET seen_at = clock_timestamp()
 WHERE token_hash = :token_hash

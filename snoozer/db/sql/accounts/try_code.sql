@@ -1,4 +1,4 @@
--- One try at the typed code in the browser that asked; five in all, and every try counts before it is judged.
+-- Try a typed code in the browser that requested it. Five tries in all; each one counts before it is compared.
 UPDATE sign_ins
 SET code_tries = code_tries + 1,
     used_at = CASE WHEN code_hash = :code_hash THEN clock_timestamp() END

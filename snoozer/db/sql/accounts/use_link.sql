@@ -1,4 +1,4 @@
--- Use a sign-in link up, once, in the browser that asked for it.
+-- Use a sign-in link, once, in the browser that requested it.
 UPDATE sign_ins
 SET used_at = clock_timestamp()
 WHERE token_hash = :token_hash

@@ -1,4 +1,4 @@
--- There is a partition for each of these months; answers those that had none.
+-- Create the partitions of these months; returns those that were missing.
 SELECT month
 FROM unnest(CAST(:months AS date[])) AS month
 WHERE snooze_archive_prepare(month)

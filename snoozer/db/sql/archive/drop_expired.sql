@@ -1,4 +1,4 @@
--- Whole months that have been kept for long enough go, and nothing else does.
+-- Drop the partitions of whole months that are older than keep_months.
 SELECT snooze_archive_expire(
     (date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') - :keep_months * INTERVAL '1 month')::date
 ) AS partition

@@ -1,4 +1,4 @@
--- What has been over for long enough, the oldest first, and the month it belongs to. Cases are not over: people decide.
+-- Snoozes that have been over for older_than, oldest first, and the months they belong to. Cases are not over.
 SELECT id, finished_at, date_trunc('month', finished_at AT TIME ZONE 'UTC')::date AS month
 FROM email_snoozes
 WHERE outcome IN ('sent', 'cancelled')

@@ -1,6 +1,7 @@
--- The paper trail goes after the snooze it is about. It stays where it was written until then: it names nobody,
--- and the page of an archived snooze reads it.
-WITH forgotten AS MATERIALIZED (
+-- Delete old events whose snooze is neither live nor archived any more.
+-- Events are not archived with their snooze: they hold no personal data, and the page of an archived snooze reads
+-- them.
+WITH expired AS MATERIALIZED (
     SELECT event.id
     FROM snooze_events AS event
     WHERE event.at < date_trunc('month', CURRENT_TIMESTAMP) - :keep_months * INTERVAL '1 month'
@@ -11,6 +12,6 @@ WITH forgotten AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 DELETE FROM snooze_events AS event
-USING forgotten
-WHERE event.id = forgotten.id
+USING expired
+WHERE event.id = expired.id
 RETURNING event.id

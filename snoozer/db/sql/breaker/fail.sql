@@ -1,5 +1,4 @@
--- The mail server could not be used, so many times in a row. Enough of that opens the breaker;
--- a probe that failed opens it again.
+-- Record consecutive failures of the mail server. The breaker opens at the threshold, or again when a probe failed.
 UPDATE circuit_breakers
 SET failures = LEAST(failures, 1000000) + :failures,
     last_failure = :reason,

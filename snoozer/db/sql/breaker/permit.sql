@@ -1,6 +1,6 @@
--- May this worker claim? While the breaker is open nobody may, until the cooldown is over; then one worker gets
--- the probe, by this statement alone, and another one when that probe is not heard of again.
-WITH known AS (
+-- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
+-- worker the probe, and another one when that probe is not reported within a cooldown.
+WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
     ON CONFLICT (server) DO NOTHING

@@ -1,4 +1,4 @@
--- The probe found nothing to send. It goes back, and the next worker that asks gets one.
+-- The probe had nothing to send: the breaker is open again and the next worker that asks gets a probe.
 UPDATE circuit_breakers
 SET state = 'open',
     probe_token = NULL,

@@ -1,5 +1,5 @@
--- The mail server answered. While the breaker is closed that ends the row of failures; once it has opened, only a probe
--- closes it, also one that took longer than the cooldown, so that another one has been given out.
+-- The mail server worked: reset the failures of a closed breaker. An open one is closed only by a probe, even by one
+-- that took longer than the cooldown.
 UPDATE circuit_breakers
 SET failures = 0,
     state = 'closed',

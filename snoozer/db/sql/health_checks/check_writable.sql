@@ -1,4 +1,4 @@
--- Fails where nothing can be written (25006), and locks no row.
+-- Raises an error (25006) where nothing can be written; locks no row.
 SELECT 1
 FROM workers
 WHERE FALSE

@@ -1,4 +1,4 @@
--- Constraints and triggers that hold the invariants, and are switched off or gone.
+-- Constraints and triggers that hold the invariants and are disabled or missing.
 SELECT name
 FROM unnest(ARRAY[
     'uq_reminder_sends_promise', 'uq_reminder_sends_reminder_message_id', 'uq_email_snoozes_live'

@@ -1,4 +1,4 @@
--- Who is at work, when housekeeping last swept, and what waits for people. Ages in seconds.
+-- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds.
 SELECT
     (
         SELECT count(*)

@@ -1,5 +1,4 @@
--- What the promise needs of the server: its version, how it writes texts, whether it writes, and whether what it
--- confirms is on disk.
+-- What the guarantees require of the server: version, encoding, writability, and whether commits are durable.
 SELECT
     current_setting('server_version') AS version,
     CAST(current_setting('server_version_num') AS int) AS version_number,

@@ -1,4 +1,4 @@
--- When this chore was last done, for the gauge of housekeeping's age.
+-- Record when this chore last finished, for the gauge of housekeeping's age.
 INSERT INTO housekeeping_runs AS run (chore, finished_at)
 VALUES (:chore, clock_timestamp())
 ON CONFLICT (chore) DO UPDATE

@@ -1,5 +1,5 @@
--- The server's present start is met now, if it was not met before; earlier starts are over.
-WITH met AS (
+-- Record when the database server was first seen since its present start; forget earlier starts.
+WITH recorded AS (
     INSERT INTO server_starts (started_at, met_at)
     VALUES (pg_postmaster_start_time(), clock_timestamp())
     ON CONFLICT (started_at) DO NOTHING

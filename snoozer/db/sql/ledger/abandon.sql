@@ -1,5 +1,5 @@
--- Reminders that may have been sent and that nobody waits for any more, because the person cancelled the snooze or
--- changed its time while the mail was in flight. After the hold they are settled as not to be sent again.
+-- Settle uncertain sends whose promise was cancelled or rescheduled while the mail was in flight.
+-- After the hold they count as failed and are not sent again.
 WITH unwanted AS MATERIALIZED (
     SELECT send.id
     FROM reminder_sends AS send

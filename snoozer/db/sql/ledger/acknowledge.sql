@@ -1,5 +1,5 @@
--- The person answered this reminder, so a copy of it has come: one that was uncertain, or that was about to be sent once
--- more because it was, counts as sent. Of a dot that is on its way the server's word is still waited for.
+-- The person acted on this reminder, so a copy arrived: a send that was uncertain, or was reserved for a resend
+-- because of that, becomes sent. A dot that is in flight still waits for the server's reply.
 UPDATE reminder_sends
 SET state = 'sent',
     sent_at = dot_authorised_at,

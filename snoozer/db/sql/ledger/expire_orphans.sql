@@ -1,5 +1,5 @@
--- Marks whose claim is gone (the person changed or cancelled the snooze while its mail was in flight)
--- and whose worker never came back with a reply.
+-- Make sends uncertain that were marked but whose claim is gone (the person changed or cancelled the snooze while its
+-- mail was in flight) and whose worker recorded no reply before the deadline.
 WITH orphaned AS MATERIALIZED (
     SELECT send.id
     FROM reminder_sends AS send

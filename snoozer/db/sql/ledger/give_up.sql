@@ -1,4 +1,4 @@
--- An operator who dismisses a case has decided that an uncertain reminder is not sent again.
+-- An operator dismissed these cases: their uncertain sends are not sent again.
 UPDATE reminder_sends AS send
 SET state = 'failed',
     resolution = 'dismissed',

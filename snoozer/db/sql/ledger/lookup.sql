@@ -1,4 +1,4 @@
--- What the ledger knows of a claimed promise that could not be reserved, and when it is worth looking again.
+-- The ledger's entry for a claimed promise that could not be reserved, and how long its hold still lasts.
 SELECT
     send.id,
     send.state,
@@ -6,7 +6,7 @@ SELECT
     CASE WHEN send.state = 'uncertain' THEN GREATEST(
         GREATEST(
             send.uncertain_at + :hold,
-            CASE WHEN send.looks < :needed_looks THEN COALESCE(send.looked_at, clock_timestamp()) + :between_looks END
+            CASE WHEN send.looks < :lookups THEN COALESCE(send.looked_at, clock_timestamp()) + :lookup_interval END
         ) - clock_timestamp(),
         INTERVAL '1 second'
     ) END AS hold_left

@@ -1,20 +1,20 @@
--- Authorise the final dots of many mails, in the last instant before they leave. Each claim must still be ours and its
--- lease run; a cancelled row holds no claim, and the lock makes a cancellation that is under way come first. Nobody's
--- lock is waited for longer than a second, because many wait with it.
-WITH brief AS MATERIALIZED (
+-- Authorise the final dots of many mails, just before they leave. Each claim must still be owned and its lease
+-- unexpired; the row lock makes a cancellation in progress come first. The lock_timeout of one second, which bounds
+-- how long the batch waits, holds for the rest of the transaction.
+WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),
-held AS MATERIALIZED (
-    SELECT asked.send_id, asked.claim_token, asked.bytes_sha256
-    FROM brief
+locked AS MATERIALIZED (
+    SELECT requested.send_id, requested.claim_token, requested.bytes_sha256
+    FROM lock_timeout
     CROSS JOIN unnest(
         CAST(:send_ids AS bigint[]),
         CAST(:snooze_ids AS bigint[]),
         CAST(:claim_tokens AS uuid[]),
         CAST(:digests AS text[])
-    ) AS asked (send_id, snooze_id, claim_token, bytes_sha256)
-    JOIN email_snoozes AS snooze ON snooze.id = asked.snooze_id
-    WHERE snooze.claim_token = asked.claim_token
+    ) AS requested (send_id, snooze_id, claim_token, bytes_sha256)
+    JOIN email_snoozes AS snooze ON snooze.id = requested.snooze_id
+    WHERE snooze.claim_token = requested.claim_token
       AND snooze.lease_expires_at > clock_timestamp()
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze
@@ -22,9 +22,9 @@ held AS MATERIALIZED (
 UPDATE reminder_sends AS send
 SET state = 'sending',
     dot_authorised_at = clock_timestamp(),
-    bytes_sha256 = held.bytes_sha256
-FROM held
-WHERE send.id = held.send_id
-  AND send.claim_token = held.claim_token
+    bytes_sha256 = locked.bytes_sha256
+FROM locked
+WHERE send.id = locked.send_id
+  AND send.claim_token = locked.claim_token
   AND send.state = 'reserved'
 RETURNING send.id

@@ -1,4 +1,4 @@
--- The dot left and no answer came. It may have been sent, and the ledger says so.
+-- The final dot was sent and no reply came: the send becomes uncertain.
 UPDATE reminder_sends
 SET state = 'uncertain',
     uncertain_at = clock_timestamp(),

@@ -1,12 +1,12 @@
--- The server took these reminders. Facts, not decisions, so no claim is asked for:
--- whoever heard a reply writes it down, however late, and as often as it takes. Nobody's lock is waited for longer than
--- a second, because many wait with it; then it is told again.
-WITH brief AS MATERIALIZED (
+-- Record that the server accepted these reminders. Facts, not decisions: no claim is required, and repeating changes
+-- nothing. The lock_timeout of one second, which bounds how long the batch waits, holds for the rest of the
+-- transaction; the caller retries.
+WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),
 entry AS MATERIALIZED (
     SELECT send.id, send.state, send.claim_token AS holder, fact.*
-    FROM brief
+    FROM lock_timeout
     CROSS JOIN unnest(
         CAST(:reminder_message_ids AS text[]),
         CAST(:claim_tokens AS uuid[]),
@@ -19,7 +19,7 @@ entry AS MATERIALIZED (
     ORDER BY send.id
     FOR NO KEY UPDATE OF send
 ),
-told AS (
+updated AS (
     UPDATE reminder_sends AS send
     SET late = (entry.state <> 'sending' OR entry.holder <> entry.claim_token),
         resolution = CASE WHEN entry.state = 'uncertain' THEN 'late reply' ELSE send.resolution END,
@@ -39,7 +39,7 @@ told AS (
 )
 SELECT
     entry.reminder_message_id,
-    COALESCE(told.late, FALSE) AS late,
+    COALESCE(updated.late, FALSE) AS late,
     entry.state = 'sent' AND entry.holder <> entry.claim_token AS second_copy
 FROM entry
-LEFT JOIN told ON told.id = entry.id
+LEFT JOIN updated ON updated.id = entry.id

@@ -1,12 +1,12 @@
--- The server took a reminder whose send lies in the archive by now. A very late fact;
--- no row comes back when the send is not there either.
+-- Record that the server accepted a reminder whose send is in the archive already: a very late fact.
+-- Returns no row when the send is not in the archive either.
 WITH entry AS MATERIALIZED (
     SELECT id, finished_at, state, claim_token
     FROM reminder_sends_archive
     WHERE reminder_message_id = :reminder_message_id
     FOR NO KEY UPDATE
 ),
-told AS (
+updated AS (
     UPDATE reminder_sends_archive AS send
     SET late = TRUE,
         state = 'sent',
@@ -22,6 +22,6 @@ told AS (
     RETURNING send.id
 )
 SELECT
-    EXISTS (SELECT 1 FROM told) AS late,
+    EXISTS (SELECT 1 FROM updated) AS late,
     entry.state = 'sent' AND entry.claim_token <> :claim_token AS second_copy
 FROM entry

@@ -1,5 +1,6 @@
--- The server refused the reminder. A fact as well, as long as nobody else has taken the entry over:
--- a temporary refusal leaves it reserved, a permanent one ends it.
+-- Record that the server refused the reminder, or that no dot was sent, unless another worker has taken the entry
+-- over.
+-- A temporary refusal leaves the entry reserved, a permanent one makes it failed.
 UPDATE reminder_sends
 SET state = CASE WHEN :permanent THEN 'failed' ELSE 'reserved' END,
     bytes_sha256 = CASE WHEN uncertain_at IS NULL THEN NULL ELSE bytes_sha256 END,

@@ -1,5 +1,6 @@
--- Enter each claimed promise in the ledger, once. Whoever holds the claim takes the entry over,
--- unless it was sent, is in flight, or is uncertain and still on hold. Words are frozen once a dot was authorised.
+-- Enter each claimed promise in the ledger, once. The holder of the claim takes an existing entry over, unless it was
+-- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
+-- the same bytes.
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at
@@ -43,9 +44,9 @@ WHERE send.state IN ('reserved', 'failed')
    OR (
        send.state = 'uncertain'
        AND NOT :hold_for_operator
-       AND send.resends < :most_resends
+       AND send.resends < :max_resends
        AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold
-       AND send.looks >= :needed_looks
+       AND send.looks >= :lookups
    )
 RETURNING
     send.id,

@@ -1,6 +1,6 @@
--- Look for uncertain reminders in the mailboxes that Snoozer keeps. One that lies there was sent;
--- of one that does not, the look is counted, twice at the most and the second a while after the first.
-WITH looked AS MATERIALIZED (
+-- Search the mailboxes that Snoozer keeps for uncertain reminders: one that is found was sent.
+-- A miss is counted only after the hold, and repeated no sooner than lookup_interval.
+WITH checked AS MATERIALIZED (
     SELECT
         send.id,
         EXISTS (
@@ -12,19 +12,19 @@ WITH looked AS MATERIALIZED (
     FROM reminder_sends AS send
     WHERE send.state = 'uncertain'
       AND send.id BETWEEN :first_id AND :last_id
-      AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :between_looks)
+      AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :lookup_interval)
     ORDER BY send.id
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE reminder_sends AS send
-SET state = CASE WHEN looked.found THEN 'sent' ELSE 'uncertain' END,
-    sent_at = CASE WHEN looked.found THEN clock_timestamp() END,
-    resolution = CASE WHEN looked.found THEN 'verified' ELSE send.resolution END,
-    resolved_by = CASE WHEN looked.found THEN 'mailbox' ELSE send.resolved_by END,
-    resolved_at = CASE WHEN looked.found THEN clock_timestamp() ELSE send.resolved_at END,
+SET state = CASE WHEN checked.found THEN 'sent' ELSE 'uncertain' END,
+    sent_at = CASE WHEN checked.found THEN clock_timestamp() END,
+    resolution = CASE WHEN checked.found THEN 'verified' ELSE send.resolution END,
+    resolved_by = CASE WHEN checked.found THEN 'mailbox' ELSE send.resolved_by END,
+    resolved_at = CASE WHEN checked.found THEN clock_timestamp() ELSE send.resolved_at END,
     looks = send.looks + CASE WHEN send.uncertain_at <= clock_timestamp() - :hold THEN 1 ELSE 0 END,
     looked_at = clock_timestamp()
-FROM looked
-WHERE send.id = looked.id
-RETURNING send.snooze_id, looked.found
+FROM checked
+WHERE send.id = checked.id
+RETURNING send.snooze_id, checked.found

@@ -1,5 +1,5 @@
--- The kept message with these bytes. Of those that may be sent anew word for word (`repeatable`), one that nobody has
--- looked at yet.
+-- The kept message with these bytes. With `repeatable` (no Message-ID and no date), only one that lies unread in the
+-- inbox.
 SELECT id
 FROM kept_messages
 WHERE user_email = :user_email

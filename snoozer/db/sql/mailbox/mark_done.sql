@@ -1,4 +1,4 @@
--- Done with it.
+-- Move the message to the folder of what is done.
 UPDATE kept_messages
 SET folder = 'done',
     unread = FALSE,

@@ -1,4 +1,4 @@
--- The person has opened it.
+-- Mark a message as read by its owner.
 UPDATE kept_messages
 SET unread = FALSE
 WHERE id = :id

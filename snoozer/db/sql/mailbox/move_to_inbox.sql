@@ -1,4 +1,4 @@
--- The person changed their mind. The message lies in the inbox again, where it was and as it was.
+-- Return the message to its former place in the inbox, as it was.
 UPDATE kept_messages
 SET folder = 'inbox',
     returned = FALSE

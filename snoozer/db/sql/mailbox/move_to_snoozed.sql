@@ -1,4 +1,4 @@
--- Out of the inbox, until its reminder.
+-- Take the message out of the inbox until its reminder.
 UPDATE kept_messages
 SET folder = 'snoozed',
     returned = FALSE

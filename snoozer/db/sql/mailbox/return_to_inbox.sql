@@ -1,4 +1,4 @@
--- Back to the top of the inbox, unread.
+-- Return the messages of these snoozes to the top of the inbox, unread.
 UPDATE kept_messages AS kept
 SET folder = 'inbox',
     unread = TRUE,

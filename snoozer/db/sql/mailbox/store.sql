@@ -1,5 +1,5 @@
--- Keep a message byte for byte. One that claims a Message-ID which other bytes have gets a stand-in;
--- no row comes back when that Message-ID was taken at this very moment, and asking again then helps.
+-- Keep a message byte for byte. One whose Message-ID belongs to other bytes gets a substitute id.
+-- Returns no row when a concurrent transaction has just taken that Message-ID; calling again then helps.
 INSERT INTO kept_messages (
     user_email, message_id, original, sha256, subject, sender_name, sender_email, sent_at
 )
@@ -9,7 +9,7 @@ SELECT
         WHEN EXISTS (
             SELECT 1 FROM kept_messages WHERE user_email = :user_email AND message_id = :message_id
         )
-        THEN :stand_in
+        THEN :substitute_id
         ELSE :message_id
     END,
     :original, :sha256, :subject, :sender_name, :sender_email, :sent_at

@@ -1,4 +1,4 @@
--- How many seconds until the next snooze is due, or until the next one that is not due yet.
+-- Seconds until the next snooze is due; with not_due_yet, until the next one that is not due yet.
 SELECT extract(epoch FROM remind_at - clock_timestamp()) AS seconds
 FROM email_snoozes
 WHERE NOT inactive

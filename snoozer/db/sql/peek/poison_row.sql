@@ -1,4 +1,4 @@
--- Is a row due that lost a worker before?
+-- Whether a row is due that lost a worker before.
 SELECT EXISTS (
     SELECT 1
     FROM email_snoozes

@@ -1,5 +1,5 @@
--- The priorities of due snoozes, the highest first, by skipping through the index from one to the next; and what is
--- due by when in this transaction.
+-- The priorities of due snoozes, highest first, by skipping through the index from one to the next; and the
+-- transaction's time, to which "due" refers.
 WITH RECURSIVE level AS (
     (
         SELECT priority

@@ -1,4 +1,4 @@
--- Is there anything a worker could do now, or is doing?
+-- Whether any snooze is due or claimed.
 SELECT EXISTS (
     SELECT 1
     FROM email_snoozes

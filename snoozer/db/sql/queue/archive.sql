@@ -1,6 +1,6 @@
--- What is over moves to the archive with its sends, in one statement: a row is here or there,
--- never both, never neither.
--- A snooze stays while a send of it may yet change: in flight, uncertain, or in somebody's hands at this moment.
+-- Move finished snoozes and their sends to the archive in one statement: a row is in one place, never in both or
+-- neither.
+-- A snooze stays while one of its sends may still change: in flight, uncertain, or locked by another transaction.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at
     FROM email_snoozes
@@ -10,7 +10,7 @@ WITH finished AS MATERIALIZED (
     ORDER BY finished_at, id
     FOR UPDATE SKIP LOCKED
 ),
-held AS MATERIALIZED (
+locked_sends AS MATERIALIZED (
     SELECT send.id, send.snooze_id, send.state
     FROM reminder_sends AS send
     JOIN finished ON finished.id = send.snooze_id
@@ -26,28 +26,28 @@ moving AS MATERIALIZED (
         WHERE send.snooze_id = finished.id
           AND NOT EXISTS (
               SELECT 1
-              FROM held
-              WHERE held.id = send.id
-                AND held.state NOT IN ('sending', 'uncertain')
+              FROM locked_sends
+              WHERE locked_sends.id = send.id
+                AND locked_sends.state NOT IN ('sending', 'uncertain')
           )
     )
 ),
-sends AS (
+deleted_sends AS (
     DELETE FROM reminder_sends AS send
     USING moving
     WHERE send.snooze_id = moving.id
     RETURNING moving.finished_at, send.*
 ),
-snoozes AS (
+deleted_snoozes AS (
     DELETE FROM email_snoozes AS snooze
     USING moving
     WHERE snooze.id = moving.id
     RETURNING snooze.*
 ),
-kept AS (
+archived_sends AS (
     INSERT INTO reminder_sends_archive
-    SELECT * FROM sends
+    SELECT * FROM deleted_sends
 )
 INSERT INTO email_snoozes_archive
-SELECT * FROM snoozes
+SELECT * FROM deleted_snoozes
 RETURNING id

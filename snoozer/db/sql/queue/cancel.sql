@@ -1,5 +1,6 @@
--- The person no longer wants the reminder. Until the final dot is authorised this wins over any worker.
--- A link in a mail speaks for one promise only; the page speaks for the row.
+-- Cancel a snooze for its owner; this wins over any worker until the final dot is authorised.
+-- With `scheduled_for`, as from a link in a mail, only that promise is cancelled; without it, whatever the row
+-- promises.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

@@ -1,6 +1,7 @@
--- Take up to batch_size due snoozes of one priority for one worker, oldest promise first, those that come after a place
--- in that order. Nobody waits, nobody shares a row, and of rows with the same serialization key only one is in
--- anybody's hands. That the place's time is asked for twice tells the planner of a range: it keeps one plan for all.
+-- Claim up to batch_size due snoozes of one priority for one worker, in order of (remind_at, id) after a given
+-- position.
+-- No claim waits for a lock or shares a row; of rows with the same serialization key at most one is claimed at a time.
+-- The position's time is compared twice so that the planner sees a range and keeps one generic plan.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM email_snoozes AS waiting
@@ -10,16 +11,16 @@ WITH due AS MATERIALIZED (
       AND attempts < max_attempts
       AND schema_version <= :known_schema
       AND priority = :priority
-      AND (crash_count > 0) = :suspects
+      AND (crash_count > 0) = :poison_rows
       AND remind_at >= COALESCE(CAST(:after_time AS timestamptz), '-infinity')
       AND (remind_at, id) > (COALESCE(CAST(:after_time AS timestamptz), '-infinity'), CAST(:after_id AS bigint))
       AND (
-          :suspects
+          :poison_rows
           OR CAST(:buckets AS smallint[]) IS NULL
           OR bucket = ANY(CAST(:buckets AS smallint[]))
           OR remind_at <= CURRENT_TIMESTAMP - :steal_after
       )
-      AND user_email <> ALL(CAST(:crowd AS text[]))
+      AND user_email <> ALL(CAST(:heavy_users AS text[]))
       AND (
           serialization_key IS NULL
           OR NOT EXISTS (

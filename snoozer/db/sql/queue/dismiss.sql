@@ -1,4 +1,4 @@
--- An operator closes cases for good. The error stays on the row; nothing is sent.
+-- Close cases for good, by an operator. The error stays on the row; nothing is sent.
 UPDATE email_snoozes
 SET outcome = 'cancelled',
     finished_at = CURRENT_TIMESTAMP,

@@ -1,14 +1,14 @@
--- Put a message away. Snoozing a message that is already away is an edit, never an error,
--- and an edit takes the row out of whichever worker's hands it is in.
+-- Insert a snooze, or edit the live snooze of the same person and message: snoozing twice is never an error.
+-- An edit clears the claim, so a worker that holds the row loses it.
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,
-    priority, max_attempts, serialization_key, schema_version
+    priority, serialization_key
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
     :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
-    COALESCE(:priority, 0), COALESCE(:max_attempts, 5), :serialization_key, COALESCE(:schema_version, 1)
+    COALESCE(:priority, 0), :serialization_key
 )
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
 SET claimed_at = NULL,
@@ -29,8 +29,6 @@ SET claimed_at = NULL,
     time_kind = EXCLUDED.time_kind,
     traceparent = EXCLUDED.traceparent,
     priority = COALESCE(:priority, snooze.priority),
-    max_attempts = COALESCE(:max_attempts, snooze.max_attempts),
     serialization_key = COALESCE(:serialization_key, snooze.serialization_key),
-    schema_version = COALESCE(:schema_version, snooze.schema_version),
     updated_at = CURRENT_TIMESTAMP
 RETURNING snooze.id, xmax = 0 AS created

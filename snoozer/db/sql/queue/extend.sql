@@ -1,25 +1,27 @@
--- Lengthen the leases of the claims a worker still works on. A claim that was taken away is missing from the answer.
--- A row that somebody has locked is not waited for: it keeps the lease it has until the next time.
-WITH held AS MATERIALIZED (
-    SELECT asked.id, asked.claim_token
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS asked (id, claim_token)
-    JOIN email_snoozes AS snooze ON snooze.id = asked.id
-    WHERE snooze.claim_token = asked.claim_token
+-- Extend the leases of claims that a worker still works on; a claim that is no longer owned is missing from the
+-- result.
+-- A row that another transaction has locked is skipped: it keeps its present lease and is returned with extended =
+-- false.
+WITH owned AS MATERIALIZED (
+    SELECT requested.id, requested.claim_token
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
+    JOIN email_snoozes AS snooze ON snooze.id = requested.id
+    WHERE snooze.claim_token = requested.claim_token
 ),
-ours AS MATERIALIZED (
+locked AS MATERIALIZED (
     SELECT snooze.id
-    FROM held
-    JOIN email_snoozes AS snooze ON snooze.id = held.id
-    WHERE snooze.claim_token = held.claim_token
+    FROM owned
+    JOIN email_snoozes AS snooze ON snooze.id = owned.id
+    WHERE snooze.claim_token = owned.claim_token
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 ),
-longer AS (
+updated AS (
     UPDATE email_snoozes AS snooze
     SET lease_expires_at = clock_timestamp() + :lease
-    FROM ours
-    WHERE snooze.id = ours.id
+    FROM locked
+    WHERE snooze.id = locked.id
     RETURNING snooze.id
 )
-SELECT held.id, longer.id IS NOT NULL AS extended
-FROM held
-LEFT JOIN longer ON longer.id = held.id
+SELECT owned.id, updated.id IS NOT NULL AS extended
+FROM owned
+LEFT JOIN updated ON updated.id = owned.id

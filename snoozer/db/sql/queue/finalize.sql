@@ -1,15 +1,16 @@
--- These reminders are out, their snoozes are over. Only the holder of a claim may say so;
--- a claim that is missing from the answer was no longer ours. Locks are taken in the order that all statements take
--- them, and nobody's is waited for longer than a second, because many wait with it.
-WITH brief AS MATERIALIZED (
+-- Finish snoozes whose reminders were sent. Fenced by the claim token: claims no longer owned are missing from the
+-- result.
+-- Rows are locked in the order of ids, as in all statements. The lock_timeout of one second, which bounds how long the
+-- batch waits, holds for the rest of the transaction.
+WITH lock_timeout AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', TRUE)
 ),
-ours AS MATERIALIZED (
+locked AS MATERIALIZED (
     SELECT snooze.id, snooze.claim_token
-    FROM brief
-    CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
-    JOIN email_snoozes AS snooze ON snooze.id = held.id
-    WHERE snooze.claim_token = held.claim_token
+    FROM lock_timeout
+    CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
+    JOIN email_snoozes AS snooze ON snooze.id = requested.id
+    WHERE snooze.claim_token = requested.claim_token
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze
 )
@@ -22,6 +23,6 @@ SET claimed_at = NULL,
     outcome = 'sent',
     finished_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
-FROM ours
-WHERE snooze.id = ours.id
-RETURNING ours.id, ours.claim_token
+FROM locked
+WHERE snooze.id = locked.id
+RETURNING locked.id, locked.claim_token

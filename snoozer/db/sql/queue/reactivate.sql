@@ -1,5 +1,5 @@
--- An operator sends cases back to work, with fresh attempts. A case whose message was put away anew stays closed,
--- and nothing but a case is touched.
+-- Return cases to the queue with fresh attempts, by an operator; nothing but a case is changed.
+-- A case stays closed where its message has a live snooze; of several cases of one message only the newest returns.
 UPDATE email_snoozes AS snooze
 SET attempts = 0,
     crash_count = 0,

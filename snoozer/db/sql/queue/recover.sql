@@ -1,8 +1,9 @@
--- Take back the claims of workers that died and the leases that ran out, a bounded number at a time;
--- after an outage of the database a registered worker has one lease to be heard again.
--- A reminder whose dot was authorised may have left, so its send becomes uncertain and waits out the hold.
+-- Release claims of dead workers and expired leases, a bounded number at a time. A send whose dot was authorised
+-- becomes uncertain and waits out the hold. The row is retired after max_crashes lost workers, and where no resend is
+-- allowed.
+-- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
 WITH lapsed AS MATERIALIZED (
-    SELECT snooze.id, snooze.claim_token, snooze.claimed_by
+    SELECT snooze.id, snooze.claim_token, snooze.claimed_by, snooze.crash_count
     FROM email_snoozes AS snooze
     LEFT JOIN workers ON workers.id = snooze.claimed_by
     WHERE snooze.claimed_at IS NOT NULL
@@ -18,7 +19,7 @@ WITH lapsed AS MATERIALIZED (
     LIMIT :batch_size
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 ),
-doubted AS (
+marked_uncertain AS (
     UPDATE reminder_sends AS send
     SET state = 'uncertain',
         uncertain_at = clock_timestamp()
@@ -28,24 +29,22 @@ doubted AS (
       AND send.state = 'sending'
     RETURNING send.snooze_id, send.resends
 ),
-judged AS (
+decided AS (
     SELECT
         lapsed.id,
         lapsed.claimed_by,
-        doubted.snooze_id IS NOT NULL AS uncertain,
+        marked_uncertain.snooze_id IS NOT NULL AS uncertain,
         CASE
-            WHEN doubted.resends >= :most_resends
-                THEN 'It may have been sent, and was sent again twice; the worker was lost each time'
-            WHEN doubted.snooze_id IS NOT NULL AND :hold_for_operator
-                THEN 'It may have been sent: the worker was lost after the end of the message; decide whether to send it again'
-            WHEN doubted.snooze_id IS NOT NULL
-                THEN 'It may have been sent: the worker was lost after the end of the message; it is sent again after the hold'
-            ELSE 'The worker that held it was lost'
+            WHEN marked_uncertain.resends >= :max_resends THEN :error_exhausted
+            WHEN marked_uncertain.snooze_id IS NOT NULL AND :hold_for_operator THEN :error_held
+            WHEN marked_uncertain.snooze_id IS NOT NULL THEN :error_uncertain
+            ELSE :error_lost
         END AS error,
-        doubted.snooze_id IS NOT NULL AND (doubted.resends >= :most_resends OR :hold_for_operator) AS for_people,
-        CASE WHEN doubted.snooze_id IS NULL THEN :delay ELSE :hold END AS pause
+        (marked_uncertain.snooze_id IS NOT NULL AND (marked_uncertain.resends >= :max_resends OR :hold_for_operator))
+            OR lapsed.crash_count >= :max_crashes - 1 AS retires,
+        CASE WHEN marked_uncertain.snooze_id IS NULL THEN :delay ELSE :hold END AS delay
     FROM lapsed
-    LEFT JOIN doubted ON doubted.snooze_id = lapsed.id
+    LEFT JOIN marked_uncertain ON marked_uncertain.snooze_id = lapsed.id
 )
 UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
@@ -53,13 +52,13 @@ SET claimed_at = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
     crash_count = LEAST(snooze.crash_count, 1000000) + 1,
-    last_error = judged.error,
+    last_error = decided.error,
     last_error_at = CURRENT_TIMESTAMP,
-    remind_at = GREATEST(snooze.remind_at, CURRENT_TIMESTAMP + judged.pause),
-    inactive = judged.for_people OR snooze.crash_count >= :most_crashes - 1,
-    outcome = CASE WHEN judged.for_people OR snooze.crash_count >= :most_crashes - 1 THEN 'retired' END,
-    finished_at = CASE WHEN judged.for_people OR snooze.crash_count >= :most_crashes - 1 THEN CURRENT_TIMESTAMP END,
+    remind_at = GREATEST(snooze.remind_at, CURRENT_TIMESTAMP + decided.delay),
+    inactive = decided.retires,
+    outcome = CASE WHEN decided.retires THEN 'retired' END,
+    finished_at = CASE WHEN decided.retires THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
-FROM judged
-WHERE snooze.id = judged.id
-RETURNING snooze.id, judged.claimed_by AS worker, judged.uncertain, snooze.outcome IS NOT NULL AS retired
+FROM decided
+WHERE snooze.id = decided.id
+RETURNING snooze.id, decided.claimed_by AS worker, decided.uncertain, snooze.outcome IS NOT NULL AS retired

@@ -1,5 +1,5 @@
--- The person wants it at another time, or with another note. A new promise starts afresh,
--- and a worker that holds the row finds its claim gone.
+-- Change the time or note of a live snooze for its owner: a new promise with fresh attempts.
+-- The claim is cleared, so a worker that holds the row loses it.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

@@ -1,4 +1,4 @@
--- Undo a person's cancellation. Not an operator's dismissal, and not when the same message was put away anew since.
+-- Undo a cancellation by the owner, unless an operator dismissed the case or the message has a new live snooze.
 UPDATE email_snoozes AS snooze
 SET inactive = FALSE,
     outcome = NULL,

@@ -1,6 +1,6 @@
--- Rows whose attempts were spent by somebody else's hand become cases too,
--- instead of lying unclaimable and unseen.
-WITH spent AS MATERIALIZED (
+-- Retire due rows whose attempts are exhausted without a release, as by an edit from outside: no claim would take
+-- them.
+WITH exhausted AS MATERIALIZED (
     SELECT id
     FROM email_snoozes
     WHERE NOT inactive
@@ -13,12 +13,12 @@ WITH spent AS MATERIALIZED (
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
-SET last_error = COALESCE(snooze.last_error, 'Its attempts were spent'),
+SET last_error = COALESCE(snooze.last_error, :error),
     last_error_at = COALESCE(snooze.last_error_at, CURRENT_TIMESTAMP),
     inactive = TRUE,
     outcome = 'retired',
     finished_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
-FROM spent
-WHERE snooze.id = spent.id
+FROM exhausted
+WHERE snooze.id = exhausted.id
 RETURNING snooze.id

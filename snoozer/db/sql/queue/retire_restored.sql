@@ -1,7 +1,8 @@
--- After a dump was restored: what was due before `until` may have been sent since the dump was made, so it becomes a case
--- and people decide. Claims of the old place go with it; what they had marked is uncertain. What repeats stays: closed as
--- a case, it would end.
-WITH doubtful AS MATERIALIZED (
+-- After a dump was restored, retire what was due before `until`, because it may have been sent since the dump was
+-- made.
+-- Claims in the dump are cleared, and sends they had marked become uncertain. Recurring snoozes stay alive: retiring
+-- one would end its series.
+WITH due AS MATERIALIZED (
     SELECT id, claim_token, COALESCE(scheduled_for, remind_at) AS promise
     FROM email_snoozes
     WHERE NOT inactive
@@ -12,17 +13,17 @@ WITH doubtful AS MATERIALIZED (
     LIMIT :batch_size
     FOR NO KEY UPDATE
 ),
-doubted AS (
+marked_uncertain AS (
     UPDATE reminder_sends AS send
     SET state = 'uncertain',
         uncertain_at = clock_timestamp()
-    FROM doubtful
-    WHERE send.snooze_id = doubtful.id
-      AND send.claim_token = doubtful.claim_token
+    FROM due
+    WHERE send.snooze_id = due.id
+      AND send.claim_token = due.claim_token
       AND send.state = 'sending'
 )
 UPDATE email_snoozes AS snooze
-SET scheduled_for = doubtful.promise,
+SET scheduled_for = due.promise,
     claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
@@ -33,11 +34,11 @@ SET scheduled_for = doubtful.promise,
     outcome = 'retired',
     finished_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
-FROM doubtful
-WHERE snooze.id = doubtful.id
+FROM due
+WHERE snooze.id = due.id
 RETURNING
     snooze.id,
-    doubtful.promise,
+    due.promise,
     snooze_reminder_name(
-        snooze.id, snooze.user_email, snooze.message_id, doubtful.promise, CAST(:domain AS text)
+        snooze.id, snooze.user_email, snooze.message_id, due.promise, CAST(:domain AS text)
     ) AS reminder_message_id

@@ -1,4 +1,4 @@
--- This occurrence is out, the next one is a new promise. Only the holder of the claim may say so.
+-- The occurrence was sent: promise the next one of a recurring snooze, with fresh attempts; fenced by the claim token.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

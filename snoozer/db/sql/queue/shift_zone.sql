@@ -1,19 +1,19 @@
--- Times on the clock move with their person's zone, or with the newer rules of a zone; each is a new promise.
--- What has come due, is in a worker's hands or was changed since it was read stays as it is.
+-- Move times on the clock to another zone, or to newer rules of their zone; each move is a new promise.
+-- Rows that are due, claimed or changed since they were read stay as they are.
 UPDATE email_snoozes AS snooze
-SET remind_at = moved.remind_at,
+SET remind_at = requested.remind_at,
     scheduled_for = NULL,
-    zone = moved.zone,
+    zone = requested.zone,
     updated_at = CURRENT_TIMESTAMP
 FROM unnest(
     CAST(:ids AS bigint[]),
     CAST(:promised AS timestamptz[]),
     CAST(:remind_at AS timestamptz[]),
     CAST(:zones AS text[])
-) AS moved (id, promised, remind_at, zone)
-WHERE snooze.id = moved.id
-  AND COALESCE(snooze.scheduled_for, snooze.remind_at) = moved.promised
-  AND moved.promised > CURRENT_TIMESTAMP
+) AS requested (id, promised, remind_at, zone)
+WHERE snooze.id = requested.id
+  AND COALESCE(snooze.scheduled_for, snooze.remind_at) = requested.promised
+  AND requested.promised > CURRENT_TIMESTAMP
   AND snooze.time_kind = 'wall'
   AND snooze.claimed_at IS NULL
   AND snooze.outcome IS NULL

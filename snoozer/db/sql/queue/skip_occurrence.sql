@@ -1,5 +1,5 @@
--- The person has this occurrence of what repeats: the next one is a new promise, and no second copy of this one leaves.
--- A worker that holds the row finds its claim gone. A link in a mail speaks for one promise only.
+-- Promise the next occurrence of a recurring snooze in place of this one, for its owner; this one is not sent again.
+-- The claim is cleared, so a worker that holds the row loses it. Only the promise in `scheduled_for` is replaced.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

@@ -1,10 +1,10 @@
--- A worker gives back what it never began. Nothing is spent and the promise does not move. Locks are taken in the order
--- that all statements take them.
-WITH ours AS MATERIALIZED (
+-- Give back claims that were never begun: no attempt is used and the promise does not move; fenced by the claim token.
+-- Rows are locked in the order of ids, as in all statements.
+WITH locked AS MATERIALIZED (
     SELECT snooze.id
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS held (id, claim_token)
-    JOIN email_snoozes AS snooze ON snooze.id = held.id
-    WHERE snooze.claim_token = held.claim_token
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
+    JOIN email_snoozes AS snooze ON snooze.id = requested.id
+    WHERE snooze.claim_token = requested.claim_token
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze
 )
@@ -14,6 +14,6 @@ SET claimed_at = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
     updated_at = CURRENT_TIMESTAMP
-FROM ours
-WHERE snooze.id = ours.id
+FROM locked
+WHERE snooze.id = locked.id
 RETURNING snooze.id

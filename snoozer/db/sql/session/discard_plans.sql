@@ -1,2 +1,2 @@
--- Plans that this session keeps are made anew at their next use, for the tables as they are by then.
+-- Replan this session's prepared statements at their next use, for the tables as they are by then.
 DISCARD PLANS

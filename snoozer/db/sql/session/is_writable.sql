@@ -1,2 +1,2 @@
--- Does this session's server take writes? A primary that was demoted while it goes on living does not.
+-- Whether this session's server accepts writes; a primary that was demoted while it keeps running does not.
 SELECT current_setting('transaction_read_only') = 'off' AS takes_writes

@@ -1,2 +1,2 @@
--- Hear of rows that come in and are due within two seconds.
+-- Subscribe to notifications of new rows that are due within two seconds.
 LISTEN snooze_due

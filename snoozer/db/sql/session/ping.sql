@@ -1,2 +1,2 @@
--- Is anybody there?
+-- Check that the session is alive.
 SELECT

@@ -1,5 +1,5 @@
--- How much is due, how much is in hand, how much is still to come, and how old the oldest due row is.
--- Of more than a hundred thousand to come it says about how many, as of the last ANALYZE, and counts none of them.
+-- How many snoozes are due, claimed and asleep, and how old the oldest due row and claim are.
+-- Beyond a hundred thousand, `asleep` is the estimate of the last ANALYZE.
 WITH due AS MATERIALIZED (
     SELECT count(*) AS rows, min(remind_at) AS oldest
     FROM email_snoozes
@@ -8,12 +8,12 @@ WITH due AS MATERIALIZED (
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts < max_attempts
 ),
-held AS MATERIALIZED (
+in_flight AS MATERIALIZED (
     SELECT count(*) AS rows, min(claimed_at) AS oldest
     FROM email_snoozes
     WHERE claimed_at IS NOT NULL
 ),
-about AS MATERIALIZED (
+estimate AS MATERIALIZED (
     SELECT reltuples::bigint - due.rows AS rows
     FROM pg_class
     CROSS JOIN due
@@ -21,8 +21,8 @@ about AS MATERIALIZED (
 )
 SELECT
     due.rows AS due,
-    held.rows AS claimed,
-    CASE WHEN about.rows > 100000 THEN about.rows ELSE (
+    in_flight.rows AS claimed,
+    CASE WHEN estimate.rows > 100000 THEN estimate.rows ELSE (
         SELECT count(*)
         FROM email_snoozes
         WHERE NOT inactive
@@ -30,7 +30,7 @@ SELECT
           AND remind_at > CURRENT_TIMESTAMP
     ) END AS asleep,
     COALESCE(extract(epoch FROM CURRENT_TIMESTAMP - due.oldest), 0) AS oldest_due_seconds,
-    COALESCE(extract(epoch FROM CURRENT_TIMESTAMP - held.oldest), 0) AS oldest_claim_seconds
+    COALESCE(extract(epoch FROM CURRENT_TIMESTAMP - in_flight.oldest), 0) AS oldest_claim_seconds
 FROM due
-CROSS JOIN held
-CROSS JOIN about
+CROSS JOIN in_flight
+CROSS JOIN estimate

@@ -1,4 +1,4 @@
--- What goes wrong, by reason, over the last day.
+-- Errors of the last day, grouped by reason.
 SELECT
     last_error AS reason,
     count(*) AS snoozes,

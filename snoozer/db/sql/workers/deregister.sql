@@ -1,4 +1,4 @@
--- It is done and says so, so that nobody has to wait for its heartbeat to grow old.
+-- A worker stopped: it is dead at once, without waiting for its heartbeat to expire.
 UPDATE workers
 SET state = 'dead',
     stopped_at = clock_timestamp()

@@ -1,4 +1,4 @@
--- It was asked to stop: it finishes what it holds and takes nothing new.
+-- A worker was asked to stop: it finishes its claims and takes no new ones.
 UPDATE workers
 SET state = 'draining'
 WHERE id = :id

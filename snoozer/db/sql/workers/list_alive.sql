@@ -1,4 +1,4 @@
--- The workers among whom the buckets are shared out.
+-- The workers among which the buckets are divided.
 SELECT id
 FROM workers
 WHERE state = 'alive'

@@ -1,5 +1,5 @@
--- Workers without a heartbeat for too long are dead. After an outage of the database itself,
--- everybody gets the same time again to be heard.
+-- Declare workers dead whose last heartbeat is too old.
+-- After a database outage the time counts from when the server was first seen again.
 UPDATE workers
 SET state = 'dead',
     stopped_at = clock_timestamp()

@@ -1,4 +1,4 @@
--- Dead workers that hold nothing are of no interest after a while.
+-- Delete workers that have been dead for a week and hold no claims.
 DELETE FROM workers
 WHERE state = 'dead'
   AND stopped_at < clock_timestamp() - INTERVAL '7 days'

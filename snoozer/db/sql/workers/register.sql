@@ -1,3 +1,3 @@
--- A new incarnation of a worker reports for duty.
+-- Register a new incarnation of a worker.
 INSERT INTO workers (id, started_at, heartbeat_at)
 VALUES (:id, clock_timestamp(), clock_timestamp())

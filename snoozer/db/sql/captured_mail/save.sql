@@ -1,4 +1,0 @@
--- What the sink accepted.
-INSERT INTO sink_messages (mail_from, rcpt_to, original)
-VALUES (:mail_from, :rcpt_to, :original)
-RETURNING id

@@ -1,0 +1,348 @@
+"""Days by their place in a week, month, quarter or year: friday, next week, first monday of april, end of month."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, time, timedelta
+
+from snoozer.timephrase.context import ParseContext
+from snoozer.timephrase.date_expr import Cycle, DayExpr, DayResolver, ResolvedDay, dates, length_of, plus_months, years
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES
+from snoozer.timephrase.lexer import Tokens
+from snoozer.timephrase.recurrence import nth_weekday
+from snoozer.timephrase.result import ParseError
+
+_WEEK = timedelta(days=7)
+
+
+def weekdays(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """Every day that starts here and is named by its weekday."""
+    yield from _nth_of_month(tokens, at)
+    for weekday, end in tokens.numbers(at, "weekday"):
+        yield from _with_date(tokens, weekday, end)
+        yield from _in_week(tokens, weekday, end)
+        for _, after in tokens.match(end, "week_on"):
+            yield DayExpr(resolve=_plain(weekday, weeks=1), allows_bare_hour=False), after
+        yield DayExpr(resolve=_plain(weekday)), end
+    yield from _this_and_next(tokens, at)
+    yield from _week_then_day(tokens, at)
+
+
+def _plain(weekday: int, *, weeks: int = 0) -> DayResolver:
+    """The next such day after today; with a time that is still ahead today, today."""
+
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        coming = context.coming(weekday, after=context.today) + weeks * _WEEK
+        if has_time and not weeks and context.today.weekday() == weekday and context.ahead(context.today, at):
+            return ResolvedDay(day=context.today, other=coming)
+        return ResolvedDay(day=coming)
+
+    return resolve
+
+
+def _this_and_next(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    for start in tokens.optional(at, "the"):
+        for _, middle in tokens.match(start, "this"):
+            for weekday, end in tokens.numbers(middle, "weekday"):
+                yield DayExpr(resolve=_this(weekday)), end
+        for _, middle in tokens.match(start, "next"):
+            for weekday, end in tokens.numbers(middle, "weekday"):
+                yield DayExpr(resolve=_next(weekday)), end
+        for _, middle in tokens.match(start, "last"):
+            for _, end in tokens.numbers(middle, "weekday"):
+                yield DayExpr(resolve=_passed), end
+
+
+def _this(weekday: int) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        return ResolvedDay(day=context.coming(weekday, after=context.today - timedelta(days=1)))
+
+    return resolve
+
+
+def _next(weekday: int) -> DayResolver:
+    """That day of the next calendar week, and the nearer one that others would mean."""
+
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        chosen = _day_of_week(context, weekday, weeks=1)
+        nearer = context.coming(weekday, after=context.today)
+        return ResolvedDay(day=chosen, other=nearer if nearer != chosen else None)
+
+    return resolve
+
+
+def _passed(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+    raise ParseError("past", "That day has passed; choose one that is still to come.")
+
+
+def _day_of_week(context: ParseContext, weekday: int, *, weeks: int) -> date:
+    first = context.week_of(context.today)
+    return first + timedelta(days=7 * weeks + (weekday - context.hours.week_start) % 7)
+
+
+def _of_week(weekday: int, weeks: int) -> DayExpr:
+    return DayExpr(
+        resolve=lambda context, at, has_time: ResolvedDay(day=_day_of_week(context, weekday, weeks=weeks)),
+    )
+
+
+def _which_week(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    """this week (0), next week (1), the week after next (2)."""
+    for weeks, role in ((0, "this"), (1, "next")):
+        for _, middle in tokens.match(at, role):
+            yield from ((weeks, end) for period, end in tokens.match(middle, "period") if period == "week")
+    yield from ((2, end) for period, end in tokens.match(at, "beyond") if period == "week")
+
+
+def _in_week(tokens: Tokens, weekday: int, end: int) -> Iterator[tuple[DayExpr, int]]:
+    """friday next week, friday of next week."""
+    for start in tokens.optional(end, "of"):
+        for weeks, after in _which_week(tokens, start):
+            yield _of_week(weekday, weeks), after
+
+
+def _week_then_day(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """next week on friday, nächste Woche Freitag."""
+    for weeks, end in _which_week(tokens, at):
+        for start in tokens.optional(end, "prep"):
+            for weekday, after in tokens.numbers(start, "weekday"):
+                yield _of_week(weekday, weeks), after
+
+
+def _with_date(tokens: Tokens, weekday: int, end: int) -> Iterator[tuple[DayExpr, int]]:
+    """A weekday and a date must agree."""
+    for start in tokens.optional(end, "the", "prep"):
+        for day, after in dates(tokens, start):
+            yield replace(day, resolve=_agreeing(weekday, day), allows_bare_hour=False, relative=False), after
+
+
+def _agreeing(weekday: int, day: DayExpr) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        chosen = day.resolve(context, at, has_time)
+        for candidate in (chosen.day, chosen.other):
+            if candidate is not None and candidate.weekday() == weekday:
+                same = candidate == chosen.day
+                return ResolvedDay(day=candidate, flags=chosen.flags if same else frozenset())
+        its = WEEKDAY_NAMES[chosen.day.weekday()]
+        named_date = f"{chosen.day.day} {MONTH_NAMES[chosen.day.month - 1]} {chosen.day.year}"
+        raise ParseError(
+            "invalid_date", f"{named_date} is a {its}, not a {WEEKDAY_NAMES[weekday]}; correct one of them."
+        )
+
+    return resolve
+
+
+def nth_and_weekday(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
+    """first monday, the 2nd tuesday, last friday: which one (-1 is the last), the weekday, the position behind."""
+    for start in tokens.optional(at, "the"):
+        for nth, middle in _nths(tokens, start):
+            for weekday, end in tokens.numbers(middle, "weekday"):
+                yield nth, weekday, end
+
+
+def _nths(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+    yield from tokens.numbers(at, "ordinal")
+    yield from ((-1, end) for _, end in tokens.match(at, "last"))
+    if tokens.shape(at) == "ordinal" and tokens.text(at)[0] in "12345" and not tokens.text(at)[1:2].isdecimal():
+        yield int(tokens.text(at)[0]), at + 1
+
+
+def _nth_of_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    for nth, weekday, middle in nth_and_weekday(tokens, at):
+        for _, after_of in tokens.match(middle, "of"):
+            for start in tokens.optional(after_of, "the"):
+                for month, end in tokens.numbers(start, "month"):
+                    for year, after in years(tokens, end):
+                        yield DayExpr(resolve=_nth_in_named(nth, weekday, month, year), relative=False), after
+                    yield (
+                        DayExpr(resolve=_nth_in_named(nth, weekday, month, None), relative=False, cycle="each year"),
+                        end,
+                    )
+                for months, end in _months_from_now(tokens, start):
+                    cycle: Cycle = "each month" if months is None else "never"
+                    yield DayExpr(resolve=_nth_from_now(nth, weekday, months), cycle=cycle), end
+
+
+def _months_from_now(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
+    """month (None: the coming one), this month (0), next month (1)."""
+    yield from ((None, end) for period, end in tokens.match(at, "period") if period == "month")
+    for months, role in ((0, "this"), (1, "next")):
+        for _, middle in tokens.match(at, role):
+            yield from ((months, end) for period, end in tokens.match(middle, "period") if period == "month")
+
+
+def _nth_in_named(nth: int, weekday: int, month: int, year: int | None) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        this_year = context.today.year
+        if year is not None:
+            return ResolvedDay(day=_existing(nth, weekday, year, month))
+        for candidate in (this_year, this_year + 1):
+            day = nth_weekday(candidate, month, nth=nth, weekday=weekday)
+            if day is None and candidate == this_year and month >= context.today.month:
+                break
+            if day is not None and (day > context.today or context.ahead(day, at)):
+                return ResolvedDay(day=day, flags=frozenset({"next_year"} if candidate > this_year else ()))
+        return ResolvedDay(day=_existing(nth, weekday, this_year, month))
+
+    return resolve
+
+
+def _nth_from_now(nth: int, weekday: int, months: int | None) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        month = plus_months(context.today.replace(day=1), months or 0)[0]
+        day = _existing(nth, weekday, month.year, month.month)
+        if months is None and (day < context.today or not context.ahead(day, at)):
+            month = plus_months(month, 1)[0]
+            day = _existing(nth, weekday, month.year, month.month)
+        return ResolvedDay(day=day)
+
+    return resolve
+
+
+def _existing(nth: int, weekday: int, year: int, month: int) -> date:
+    day = nth_weekday(year, month, nth=nth, weekday=weekday) if 1 <= year <= 9999 else None
+    if day is None:
+        name = f"{MONTH_NAMES[month - 1]} {year}"
+        raise ParseError(
+            "invalid_date", f"{name} has no {WEEKDAY_NAMES[weekday]} number {nth}; count to four, or say last."
+        )
+    return day
+
+
+def periods(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """Every day that starts here and is named by a period."""
+    for start in tokens.optional(at, "the"):
+        for _, middle in tokens.match(start, "next"):
+            for period, end in tokens.match(middle, "period"):
+                yield DayExpr(resolve=_first_of(period, 1)), end
+            for _, end in tokens.match(middle, "weekend"):
+                yield DayExpr(resolve=_weekend(1)), end
+            for _, end in tokens.match(middle, "workday"):
+                yield DayExpr(resolve=_next_workday, default_hour="work_start"), end
+        for _, middle in tokens.match(start, "this"):
+            for _, end in tokens.match(middle, "weekend"):
+                yield DayExpr(resolve=_weekend(0)), end
+        for _, end in tokens.match(start, "weekend"):
+            yield DayExpr(resolve=_coming_weekend), end
+    for period, end in tokens.match(at, "beyond"):
+        yield DayExpr(resolve=_first_of(period, 2)), end
+    yield from _edges(tokens, at)
+
+
+def _start(period: str, context: ParseContext, ahead: int) -> date:
+    """The first day of the period that many periods from now."""
+    today = context.today
+    if period == "week":
+        return context.week_of(today) + timedelta(days=7 * ahead)
+    months = {"month": 1, "quarter": 3, "year": 12}[period]
+    first = today.replace(day=1, month=(today.month - 1) // months * months + 1)
+    return plus_months(first, ahead * months)[0]
+
+
+def _opening(period: str, context: ParseContext, ahead: int) -> date:
+    """The day on which it begins for a person: of a week the first working day."""
+    first = _start(period, context, ahead)
+    while period == "week" and first.weekday() not in context.hours.workdays:
+        first += timedelta(days=1)
+    return first
+
+
+def _end(period: str, context: ParseContext, ahead: int) -> date:
+    """The last day of it; of a week the last working day."""
+    last = _start(period, context, ahead + 1) - timedelta(days=1)
+    while period == "week" and last.weekday() not in context.hours.workdays:
+        last -= timedelta(days=1)
+    return last
+
+
+def _first_of(period: str, ahead: int) -> DayResolver:
+    return lambda context, at, has_time: ResolvedDay(day=_opening(period, context, ahead))
+
+
+def _weekend(weeks: int) -> DayResolver:
+    """The weekend of this calendar week, or of the next."""
+
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        first = context.week_of(context.today) + timedelta(days=7 * weeks - 1)
+        return ResolvedDay(day=context.coming(context.hours.weekend, after=first))
+
+    return resolve
+
+
+def _coming_weekend(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+    return ResolvedDay(day=context.coming(context.hours.weekend, after=context.today))
+
+
+def _next_workday(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+    day = context.today + timedelta(days=1)
+    while day.weekday() not in context.hours.workdays:
+        day += timedelta(days=1)
+    return ResolvedDay(day=day)
+
+
+def _edges(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """end of month, eom, start of next week, end of april."""
+    for period, end in tokens.match(at, "end_of"):
+        if period != "day":
+            yield DayExpr(resolve=_edge(period, None, last=True), default_hour="work_end"), end
+    for role, last in (("end", True), ("start", False), ("last_day", True), ("first_day", False)):
+        usual = "work_end" if role == "end" else "morning"
+        for middle in _behind(tokens, at, role):
+            for ahead, start in _which(tokens, middle):
+                for period, end in tokens.match(start, "period"):
+                    yield DayExpr(resolve=_edge(period, ahead, last=last), default_hour=usual), end
+            for period, end in tokens.match(middle, "beyond"):
+                yield DayExpr(resolve=_edge(period, 2, last=last), default_hour=usual), end
+            for month, end in tokens.numbers(middle, "month"):
+                for year, after in years(tokens, end):
+                    yield (
+                        DayExpr(resolve=_edge_of_month(month, year, last=last), default_hour=usual, relative=False),
+                        after,
+                    )
+                yield DayExpr(resolve=_edge_of_month(month, None, last=last), default_hour=usual, relative=False), end
+
+
+def _behind(tokens: Tokens, at: int, role: str) -> Iterator[int]:
+    """Behind "end of", or behind "last day" and its "of the"."""
+    for _, end in tokens.match(at, role):
+        if role in ("end", "start"):
+            yield end
+        else:
+            for _, after in tokens.match(end, "of"):
+                yield from tokens.optional(after, "the")
+
+
+def _which(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
+    """this (0), next (1) or nothing (None: the coming one)."""
+    for _, end in tokens.match(at, "this"):
+        yield 0, end
+    for _, end in tokens.match(at, "next"):
+        yield 1, end
+    yield None, at
+
+
+def _edge(period: str, ahead: int | None, *, last: bool) -> DayResolver:
+    """The first or last day of a period; without "this" or "next" the coming one that is still ahead."""
+
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        edge = _end if last else _opening
+        if ahead is not None:
+            return ResolvedDay(day=edge(period, context, ahead))
+        day = edge(period, context, 0)
+        still_ahead = day > context.today or context.ahead(day, at)
+        return ResolvedDay(day=day if still_ahead else edge(period, context, 1))
+
+    return resolve
+
+
+def _edge_of_month(month: int, year: int | None, *, last: bool) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        this_year = context.today.year
+        for candidate in (this_year, this_year + 1) if year is None else (year,):
+            length = length_of(candidate, month)
+            day = date(candidate, month, length if last else 1)
+            if year is not None or day > context.today or context.ahead(day, at):
+                break
+        flags = frozenset({"next_year"} if year is None and day.year > this_year else ())
+        return ResolvedDay(day=day, flags=flags)
+
+    return resolve
