@@ -16,9 +16,7 @@ from bench.report import BenchError
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.dev.binaries import NoPostgres
-from snoozer.dev.errors import PostgresRefused
-from snoozer.dev.postgres import Postgres
-from snoozer.dev.postmaster import CONNECTIONS
+from snoozer.dev.postgres import CONNECTIONS, Postgres, PostgresRefused
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -5,6 +5,7 @@ import importlib
 import click
 from sqlalchemy.exc import DBAPIError
 
+from snoozer import __version__
 from snoozer.settings import SettingsError
 
 COMMANDS = {
@@ -39,7 +40,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="snoozer")
+@click.version_option(__version__)
 def commands() -> None:
     """Put a message away and get it back: on time, once, and provably."""
 

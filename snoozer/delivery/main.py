@@ -22,6 +22,7 @@ import click
 from sqlalchemy import Engine
 
 from snoozer import settings, telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.listen_notify import NotifyListener
@@ -88,6 +89,8 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
     with ExitStack() as closing:
         engine = _engine(settings, stopping=stopping)
         closing.callback(engine.dispose)
+        if not drain and not schema.wait_until_migrated(engine, stopping=stopping):
+            return 0
         closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
         journal = _journal(settings, worker=config.worker)
         closing.callback(journal.close)

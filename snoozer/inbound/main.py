@@ -4,12 +4,15 @@ import errno
 import logging
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Event
 
 import click
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import inbox, settings, telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.inbound.lmtp_server import UNKNOWN_RECIPIENT, InboundServer, IncomingMail
@@ -26,6 +29,9 @@ def command() -> None:
     on_stop_signal(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
+    with suppress(DBAPIError):  # The database is away: each message is refused for now until it is back.
+        if not schema.wait_until_migrated(engine, stopping=stopping):
+            return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
     server = start_server(engine, given)
     logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)

@@ -2,17 +2,21 @@
 
 import atexit
 import sys
+from contextlib import suppress
 from datetime import timedelta
+from threading import Event, Thread
 from typing import Any
 
 from flask import Flask, request
 from jinja2 import StrictUndefined
 from opentelemetry.instrumentation.flask import FlaskInstrumentor
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from snoozer import settings as environment
 from snoozer import telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
@@ -97,7 +101,14 @@ def from_environment() -> Flask:
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)
     trace_requests(app)
+    # Pages are served meanwhile: /healthz is 200, and /readyz is 503 until the schema is there.
+    Thread(target=_report_missing_schema, args=(engine,), name="schema", daemon=True).start()
     return app
+
+
+def _report_missing_schema(engine: Engine) -> None:
+    with suppress(DBAPIError):
+        schema.wait_until_migrated(engine, stopping=Event())
 
 
 def trace_requests(app: Flask) -> None:

@@ -5,13 +5,13 @@ import email.policy
 from datetime import datetime
 from email.message import EmailMessage
 
-from snoozer.dev.sample_messages import letters
+from snoozer.dev.samples import messages
 
 NOW = datetime.fromisoformat("2026-03-05T10:20:00+01:00")
 
 
 def samples() -> list[EmailMessage]:
-    return [email.message_from_bytes(each, policy=email.policy.default) for each in letters(NOW)]
+    return [email.message_from_bytes(each, policy=email.policy.default) for each in messages(NOW)]
 
 
 def test_the_samples_show_what_mail_is_like() -> None:
