@@ -1,7 +1,7 @@
-"""USE CASE around signing in: mailed links and typed codes, sessions, tokens for programs.
+"""USE CASE of accounts: sign-in by mailed link or typed code, sessions, API tokens.
 
-Tokens are 256 random bits and are kept as sha256 only. A mailed link works once, for ten minutes, in the browser that
-asked for it; its typed code has five tries.
+Tokens are 256 random bits and are stored as sha256 only. A mailed link works once, for ten minutes, in the browser that
+requested it; its typed code has five tries.
 """
 
 import hashlib
@@ -30,16 +30,16 @@ LinkState = Literal["good", "used", "expired", "other browser", "unknown"]
 
 
 class InvalidAddress(ValueError):
-    """That is not a mail address."""
+    """The text is no mail address."""
 
 
 class InvalidZone(ValueError):
-    """That is not a time zone."""
+    """The text is no time zone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Invitation:
-    """What is mailed to a person who wants to sign in."""
+    """The contents of a sign-in mail."""
 
     email: str
     token: str
@@ -48,7 +48,7 @@ class Invitation:
 
 @dataclass(frozen=True, kw_only=True)
 class ClosedAccount:
-    """An account that is closed now; `changed` is False when it was so already, `sessions` were ended."""
+    """An account that is closed now; `changed` is False when it was closed before, `sessions` counts those ended."""
 
     email: str
     changed: bool
@@ -56,7 +56,7 @@ class ClosedAccount:
 
 
 def normalize(email: str) -> str:
-    """The one spelling of an address that accounts use. Raises BadAddress."""
+    """The address in the spelling that accounts use. Raises InvalidAddress."""
     folded = email.strip().lower()
     if len(folded) > MAX_ADDRESS_LENGTH or not _ADDRESS.fullmatch(folded):
         raise InvalidAddress("That is not a mail address. It looks like ann@example.org.")
@@ -64,36 +64,36 @@ def normalize(email: str) -> str:
 
 
 def create(connection: Connection, *, email: str, role: str | None = None, zone: str = "UTC") -> accounts.Created:
-    """An account whose address counts as verified, because the operator vouches for it. Raises BadAddress, BadZone."""
+    """Create an account whose address the operator vouches for. Raises InvalidAddress or InvalidZone."""
     check_zone(zone)
     return accounts.create(connection, email=normalize(email), role=role, zone=zone)
 
 
 def close(connection: Connection, *, email: str) -> ClosedAccount | None:
-    """Nobody signs in any more, who is signed in is out, and tokens are refused. None when there is no such account.
+    """Close an account: sessions end, signing in and tokens are refused. Returns None when there is no such account.
 
-    What the person put away still comes back to them by mail: what was accepted is not lost.
+    Its snoozes still come back by mail: what was accepted is not lost.
     """
-    door = accounts.close(connection, email=normalize(email))
-    if door is None:
+    closed = accounts.close(connection, email=normalize(email))
+    if closed is None:
         return None
-    sessions = accounts.end_sessions(connection, account_id=door.id)
-    return ClosedAccount(email=door.email, changed=door.changed, sessions=sessions)
+    sessions = accounts.end_sessions(connection, account_id=closed.id)
+    return ClosedAccount(email=closed.email, changed=closed.changed, sessions=sessions)
 
 
 def reopen(connection: Connection, *, email: str) -> accounts.AccountState | None:
-    """The person may sign in again, and tokens that were not revoked are taken again."""
+    """Open a closed account again, with its unrevoked tokens. Returns None when there is no such account."""
     return accounts.reopen(connection, email=normalize(email))
 
 
 def is_closed(connection: Connection, *, email: str) -> bool:
-    """Is there such an account, and is it closed?"""
+    """Whether there is such an account and it is closed. Raises InvalidAddress."""
     closed = select(Account.id).where(Account.email == normalize(email), Account.disabled_at.is_not(None))
     return connection.execute(closed).first() is not None
 
 
 def check_zone(zone: str) -> None:
-    """Raises BadZone unless it is a zone that phrases are read in, spelt as the IANA database does."""
+    """Raises InvalidZone unless it is a zone for phrases, spelt as in the IANA database."""
     if canonical(zone) != zone:
         raise InvalidZone("That is not a time zone. It looks like Europe/Berlin.")
 
@@ -101,11 +101,11 @@ def check_zone(zone: str) -> None:
 def request_sign_in(connection: Connection, *, email: str, browser: str, known: str | None) -> Invitation | None:
     """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now).
 
-    `known` is the mark of a browser that signed in to this account before: strangers cannot use its links up.
+    `known` is the secret of a browser that signed in to this account before: it has a limit of its own.
     """
     accounts.lock_sign_in(connection, email=normalize(email))
     token, code = secrets.token_urlsafe(32), f"{secrets.randbelow(10**8):08d}"
-    asked = accounts.request_sign_in(
+    created = accounts.request_sign_in(
         connection,
         email=normalize(email),
         token_hash=digest(token),
@@ -115,13 +115,13 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
         lifetime=LINK_LIFETIME,
         max_per_hour=MAX_LINKS_PER_HOUR,
     )
-    return Invitation(email=normalize(email), token=token, code=code) if asked else None
+    return Invitation(email=normalize(email), token=token, code=code) if created else None
 
 
 def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
-    """The token of a sign-in link for whoever sits at the machine: single use, ten minutes, any browser."""
+    """The token of a sign-in link for the console: single use, ten minutes, any browser. None when it is refused."""
     token = secrets.token_urlsafe(32)
-    asked = accounts.request_sign_in(
+    created = accounts.request_sign_in(
         connection,
         email=normalize(email),
         token_hash=digest(token),
@@ -131,11 +131,11 @@ def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
         lifetime=LINK_LIFETIME,
         max_per_hour=MAX_LINKS_PER_HOUR,
     )
-    return token if asked else None
+    return token if created else None
 
 
 def link_state(connection: Connection, *, token: str, browser: str | None) -> LinkState:
-    """What a link would do in this browser. Looking uses nothing up."""
+    """The state of a link in this browser, without using it."""
     link = accounts.sign_in_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
     if link is None:
         return "unknown"
@@ -147,20 +147,20 @@ def link_state(connection: Connection, *, token: str, browser: str | None) -> Li
 
 
 def sign_in_by_link(connection: Connection, *, token: str, browser: str | None) -> str | None:
-    """Use a link up; answers the new session's token, or None when the link is not good here."""
+    """Sign in by a link; returns the new session's token, None when the link is not valid here."""
     account_id = accounts.use_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
     return None if account_id is None else _open_session(connection, account_id=account_id)
 
 
 def sign_in_by_code(connection: Connection, *, code: str, browser: str) -> str | None:
-    """Try a typed code; answers the new session's token, or None."""
+    """Sign in by a typed code; returns the new session's token, None when it is wrong."""
     digits = re.sub(r"[\s-]", "", code)
     account_id = accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
     return None if account_id is None else _open_session(connection, account_id=account_id)
 
 
 def session_account(connection: Connection, *, session: str) -> Account | None:
-    """Who is signed in with this session token."""
+    """The account that is signed in with this session token."""
     account_id = accounts.session_owner(connection, token_hash=digest(session))
     if account_id is None:
         return None
@@ -174,20 +174,20 @@ def sign_out(connection: Connection, *, session: str) -> None:
 
 
 def create_token(connection: Connection, *, email: str) -> str | None:
-    """A token for the person's programs, told once; None when there is no such account."""
+    """Create an API token, shown only now; None when there is no such account."""
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
     return token if accounts.create_token(connection, email=normalize(email), token_hash=digest(token)) else None
 
 
 def list_tokens(connection: Connection, *, email: str | None) -> list[accounts.Token]:
-    """The person's tokens without their secrets; without an address everybody's."""
+    """The tokens of one person, or of all people, without their secrets."""
     return accounts.list_tokens(connection, email=None if email is None else normalize(email))
 
 
 def revoke_tokens(connection: Connection, *, which: str) -> list[tuple[int, str]]:
-    """Refuse a token from now on, told by its number, by the token itself, or by its owner's address for all of theirs.
+    """Revoke a token by its id or its secret, or all tokens of an address.
 
-    Answers number and owner of each that was revoked; none when there is none in force. Raises BadAddress.
+    Returns id and owner of each token that was revoked. Raises InvalidAddress.
     """
     if which.isascii() and which.isdigit() and len(which) < 19:
         return accounts.revoke_tokens(connection, id=int(which))
@@ -197,13 +197,13 @@ def revoke_tokens(connection: Connection, *, which: str) -> list[tuple[int, str]
 
 
 def token_account(connection: Connection, *, token: str) -> Account | None:
-    """Whose token this is."""
+    """The account of this token."""
     account_id = accounts.token_owner(connection, token_hash=digest(token))
     return None if account_id is None else _account(connection, id=account_id)
 
 
 def digest(secret: str) -> str:
-    """How a secret is kept: 256 random bits need no salt and no slow hash."""
+    """The hash under which a secret is stored: 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -220,8 +220,8 @@ def _open_session(connection: Connection, *, account_id: int) -> str | None:
 
 
 def _account(connection: Connection, *, id: int) -> Account | None:
-    with Session(bind=connection, expire_on_commit=False) as reading:
-        account = reading.execute(select(Account).where(Account.id == id)).scalar_one_or_none()
+    with Session(bind=connection, expire_on_commit=False) as session:
+        account = session.execute(select(Account).where(Account.id == id)).scalar_one_or_none()
         if account is not None:
-            reading.expunge(account)
+            session.expunge(account)
         return account

@@ -1,8 +1,8 @@
-"""USE CASE of the mail's reader: what a link in a reminder may do, and what became of it.
+"""USE CASE of links in reminders: the state of the occurrence that a link names, and the actions on it.
 
-A link speaks for one occurrence of one snooze. Acting twice changes nothing, and a link whose message was put away
-anew since explains that and does nothing. What repeats goes on, whatever a link does: it ends and changes on the pages.
-Having gone on to its next time is no wish of the person, so until that time the link still speaks for the message.
+A link names one occurrence of one snooze. Acting twice changes nothing, and a link whose message was snoozed again
+since then does nothing. No link ends or changes a recurrence; that is done on the pages. A recurring snooze that was
+promised anew was not snoozed by the person, so until its next occurrence begins the link still acts on the message.
 """
 
 import logging
@@ -27,13 +27,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Occurrence:
-    """One promise that was kept, as its link may see it; nothing else of the person's mail.
+    """One promise and its message, as far as a link may show it.
 
-    `asleep_until` is when the message comes back if it has been put away anew, or repeats and has gone on, and
-    `recurrence` how it goes on from there; `by_link` whether this very reminder's link put it away, and so may undo
-    it. `repeats` says that the series which this occurrence belongs to has gone on, and `overtaken` that a later one
-    of it has begun as well. `goes_on_at` is the next occurrence of what repeats and has not gone on yet, because
-    nobody knows for sure that this one came.
+    `asleep_until`, `asleep_id` and `recurrence` belong to the message's live snooze: snoozed again, or recurring and
+    promised anew. `by_link` is True when this reminder's link snoozed it, and so may undo that. `repeats` is True when
+    the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
+    the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
     """
 
     snooze_id: int
@@ -52,19 +51,19 @@ class Occurrence:
     by_link: bool
     repeats: bool
     superseded: bool
-    goes_on_at: datetime | None
+    next_at: datetime | None
 
     @property
-    def comes_by_itself_at(self) -> datetime | None:
-        """The next time of the series that this occurrence belongs to; None when it has none, or is over."""
-        return self.asleep_until if self.repeats else self.goes_on_at
+    def returns_at(self) -> datetime | None:
+        """The next occurrence of this one's series; None when it does not recur or is over."""
+        return self.asleep_until if self.repeats else self.next_at
 
 
 def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurrence | None:
-    """The occurrence a link speaks for; None when there is none (any more).
+    """The occurrence that a link names; None when it does not exist (any more).
 
-    With `acting`, the snooze stays as it is read here until this transaction ends: others who act on it wait, and a
-    worker that holds it has either settled it before or finds its claim gone.
+    With `acting`, the snooze is locked until the transaction ends: concurrent actions wait, and a worker that holds it
+    has either finished before or finds its claim gone.
     """
     row = _snooze(connection, id=link.snooze_id, acting=acting)
     send = connection.execute(
@@ -82,32 +81,31 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     ).first()
     if row is None or send is None:
         return None
-    last = _last_act(connection, link=link)
-    newer = _still_to_come(connection, send=send)
-    repeats = newer is not None and newer.id == row.id and newer.recurrence is not None
-    overtaken = repeats and _is_superseded(connection, send=send)
-    here = newer is None or (repeats and not overtaken and not _put_away_since(connection, send=send))
+    last = _last_action(connection, link=link)
+    live = _live_snooze(connection, send=send)
+    repeats = live is not None and live.id == row.id and live.recurrence is not None
+    superseded = repeats and _is_superseded(connection, send=send)
+    awake = live is None or (repeats and not superseded and not _is_snoozed(connection, send=send))
     return Occurrence(
-        status=_status(last) if here else "asleep",
-        asleep_until=newer.remind_at if newer else None,
-        asleep_id=newer.id if newer else None,
-        recurrence=newer.recurrence if newer else None,
-        by_link=bool(newer and last and last.kind == "again" and last.detail.get("snooze") == newer.id),
+        status=_status(last) if awake else "asleep",
+        asleep_until=live.remind_at if live else None,
+        asleep_id=live.id if live else None,
+        recurrence=live.recurrence if live else None,
+        by_link=bool(live and last and last.kind == "again" and last.detail.get("snooze") == live.id),
         repeats=repeats,
-        superseded=overtaken,
-        goes_on_at=_goes_on_at(connection, row) if row.promise == link.scheduled_for else None,
+        superseded=superseded,
+        next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
         **send._mapping,
     )
 
 
 def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
-    """The person is done with the message, until its next occurrence if it repeats; False when it was done already or
-    is asleep again."""
-    if occurrence.status != "open" or not _settle(connection, occurrence):
+    """Mark the message as done, until its next occurrence if it recurs. Returns False when it is done or snoozed."""
+    if occurrence.status != "open" or not _acknowledge(connection, occurrence):
         return False
     mailbox_store.mark_done(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
-    following = {} if occurrence.comes_by_itself_at is None else {"next": occurrence.comes_by_itself_at.isoformat()}
-    _append_event(connection, occurrence, kind="done", route=route, **following)
+    detail = {} if occurrence.returns_at is None else {"next": occurrence.returns_at.isoformat()}
+    _append_event(connection, occurrence, kind="done", route=route, **detail)
     return True
 
 
@@ -119,11 +117,11 @@ def snooze_again(
     route: str,
     traceparent: str | None = None,
 ) -> bool:
-    """Put the message away once more; False when it is asleep already, or repeats and so comes back by itself."""
+    """Snooze the message again. Returns False when it is snoozed, or recurs and so returns without this."""
     if occurrence.asleep_id is not None:
         return False
-    if occurrence.goes_on_at is not None:
-        if _settle(connection, occurrence):
+    if occurrence.next_at is not None:
+        if _acknowledge(connection, occurrence):
             mailbox_store.return_to_inbox(connection, snooze_ids=[occurrence.snooze_id])
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
@@ -143,7 +141,7 @@ def snooze_again(
 
 
 def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
-    """Take back what this reminder's link did last; False when there is nothing of its own to take back."""
+    """Undo the last action of this reminder's link. Returns False when there is none to undo."""
     owner = {"user_email": occurrence.user_email, "message_id": occurrence.message_id}
     if occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
         if not queue.cancel(connection, id=occurrence.asleep_id, user_email=occurrence.user_email):
@@ -155,13 +153,13 @@ def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     return True
 
 
-def _settle(connection: Connection, occurrence: Occurrence) -> bool:
-    """Who answers a reminder has it: no second copy of it leaves, and what repeats goes on, as it does when the mail
-    server has said so. False when somebody else has moved what repeats meanwhile."""
+def _acknowledge(connection: Connection, occurrence: Occurrence) -> bool:
+    """Record that the reminder arrived: no second copy is sent, and a series is promised anew, as after a reply of the
+    mail server. Returns False when a concurrent transaction moved the series."""
     if occurrence.repeats:
         return True
     id, email, promised = occurrence.snooze_id, occurrence.user_email, occurrence.scheduled_for
-    at = occurrence.goes_on_at
+    at = occurrence.next_at
     if at is None:
         queue.cancel(connection, id=id, user_email=email, scheduled_for=promised)
     elif not queue.skip_occurrence(connection, id=id, user_email=email, scheduled_for=promised, remind_at=at):
@@ -171,12 +169,12 @@ def _settle(connection: Connection, occurrence: Occurrence) -> bool:
 
 
 def _status(last: Row[*tuple[Any, ...]] | None) -> OccurrenceStatus:
-    """Of a message that is where its reminder brought it: done with it is only what this link did last."""
+    """The status of a message that is not snoozed: done when that was the link's last action."""
     return "done" if last and last.kind == "done" else "open"
 
 
-def _goes_on_at(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime | None:
-    """The occurrence after the promised one; None for what does not repeat, is over, or was asked for the last time."""
+def _next_occurrence(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime | None:
+    """The occurrence after the promised one; None where there is none, or the row is over."""
     if row.recurrence is None or row.outcome is not None:
         return None
     try:
@@ -189,13 +187,13 @@ def _goes_on_at(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime 
 
 
 def _snooze(connection: Connection, *, id: int, acting: bool) -> Row[*tuple[Any, ...]] | None:
-    """The row that a link speaks for; with `acting` it is locked, before its sends as everywhere."""
-    sought = select(Snooze.id, Snooze.outcome, Snooze.recurrence, Snooze.zone, _promise).where(Snooze.id == id)
-    return connection.execute(sought.with_for_update(key_share=True) if acting else sought).first()
+    """The row that a link names; with `acting` it is locked, before its sends, as in all transactions."""
+    row = select(Snooze.id, Snooze.outcome, Snooze.recurrence, Snooze.zone, _promise).where(Snooze.id == id)
+    return connection.execute(row.with_for_update(key_share=True) if acting else row).first()
 
 
-def _still_to_come(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
-    """The living snooze of the same message that is not this promise itself, waiting to be sent once more."""
+def _live_snooze(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
+    """The live snooze of the same message, unless it is this very promise, waiting for a resend."""
     return connection.execute(
         select(Snooze.id, Snooze.remind_at, Snooze.recurrence).where(
             Snooze.user_email == send.user_email,
@@ -207,20 +205,20 @@ def _still_to_come(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Ro
 
 
 def _is_superseded(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
-    """Has a later occurrence of the same snooze begun? Then that one's links speak for the message."""
+    """Whether a later occurrence of the same snooze has begun; then its links act on the message."""
     later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
     return connection.execute(later.limit(1)).first() is not None
 
 
-def _put_away_since(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
-    """Did the person put the message away after it had come? Going on to the next time leaves it where it is."""
+def _is_snoozed(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
+    """Whether the kept message was snoozed after it returned; promising the next occurrence does not move it."""
     folder = select(MailboxMessage.folder).where(
         MailboxMessage.user_email == send.user_email, MailboxMessage.message_id == send.message_id
     )
     return connection.execute(folder).scalar_one_or_none() == "snoozed"
 
 
-def _last_act(connection: Connection, *, link: Link) -> Row[*tuple[Any, ...]] | None:
+def _last_action(connection: Connection, *, link: Link) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(
         select(Event.kind, Event.detail)
         .where(

@@ -1,6 +1,6 @@
-"""What this copy of Snoozer carries: its programs, and the files that are not Python.
+"""How to start a module of this installation, and where its files are that are not Python.
 
-Those lie at the top of a checkout, inside the package of an installed wheel.
+They are at the top of a checkout, and inside the package of an installed wheel.
 """
 
 import sys
@@ -15,6 +15,6 @@ PYTHON_MODULE = (sys.executable, "-u", *(() if Path.cwd() == _PACKAGE.parent els
 
 
 def resource_folder(name: str) -> Path:
-    """The folder `templates`, `static` or `migrations`, wherever this copy of Snoozer carries it."""
+    """The folder `templates`, `static` or `migrations` of this installation."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

@@ -1,6 +1,6 @@
-"""Settings: read once from the environment, frozen, and refused with one sentence when they make no sense.
+"""Settings: read once from the environment, frozen, and rejected with one sentence where they are invalid.
 
-Two sources, the first that names a setting wins: the environment, then `up.json` in `SNOOZER_HOME`, which
+There are two sources, the first takes precedence: the environment, then `up.json` in `SNOOZER_HOME`, which
 `snoozer up` writes so that every other command on the machine finds its database.
 """
 
@@ -35,7 +35,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
 class SettingsError(Exception):
-    """The settings do not make sense."""
+    """The settings are invalid or incomplete; the text is one sentence for people."""
 
 
 class TelemetryConfig(TypedDict):
@@ -44,7 +44,7 @@ class TelemetryConfig(TypedDict):
 
 
 class Settings(BaseSettings):
-    """Everything a process may be told from outside. Seconds are decimals; secrets never show in a repr."""
+    """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -131,12 +131,12 @@ class Settings(BaseSettings):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key ring in clear, newest first."""
+        """The secrets of the key ring, newest first."""
         return tuple(key.get_secret_value() for key in self.secret_key)
 
     @property
     def uncertainty(self) -> UncertainPolicy:
-        """What is done about a reminder that may have been sent. `auto` is `resend`: no mailbox is connected yet."""
+        """The policy for uncertain sends. `auto` is `resend`, because no mailbox can be connected yet."""
         verifies = self.uncertain_policy == "verify"
         return UncertainPolicy(
             hold=timedelta(seconds=self.uncertain_hold),
@@ -147,42 +147,38 @@ class Settings(BaseSettings):
 
     @property
     def telemetry(self) -> TelemetryConfig:
-        """Where measurements go."""
+        """The arguments of telemetry.start."""
         return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
 
     @property
     def local_links_warning(self) -> str | None:
-        """The sentence for links that lead to this machine only, because nobody set BASE_URL; None where one is set."""
+        """A warning that links lead to this machine only, because BASE_URL is not set; None where it is."""
         if "base_url" in self.model_fields_set:
             return None
         return f"BASE_URL is not set: links in mails lead to {self.base_url}, which opens on this machine only"
 
     def require(self, *names: Need) -> Self:
-        """These settings, once each of the named ones is there.
-
-        Raises SettingsRefused with the sentence that tells what to set; a process calls it with what it cannot do
-        without.
-        """
+        """These settings. Raises SettingsError, stating what to set, where one of the named settings is missing."""
         try:
             for name in names:
                 _NEEDED[name](self)
-        except ValueError as lacking:
-            raise SettingsError(str(lacking)) from None
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
         return self
 
 
 def load() -> Settings:
-    """The settings of this process. Raises SettingsRefused, whose text is one sentence for people."""
+    """The settings of this process. Raises SettingsError."""
     try:
         return Settings()
-    except ValidationError as refused:
-        raise SettingsError(_sentence(refused)) from None
+    except ValidationError as error:
+        raise SettingsError(_sentence(error)) from None
     except PermissionError:
         raise SettingsError(
             f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
         ) from None
-    except (OSError, ValueError) as broken:
-        raise SettingsError(f"{_up_file()} cannot be read ({broken}); stop `snoozer up` and start it again") from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None
 
 
 def home() -> Path:
@@ -199,15 +195,15 @@ def _up_file() -> Path:
     return home() / UP_FILE
 
 
-def _sentence(refused: ValidationError) -> str:
-    first = refused.errors()[0]
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
     where = str(first["loc"][0]) if first["loc"] else ""
     what = first["msg"].removeprefix("Value error, ")
     return what if not where or where in what else f"{where}: {what[:1].lower()}{what[1:]}"
 
 
 def _valid_url(address: str, *, setting: str) -> str:
-    """The address without a slash at its end. ValueError, whose text is one sentence for people, when it is none."""
+    """The address without a trailing slash. Raises ValueError with one sentence for people."""
     if not address.lower().startswith(("http://", "https://")):
         raise ValueError(f"{setting} must start with http:// or https://, as in https://snooze.example.org")
     if not address.isprintable() or " " in address:
@@ -222,7 +218,7 @@ def _valid_url(address: str, *, setting: str) -> str:
 
 
 def _valid_base_url(address: str, *, setting: str) -> str:
-    """The same for an address that paths are put behind, and that stands in mails."""
+    """The same for an address to which paths are appended."""
     if set(address) & set("?#@"):
         raise ValueError(f"{setting} is a host and perhaps a path, without user, password, ? and #")
     return _valid_url(address, setting=setting)
@@ -242,7 +238,7 @@ def _need_smtp(settings: Settings) -> None:
 
 
 def _need_base_url(settings: Settings) -> None:
-    """Mail that leaves this machine needs links that open elsewhere; where it stays, as in a trial, none is asked."""
+    """Mail that leaves this machine needs links that open elsewhere; with a local mail server BASE_URL is optional."""
     if settings.local_links_warning and not is_loopback(SmtpServer.from_url(settings.smtp_url.get_secret_value()).host):
         raise ValueError(
             "BASE_URL is not set, and links in mails must lead to the pages; it looks like https://snooze.example.org"

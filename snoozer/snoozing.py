@@ -1,4 +1,4 @@
-"""USE CASE of the reader: put a message away, change the time, change one's mind, undo."""
+"""USE CASE of snoozing: read a phrase, snooze a message, change its time, cancel, undo."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from snoozer.timephrase.zones import zone_of
 # In octets: a line of a mail (RFC 5322). The database refuses more.
 MAX_MESSAGE_ID_OCTETS = 998
 
-# Refusals that another hour of the week may lift.
-_FOR_NOW = frozenset({"past", "too_soon", "no_later_today"})
+# Error codes of phrases that may be valid at another hour of the week.
+_TEMPORARY = frozenset({"past", "too_soon", "no_later_today"})
 
 
 class SnoozeError(ValueError):
-    """The request makes no snooze. `code` is for programs, the text for people."""
+    """The request is invalid. `code` is for programs, `message` for people."""
 
     def __init__(self, code: str, message: str, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -32,8 +32,8 @@ class SnoozeError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """What a snooze is about. Only `message_id` is needed; it is any text that names the message for its owner, of 998
-    octets at most."""
+    """The message of a snooze. Only `message_id` is required: any text of at most 998 octets that identifies the
+    message for its owner."""
 
     message_id: str
     subject: str | None = None
@@ -41,7 +41,7 @@ class Message:
 
 
 class SnoozeResult(NamedTuple):
-    """The snooze of a message that was put away: whether it is new, and the repetition that this put an end to."""
+    """The row's id, whether it is new, and the recurrence that this snooze ended, as JSON."""
 
     id: int
     new: bool
@@ -49,11 +49,11 @@ class SnoozeResult(NamedTuple):
 
 
 def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
-    """What a typed phrase means for this person: one time, or a repetition. Raises CannotSnooze for anything else."""
+    """Parse a typed phrase as one time or a recurrence. Raises SnoozeError for anything else."""
     try:
         reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
-    except timephrase.ParseError as refused:
-        raise SnoozeError(refused.code, refused.message, tuple(refused.suggestions)) from None
+    except timephrase.ParseError as error:
+        raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
     if reading.kind == "condition" or reading.at is None:
         raise SnoozeError(
             "condition",
@@ -64,12 +64,12 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
 
 
 def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime | None:
-    """What a preset's phrase means now; None when it means nothing now and does at another hour of the week, as
-    "this evening" late at night. Raises CannotSnooze for what can be no preset."""
+    """Parse a preset's phrase; None when it is invalid now and valid at another hour of the week, such as "this
+    evening" late at night. Raises SnoozeError when it is never valid."""
     try:
         return parse_phrase(phrase, now=now, zone=zone, locale=locale)
-    except SnoozeError as refusal:
-        if refusal.code not in _FOR_NOW:
+    except SnoozeError as error:
+        if error.code not in _TEMPORARY:
             raise
         for hours in range(3, 7 * 24, 3):
             try:
@@ -83,7 +83,7 @@ def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
 def reminder_time_of(
     reading: timephrase.ParsedTime, *, now: datetime, note: str | None = None, alternative: bool = False
 ) -> ReminderTime:
-    """The appointment that a reading makes, or its alternative."""
+    """The reminder time of a parsed phrase, or of its alternative. Raises SnoozeError."""
     at, wall = reading.at, reading.wall
     if alternative and reading.alternative is not None:
         at = reading.alternative
@@ -102,7 +102,7 @@ def reminder_time_of(
 
 
 def reminder_time_at(at: datetime, *, now: datetime, zone: str, note: str | None = None) -> ReminderTime:
-    """The appointment for an exact instant, as programs give it. Raises CannotSnooze when it is not ahead."""
+    """The reminder time for an exact instant, as programs send it. Raises SnoozeError when it is past or too far."""
     if at <= now:
         raise SnoozeError("past", "That time has passed. Give one that lies ahead.")
     if at > now + timedelta(days=3653):
@@ -120,29 +120,30 @@ def snooze(
     reading: timephrase.ParsedTime | None = None,
     traceparent: str | None = None,
 ) -> SnoozeResult:
-    """Put a message away.
+    """Snooze a message, or change the time of its live snooze; a kept message leaves the inbox.
 
-    Snoozing a message that is already away changes its time. A kept message leaves the inbox. What was said, with its
-    flags and its alternative, stands in the paper trail, so that it can be checked later.
+    The phrase with its flags and alternative is kept in an event. Raises SnoozeError for an invalid message_id.
     """
-    name = _valid_message_id(message.message_id)
-    repeated = _repetition(connection, Snooze.user_email == user_email, Snooze.message_id == name, ~Snooze.inactive)
+    message_id = _valid_message_id(message.message_id)
+    recurrence = _lock_recurrence(
+        connection, Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive
+    )
     id, created = queue.enqueue(
         connection,
         user_email=user_email,
-        message_id=name,
+        message_id=message_id,
         subject=message.subject,
         sender_email=message.sender_email,
         reminder_time=reminder_time,
         traceparent=traceparent,
     )
-    mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=name)
-    over = ended_recurrence(repeated, reminder_time)
+    mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)
+    ended = ended_recurrence(recurrence, reminder_time)
     if reading is not None or not created:
         kind = "asked" if created else "edited"
-        said = _event_detail(reading, reminder_time, over)
-        events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **said)
-    return SnoozeResult(id=id, new=created, ended=over)
+        detail = _event_detail(reading, reminder_time, ended)
+        events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **detail)
+    return SnoozeResult(id=id, new=created, ended=ended)
 
 
 def change(
@@ -154,17 +155,17 @@ def change(
     route: str,
     reading: timephrase.ParsedTime | None = None,
 ) -> bool:
-    """A new time or note for a living snooze; False when it is over or not this person's."""
-    repeated = _repetition(connection, Snooze.id == id, Snooze.user_email == user_email)
+    """Change the time or note of a live snooze. Returns False when it is over or another person's."""
+    recurrence = _lock_recurrence(connection, Snooze.id == id, Snooze.user_email == user_email)
     if not queue.reschedule(connection, id=id, user_email=user_email, reminder_time=reminder_time):
         return False
-    said = _event_detail(reading, reminder_time, ended_recurrence(repeated, reminder_time))
-    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **said)
+    detail = _event_detail(reading, reminder_time, ended_recurrence(recurrence, reminder_time))
+    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **detail)
     return True
 
 
 def cancel(connection: Connection, *, id: int, user_email: str, message_id: str, route: str) -> bool:
-    """No reminder after all; the kept message lies in the inbox again. False when the snooze is over."""
+    """Cancel a snooze; its kept message returns to the inbox. Returns False when it is over."""
     if not queue.cancel(connection, id=id, user_email=user_email):
         return False
     mailbox_store.move_to_inbox(connection, user_email=user_email, message_id=message_id)
@@ -173,7 +174,7 @@ def cancel(connection: Connection, *, id: int, user_email: str, message_id: str,
 
 
 def undo(connection: Connection, *, id: int, user_email: str, message_id: str, route: str) -> bool:
-    """Undo a cancellation; False when there is nothing to undo or the message was put away anew since."""
+    """Undo a cancellation. Returns False when there is none, or the message was snoozed again since."""
     if not queue.restore(connection, id=id, user_email=user_email):
         return False
     mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)
@@ -181,37 +182,37 @@ def undo(connection: Connection, *, id: int, user_email: str, message_id: str, r
     return True
 
 
-def ended_recurrence(repeated: dict[str, Any] | None, appointment: ReminderTime) -> dict[str, Any] | None:
-    """The repetition that an appointment puts an end to; None when there was none, or it goes on in the same rhythm."""
-    if repeated is None or repeated | {"start": None} == (appointment.recurrence or {}) | {"start": None}:
+def ended_recurrence(recurrence: dict[str, Any] | None, new: ReminderTime) -> dict[str, Any] | None:
+    """The recurrence that a new reminder time ends; None when there was none, or it continues with another start."""
+    if recurrence is None or recurrence | {"start": None} == (new.recurrence or {}) | {"start": None}:
         return None
-    return repeated
+    return recurrence
 
 
-def _repetition(connection: Connection, *where: ColumnElement[bool]) -> dict[str, Any] | None:
-    """The repetition of a row that is about to be edited; nobody edits it before this transaction ends."""
-    sought = select(Snooze.recurrence).where(*where).with_for_update(key_share=True)
-    return connection.execute(sought).scalar_one_or_none()
+def _lock_recurrence(connection: Connection, *where: ColumnElement[bool]) -> dict[str, Any] | None:
+    """The recurrence of a row that is about to be edited, locked until the transaction ends."""
+    row = select(Snooze.recurrence).where(*where).with_for_update(key_share=True)
+    return connection.execute(row).scalar_one_or_none()
 
 
 def _event_detail(
-    reading: timephrase.ParsedTime | None, appointment: ReminderTime, over: dict[str, Any] | None
+    reading: timephrase.ParsedTime | None, reminder_time: ReminderTime, ended: dict[str, Any] | None
 ) -> dict[str, object]:
-    """The words behind an appointment, what there is to say about them unless the other meaning was taken, and the
-    repetition that is over."""
-    said: dict[str, object] = {} if over is None else {"ended": over}
+    """The phrase with its time, its flags and alternative unless the alternative was chosen, and the recurrence that
+    was ended."""
+    detail: dict[str, object] = {} if ended is None else {"ended": ended}
     if reading is None:
-        return said
-    said |= {"phrase": clean_phrase(reading.phrase), "at": appointment.remind_at.isoformat()}
-    if appointment.remind_at == reading.at and reading.flags:
-        said["flags"] = list(reading.flags)
-        said["alternative"] = reading.alternative.isoformat() if reading.alternative else None
-    return said
+        return detail
+    detail |= {"phrase": clean_phrase(reading.phrase), "at": reminder_time.remind_at.isoformat()}
+    if reminder_time.remind_at == reading.at and reading.flags:
+        detail["flags"] = list(reading.flags)
+        detail["alternative"] = reading.alternative.isoformat() if reading.alternative else None
+    return detail
 
 
 def clean_phrase(phrase: str) -> str:
-    """The phrase as it is kept: single spaces, nothing invisible."""
-    return "".join(sign for sign in " ".join(phrase.split()) if sign.isprintable())
+    """The phrase with single spaces and without unprintable characters."""
+    return "".join(char for char in " ".join(phrase.split()) if char.isprintable())
 
 
 def _hours(span: timedelta) -> int:

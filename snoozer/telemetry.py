@@ -1,4 +1,4 @@
-"""Telemetry: every instrument's name, once. Counts and ages only: never a subject, an address or a token.
+"""Metrics and traces: all instruments, and what may leave the process. Never a subject, an address or a token.
 
 Metrics can always be read by Prometheus (`/metrics` of the web, ports from SNOOZER_METRICS_PORT on for each process).
 Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
@@ -8,8 +8,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -37,34 +38,27 @@ from snoozer.domain.reminder import DeliveryOutcome
 
 log = logging.getLogger(__name__)
 
-# As many processes as `snoozer worker --processes` takes.
-MOST_PORTS = 64
+# The maximum of `snoozer worker --processes`.
+MAX_PORTS = 64
 LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
 FAILURES = frozenset(
     {DeliveryOutcome.RELEASED, DeliveryOutcome.RETIRED, DeliveryOutcome.UNCERTAIN, DeliveryOutcome.DEFERRED}
 )
 
-# What may be told of a request. Whatever else a library notes of it is its address, or whatever a stranger invents.
-REQUEST = frozenset(
-    {
-        "http.method",
-        "http.request.method",
-        "http.route",
-        "http.status_code",
-        "http.response.status_code",
-        "error.type",
-    }
+# Attributes of a request that may be exported. All others are its address, or values that a client chooses.
+REQUEST_ATTRIBUTES = frozenset(
+    ["http.method", "http.request.method", "http.route", "http.status_code", "http.response.status_code", "error.type"]
 )
-REQUESTS_BY = "opentelemetry.instrumentation.flask"
-# Among figures http.target is the route; in a span it is the path.
-VIEWS = (View(meter_name=REQUESTS_BY, attribute_keys={*REQUEST, "http.target"}),)
-# Gauges that are read together come from one answer.
-SAME_MOMENT_SECONDS = 0.5
-# Two queries are asked, and Prometheus waits for ten seconds.
-ANSWER_SECONDS = 4.0
+REQUEST_SCOPE = "opentelemetry.instrumentation.flask"
+# In metrics http.target is the route, in spans it is the path.
+VIEWS = (View(meter_name=REQUEST_SCOPE, attribute_keys={*REQUEST_ATTRIBUTES, "http.target"}),)
+# Gauges that are read within this time share one query.
+GAUGE_CACHE_SECONDS = 0.5
+# There are two queries, and Prometheus waits for ten seconds.
+GAUGE_TIMEOUT = 4.0
 
-# Instrument, support query, its column, what it means.
+# Instrument, support query, its column, description.
 _GAUGES = (
     ("queue.depth", "backlog", "due", "Snoozes that are due and not claimed"),
     ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"),
@@ -80,9 +74,6 @@ _GAUGES = (
 )
 
 _meter = metrics.get_meter("snoozer")
-_tracer = trace.get_tracer("snoozer")
-# Does anybody get our spans? Asking the library for its provider reads the environment each time.
-_traced = Event()
 _claimed = _meter.create_counter("queue.claimed", unit="1", description="Rows claimed from the queue")
 _processed = _meter.create_counter("queue.processed", unit="1", description="Rows processed to their end")
 _failed = _meter.create_counter("queue.failed", unit="1", description="Deliveries that failed, by verdict")
@@ -92,8 +83,18 @@ _lost = _meter.create_counter("queue.lost_ownership", unit="1", description="Del
 _duration = _meter.create_histogram("queue.job_duration_ms", unit="ms", description="Time spent on one delivery")
 
 
+@dataclass
+class Tracing:
+    """The tracer of deliveries; without one no spans are created."""
+
+    tracer: trace.Tracer | None = None
+
+
+tracing = Tracing()
+
+
 def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
-    """Set telemetry up for this process, once; answers what flushes it at the end.
+    """Set telemetry up for this process, once; returns a function that flushes it at the end.
 
     `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback,
     at the first free port from there on, because a machine runs several processes with the same settings.
@@ -105,13 +106,13 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
         tracers = TracerProvider(resource=resource)
         tracers.add_span_processor(BatchSpanProcessor(RedactingExporter(OTLPSpanExporter())))
         trace.set_tracer_provider(tracers)
-        _traced.set()
+        tracing.tracer = tracers.get_tracer("snoozer")
         PsycopgInstrumentor().instrument()
     meters = MeterProvider(
         resource=resource,
         metric_readers=readers,
         views=VIEWS,
-        exemplar_filter=AlwaysOffExemplarFilter(),  # They carry what a view leaves out.
+        exemplar_filter=AlwaysOffExemplarFilter(),  # Exemplars hold attributes that a view drops.
     )
     metrics.set_meter_provider(meters)
     register_gauges(engine, _meter)
@@ -128,13 +129,13 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
 
 
 def _serve(first: int) -> None:
-    """Serve Prometheus. Where no port can be had, a line says so: reminders do not wait for figures."""
-    ports = range(first, min(first + MOST_PORTS, LAST_PORT + 1))
+    """Serve Prometheus. Where no port is free this is logged: reminders do not wait for metrics."""
+    ports = range(first, min(first + MAX_PORTS, LAST_PORT + 1))
     for port in ports:
         try:
             start_http_server(port, addr="127.0.0.1")
-        except OSError as refused:
-            last = refused
+        except OSError as error:
+            last = error
         else:
             log.info("metrics are served on http://127.0.0.1:%d/metrics", port)
             return
@@ -142,20 +143,20 @@ def _serve(first: int) -> None:
 
 
 def traceparent() -> str | None:
-    """The current span, as it is kept in a row so that the worker's trace can be linked to it (W3C Trace Context)."""
+    """The current span (W3C Trace Context), as stored in a row so that the worker's span can link to it."""
     carrier: dict[str, str] = {}
     TraceContextTextMapPropagator().inject(carrier)
     return carrier.get("traceparent")
 
 
 def delivery_span(*, traceparent: str | None, snooze_id: int) -> AbstractContextManager[object]:
-    """The span of one delivery, linked to the request that put the message away; nothing where nobody traces."""
-    if not _traced.is_set():
+    """The span of one delivery, linked to the request that snoozed the message; a null context without tracing."""
+    if tracing.tracer is None:
         return nullcontext()
     origin = TraceContextTextMapPropagator().extract({"traceparent": traceparent or ""})
     context = trace.get_current_span(origin).get_span_context()
     links = [Link(context)] if context.is_valid else []
-    return _tracer.start_as_current_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id})
+    return tracing.tracer.start_as_current_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id})
 
 
 def count_claimed(count: int) -> None:
@@ -163,21 +164,21 @@ def count_claimed(count: int) -> None:
         _claimed.add(count, QUEUE)
 
 
-def count_delivery(verdict: DeliveryOutcome, *, milliseconds: float) -> None:
-    """Count one delivery by what became of it."""
-    if verdict in FAILURES:
-        _failed.add(1, QUEUE | {"verdict": verdict.value})
-    elif verdict is DeliveryOutcome.LOST:
+def count_delivery(outcome: DeliveryOutcome, *, milliseconds: float) -> None:
+    """Count one delivery by its outcome."""
+    if outcome in FAILURES:
+        _failed.add(1, QUEUE | {"verdict": outcome.value})
+    elif outcome is DeliveryOutcome.LOST:
         _lost.add(1, QUEUE)
-    elif verdict is not DeliveryOutcome.UNCLAIMED:
+    elif outcome is not DeliveryOutcome.UNCLAIMED:
         _processed.add(1, QUEUE)
-    if verdict is DeliveryOutcome.RETIRED:
+    if outcome is DeliveryOutcome.RETIRED:
         _retired.add(1, QUEUE)
     _duration.record(milliseconds, QUEUE)
 
 
 def count_sweep(*, recovered: int, cases: int) -> None:
-    """Count what one sweep of housekeeping changed."""
+    """Count what one sweep changed."""
     if recovered:
         _recovered.add(recovered, QUEUE)
     if cases:
@@ -185,55 +186,55 @@ def count_sweep(*, recovered: int, cases: int) -> None:
 
 
 def register_gauges(engine: Engine, meter: Meter) -> None:
-    """Gauges of what the database says now."""
-    told = {query: _Told(engine, query) for _, query, _, _ in _GAUGES}
+    """Register gauges whose values are queried from the database when they are read."""
+    sources = {query: _GaugeSource(engine, query) for _, query, _, _ in _GAUGES}
     for name, query, column, description in _GAUGES:
-        read = partial(told[query].observed, column)
+        read = partial(sources[query].observe, column)
         meter.create_observable_gauge(name, callbacks=[read], description=description)
 
 
-class _Told:
-    """What one support query says: asked once for all the gauges that are read in the same moment."""
+class _GaugeSource:
+    """One support query, executed once for all gauges that are read together."""
 
     def __init__(self, engine: Engine, query: str) -> None:
         self._engine, self._query = engine, query
         self._row: Mapping[str, Any] = {}
-        self._asked = float("-inf")
+        self._read_at = float("-inf")
         self._lock = Lock()
 
-    def observed(self, column: str, options: CallbackOptions) -> Iterable[Observation]:
+    def observe(self, column: str, options: CallbackOptions) -> Iterable[Observation]:
         with self._lock:
-            if time.monotonic() - self._asked > SAME_MOMENT_SECONDS:
-                self._row, self._asked = self._ask(), time.monotonic()
+            if time.monotonic() - self._read_at > GAUGE_CACHE_SECONDS:
+                self._row, self._read_at = self._read(), time.monotonic()
             return [Observation(float(self._row[column]))] if self._row else []
 
-    def _ask(self) -> Mapping[str, Any]:
+    def _read(self) -> Mapping[str, Any]:
         try:
-            with deadline(ANSWER_SECONDS), self._engine.connect() as connection:
+            with deadline(GAUGE_TIMEOUT), self._engine.connect() as connection:
                 return dict(execute(connection, f"support/{self._query}").mappings().one())
         except SQLAlchemyError:
-            return {}  # No figure is better than an old one: the database is away, and /readyz says so.
+            return {}  # No value is better than an old one; /readyz reports the outage.
 
 
 class RedactingExporter(SpanExporter):
-    """Leaves out the addresses of requests, which hold tokens and phrases, and what exceptions say: Postgres quotes the
-    values of a row in its messages."""
+    """Removes the addresses of requests, which hold tokens and phrases, and the texts of exceptions, in which Postgres
+    quotes values of rows."""
 
-    def __init__(self, onward: SpanExporter) -> None:
-        self._onward = onward
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return self._onward.export([_without_words(span) for span in spans])
+        return self._exporter.export([_redact(span) for span in spans])
 
     def shutdown(self) -> None:
-        self._onward.shutdown()
+        self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._onward.force_flush(timeout_millis)
+        return self._exporter.force_flush(timeout_millis)
 
 
-def _without_words(span: ReadableSpan) -> ReadableSpan:
-    name, attributes = _described(span)
+def _redact(span: ReadableSpan) -> ReadableSpan:
+    name, attributes = _name_and_attributes(span)
     return ReadableSpan(
         name=name,
         context=span.context,
@@ -250,10 +251,10 @@ def _without_words(span: ReadableSpan) -> ReadableSpan:
     )
 
 
-def _described(span: ReadableSpan) -> tuple[str, Attributes]:
-    """Name and attributes: a request's are its method, its route and its end."""
-    if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUESTS_BY:
+def _name_and_attributes(span: ReadableSpan) -> tuple[str, Attributes]:
+    """Those of a span; a request keeps its method, route and status only."""
+    if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUEST_SCOPE:
         return span.name, span.attributes
-    kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST}
+    kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST_ATTRIBUTES}
     method = kept.get("http.method") or kept.get("http.request.method") or "_OTHER"
     return f"{method} {kept.get('http.route', '(no route)')}", kept

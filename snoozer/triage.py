@@ -1,4 +1,4 @@
-"""USE CASE of the operator: cases, reactivate, dismiss, one or many; after a restore, what may go out twice."""
+"""USE CASE of operators: reactivate or dismiss cases; after a restore, retire what may have been sent."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,35 +13,35 @@ BATCH_SIZE = 1_000
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
-    """Send cases back to work; answers those that were cases. A reminder that was sent is never sent again by this."""
-    back = queue.reactivate(connection, ids=ids)
-    ledger.reopen(connection, ids=back, actor=actor)
-    _append_events(connection, ids=back, kind="reactivated", actor=actor, route=route, reason=reason)
-    return back
+    """Return cases to the queue; returns the ids that were cases. A reminder that was sent is not sent again."""
+    reactivated = queue.reactivate(connection, ids=ids)
+    ledger.reopen(connection, ids=reactivated, actor=actor)
+    _append_events(connection, ids=reactivated, kind="reactivated", actor=actor, route=route, reason=reason)
+    return reactivated
 
 
 def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
-    """Close cases for good; answers those that were cases. Nothing is sent, and the error stays on the row."""
-    closed = queue.dismiss(connection, ids=ids)
-    ledger.give_up(connection, ids=closed, actor=actor)
-    _append_events(connection, ids=closed, kind="dismissed", actor=actor, route=route, reason=reason)
-    return closed
+    """Close cases for good; returns the ids that were cases. Nothing is sent, and the error stays on the row."""
+    dismissed = queue.dismiss(connection, ids=ids)
+    ledger.give_up(connection, ids=dismissed, actor=actor)
+    _append_events(connection, ids=dismissed, kind="dismissed", actor=actor, route=route, reason=reason)
+    return dismissed
 
 
 def retire_restored(connection: Connection, *, until: datetime, domain: str, route: str) -> list[RestoredCase]:
-    """Make cases of what was due before `until` and does not repeat: a restored dump cannot know what the old place
-    sent since. To be called while nobody sends."""
-    found: list[RestoredCase] = []
+    """Retire what was due before `until` and does not recur, because it may have been sent after the dump was made.
+    Called while no worker runs."""
+    cases: list[RestoredCase] = []
     while True:
-        after = found[-1].id if found else 0
-        some = queue.retire_restored(
+        after = cases[-1].id if cases else 0
+        batch = queue.retire_restored(
             connection, until=until, after=after, batch_size=BATCH_SIZE, domain=domain, error=RESTORED_ERROR
         )
-        lines = [(one.id, {"error": RESTORED_ERROR}) for one in some]
+        lines = [(case.id, {"error": RESTORED_ERROR}) for case in batch]
         events.append_many(connection, kind="set aside", actor="operator", route=route, lines=lines)
-        found += some
-        if len(some) < BATCH_SIZE:
-            return found
+        cases += batch
+        if len(batch) < BATCH_SIZE:
+            return cases
 
 
 def _append_events(

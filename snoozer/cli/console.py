@@ -97,4 +97,4 @@ def _schema_failure() -> Failure | None:
         return None
     finally:
         engine.dispose()
-    return None if status.where == "at head" else Failure(status.says, status.do)
+    return None if status.where == "at head" else Failure(status.message, status.do)

@@ -134,9 +134,9 @@ def _database_findings(connection: Connection, settings: Settings) -> Iterator[F
     yield _server(connection)
     status = schema.status(connection)
     if status.where != "at head":
-        yield Finding("schema", "wrong", f"{status.says}: nothing more is asked.", _sentence(status.do))
+        yield Finding("schema", "wrong", f"{status.message}: nothing more is asked.", _sentence(status.do))
         return
-    yield Finding("schema", "right", f"{status.says}.")
+    yield Finding("schema", "right", f"{status.message}.")
     yield _guards(connection)
     yield from _processes(connection, settings)
     for invariant in health_checks.INVARIANTS:
@@ -154,7 +154,7 @@ def _server(connection: Connection) -> Finding:
         return Finding("database", "wrong", says, "Upgrade the server.")
     if server.encoding != schema.ENCODING:
         says = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
-        return Finding("database", "wrong", says, f"Restore into one made by `{schema.MADE_BY}`.")
+        return Finding("database", "wrong", says, f"Restore into one made by `{schema.CREATE_COMMAND}`.")
     if server.read_only:
         says = "This server only reads: it is a standby, and nothing can be put away or sent."
         return Finding(

@@ -1,1 +1,1 @@
-"""Everything that speaks SQL. Statements never commit: whoever opens the transaction owns it."""
+"""Access to Postgres. Statements never commit: the caller that opens a transaction ends it."""

@@ -9,13 +9,13 @@ from sqlalchemy import Connection, select
 from snoozer.db.models import Account, TypedPhrase, UserPreset
 from snoozer.db.statements import execute
 
-PLAIN_LOCALE = "en_GB"
+DEFAULT_LOCALE = "en_GB"
 MAX_PHRASES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Created:
-    """An account; `created` is False when it was there already, with the role `role_before`."""
+    """An account; `created` is False when it existed, with the role `role_before`."""
 
     id: int
     email: str
@@ -27,7 +27,7 @@ class Created:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountState:
-    """An account that was closed or opened; `changed` is False when it was so already."""
+    """An account that is closed or open; `changed` is False when it was so before."""
 
     id: int
     email: str
@@ -36,7 +36,7 @@ class AccountState:
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token by its number; the secret itself is known to nobody but its owner."""
+    """An API token by its id; the secret is not stored."""
 
     id: int
     email: str
@@ -47,7 +47,7 @@ class Token:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkUse:
-    """What a sign-in link is worth in one browser."""
+    """The state of a sign-in link in one browser."""
 
     used: bool
     expired: bool
@@ -56,7 +56,7 @@ class LinkUse:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedResponse:
-    """The answer first given to an idempotency key."""
+    """The first response to an idempotency key."""
 
     request_sha256: str
     status: int
@@ -65,8 +65,8 @@ class SavedResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedTimes:
-    """The times a person uses: their own presets as (label, phrase), None for the language's, and what they typed
-    last, newest first."""
+    """A person's own presets as (label, phrase), None for the language's defaults; and recently typed phrases, newest
+    first."""
 
     presets: tuple[tuple[str, str], ...] | None = None
     phrases: tuple[str, ...] = ()
@@ -146,14 +146,14 @@ def token_owner(connection: Connection, *, token_hash: str) -> int | None:
 
 
 def list_tokens(connection: Connection, *, email: str | None) -> list[Token]:
-    """Those of one person; without an address everybody's."""
+    """The tokens of one person, or of all people."""
     return [Token(**row._mapping) for row in execute(connection, "accounts/list_tokens", email=email)]
 
 
 def revoke_tokens(
     connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
 ) -> list[tuple[int, str]]:
-    """The numbers and the owners of what was revoked by this call."""
+    """Revoke by one of the three; returns id and owner of each token revoked by this call."""
     rows = execute(connection, "accounts/revoke_tokens", id=id, token_hash=token_hash, email=email)
     return [(row.id, row.email) for row in rows]
 
@@ -169,7 +169,7 @@ def reopen(connection: Connection, *, email: str) -> AccountState | None:
 
 
 def end_sessions(connection: Connection, *, account_id: int) -> int:
-    """How many browsers were signed out."""
+    """Returns how many sessions were ended."""
     return len(execute(connection, "accounts/end_sessions", account_id=account_id).all())
 
 
@@ -220,20 +220,20 @@ def save_response(
 
 
 def prune_expired(connection: Connection, *, batch_size: int) -> int:
-    """Strike out old answers, sign-in links and sessions, so many of each; answers how many there were in all."""
+    """Delete expired responses, links and sessions, up to `batch_size` of each; returns how many in all."""
     return int(execute(connection, "accounts/prune_expired", batch_size=batch_size).scalar_one())
 
 
 def locale_of(connection: Connection, *, user_email: str) -> str:
-    """How this person writes dates; the plain way for an address without an account."""
+    """The person's locale; a default for an address without an account."""
     return (
         connection.execute(select(Account.locale).where(Account.email == user_email)).scalar_one_or_none()
-        or PLAIN_LOCALE
+        or DEFAULT_LOCALE
     )
 
 
 def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
-    """The times this person uses."""
+    """The times that this person uses."""
     presets = connection.execute(
         select(UserPreset.label, UserPreset.phrase)
         .where(UserPreset.account_id == account_id)

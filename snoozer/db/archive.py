@@ -1,7 +1,7 @@
 """The archive: one function per file in `sql/archive`, of the same name. The move itself is `queue.archive`.
 
-Finished snoozes and their sends lie in partitions by the month (UTC) of their end. There is no partition for
-everything else: a row whose month is missing is refused and stays in the queue, where nothing is lost.
+Finished snoozes and their sends are in partitions by the month (UTC) of their end. There is no default partition: a
+row whose month is missing is refused, and stays in the queue.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Archivable:
 def list_archivable(
     connection: Connection, *, older_than: timedelta, batch_size: int, after: Archivable | None = None
 ) -> list[Archivable]:
-    """What has been over for `older_than`, the oldest first, going on after `after`."""
+    """Snoozes that have been over for `older_than`, oldest first, those after `after`."""
     rows = execute(
         connection,
         "archive/list_archivable",
@@ -38,21 +38,21 @@ def list_archivable(
 
 
 def create_partitions(connection: Connection, *, months: Sequence[date]) -> list[date]:
-    """Make the partitions of these months; answers those that had none. Waits at most 2 s for a lock."""
+    """Create the partitions of these months; returns those that were missing. Waits at most 2 s for a lock."""
     return list(execute(connection, "archive/create_partitions", months=list(months)).scalars())
 
 
 def upcoming_months(connection: Connection) -> list[date]:
-    """The months that must be there already: this one and the next two."""
+    """The months whose partitions must exist: this one and the next two."""
     return list(execute(connection, "archive/upcoming_months").scalars())
 
 
 def drop_expired(connection: Connection, *, keep_months: int) -> list[str]:
-    """Drop the months before the last `keep_months`; answers the partitions. Waits at most 2 s for each lock."""
+    """Drop months older than the last `keep_months`; returns the partitions. Waits at most 2 s for each lock."""
     return list(execute(connection, "archive/drop_expired", keep_months=keep_months).scalars())
 
 
 def prune_events(connection: Connection, *, keep_months: int, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
-    """Strike out old events whose snooze is in neither place any more."""
+    """Delete old events whose snooze is neither live nor archived; returns their ids."""
     values = {"keep_months": keep_months, "batch_size": batch_size, **id_bounds(id_range)}
     return list(execute(connection, "archive/prune_events", **values).scalars())

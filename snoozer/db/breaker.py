@@ -17,7 +17,7 @@ from snoozer.db.statements import execute
 class Permit:
     """What a worker may do now: claim ("closed"), claim one row as the probe ("probe"), or wait ("open").
 
-    `failures` is how many there were in a row.
+    `failures` is the number of consecutive failures.
     """
 
     kind: Literal["closed", "probe", "open"]
@@ -26,7 +26,7 @@ class Permit:
 
 
 def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permit:
-    """Ask before claiming. The row of a server that is not known yet is made first."""
+    """Whether a worker may claim now; registers a server that is not known yet."""
     row = execute(connection, "breaker/permit", server=server, cooldown=cooldown).first()
     if row is None:
         return Permit(kind="closed", probe_token=None, failures=0)
@@ -36,7 +36,7 @@ def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permi
 def fail(
     connection: Connection, *, server: str, failures: int, threshold: int, reason: str, probe_token: UUID | None
 ) -> str | None:
-    """So many failures in a row; answers the breaker's state."""
+    """Record consecutive failures; returns the breaker's state."""
     return execute(
         connection,
         "breaker/fail",
@@ -49,10 +49,10 @@ def fail(
 
 
 def succeed(connection: Connection, *, server: str, probe_token: UUID | None) -> bool:
-    """The server answered; False when the breaker is open and this was not its probe."""
+    """Record a success. Returns False when the breaker is open and this was not its probe."""
     return execute(connection, "breaker/succeed", server=server, probe_token=probe_token).first() is not None
 
 
 def return_probe(connection: Connection, *, server: str, probe_token: UUID | None) -> None:
-    """The probe was not used."""
+    """Return an unused probe."""
     execute(connection, "breaker/return_probe", server=server, probe_token=probe_token)

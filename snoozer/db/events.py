@@ -1,4 +1,4 @@
-"""The paper trail (`snooze_events`): who did what to a snooze, when, by which route. No addresses, no subjects."""
+"""The events of snoozes (`snooze_events`): who did what, when, by which route. No addresses, no subjects."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from snoozer.db.statements import execute
 
 
 def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, route: str, **detail: object) -> None:
-    """Add one line. `actor` is "user", "operator:<account id>", "worker:<id>" or "clock"; `detail` goes into JSON."""
+    """Append an event. `actor` is "user", "operator:<account id>", "worker:<id>" or "clock"; `detail` becomes JSON."""
     values = {"snooze_id": snooze_id, "kind": kind, "actor": actor, "route": route, "detail": json.dumps(detail)}
     execute(connection, "events/append", **values)
 
@@ -17,7 +17,7 @@ def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, rou
 def append_many(
     connection: Connection, *, kind: str, actor: str, route: str, lines: Sequence[tuple[int, Mapping[str, object]]]
 ) -> None:
-    """Add a line for each snooze and detail, in one statement; for none, ask nothing of the database."""
+    """Append an event for each snooze id and detail, in one statement; none where `lines` is empty."""
     if not lines:
         return
     values = {"snooze_ids": [id for id, _ in lines], "details": [json.dumps(detail) for _, detail in lines]}

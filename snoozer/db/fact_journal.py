@@ -1,6 +1,6 @@
-"""Facts that wait on disk while the database is away: one line of JSON each, flushed before anything else happens.
+"""Facts kept on disk while the database is unavailable: one line of JSON each, synced before the worker goes on.
 
-A worker keeps one file, locked while it lives. Whoever starts later reads the files of the dead.
+A worker has one file, locked while it runs. Workers that start later read the files of dead ones.
 """
 
 import errno
@@ -21,55 +21,55 @@ log = logging.getLogger(__name__)
 
 
 class FactJournal:
-    """The open journal of one worker. Created at once, so that a disk that takes none is found before any mail."""
+    """The open journal of one worker. Its file is created at once, so that a full disk shows before any mail."""
 
     def __init__(self, folder: Path, *, worker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._path = folder / f"{worker}.jsonl"
         self._lock = Lock()
-        self._waiting: dict[str, Fact] = {}
-        # Locked before it has the name others look for, or they could inherit it while it is empty.
-        unborn = self._path.with_suffix(".new")
-        self._file = unborn.open("ab", buffering=0)
+        self._pending: dict[str, Fact] = {}
+        # Locked before it gets the name that other workers look for, or they could inherit it while it is empty.
+        unlisted = self._path.with_suffix(".new")
+        self._file = unlisted.open("ab", buffering=0)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         os.fsync(self._file.fileno())
-        unborn.rename(self._path)
+        unlisted.rename(self._path)
 
     def append(self, fact: Fact) -> None:
-        """Keep a fact; on disk when this returns. OSError when the disk takes it not or not whole."""
+        """Append a fact; it is on disk when this returns. Raises OSError when it cannot be written whole."""
         with self._lock:
-            self._waiting[fact.reminder_message_id] = fact
+            self._pending[fact.reminder_message_id] = fact
             line, before = _line(fact), os.fstat(self._file.fileno()).st_size
             try:
                 if self._file.write(line) != len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(self._file.fileno())
             except OSError:
-                # Half a line would take the next one with it.
+                # Half a line would spoil the next one.
                 self._file.truncate(before)
                 raise
 
     def discard(self, fact: Fact) -> None:
-        """The database knows it now."""
+        """Drop a fact that the database has recorded."""
         with self._lock:
-            self._waiting.pop(fact.reminder_message_id, None)
-            if not self._waiting:
+            self._pending.pop(fact.reminder_message_id, None)
+            if not self._pending:
                 self._file.truncate(0)
 
     def close(self) -> None:
-        """Close the file, and remove it when nothing waits in it."""
+        """Close the file, and delete it when no fact is pending."""
         with self._lock:
-            if not self._waiting:
+            if not self._pending:
                 self._path.unlink(missing_ok=True)
             self._file.close()
 
     def inherited(self) -> Iterator[tuple[Path, list[Fact]]]:
-        """The facts that dead workers left, by file; remove the file once the database knows them."""
+        """The facts that dead workers left, by file; the caller deletes the file once they are recorded."""
         for path in sorted(self._folder.glob("*.jsonl")):
             if path == self._path:
                 continue
-            # Whoever starts in the same moment may have been quicker.
+            # Another worker that starts may have deleted it.
             with suppress(FileNotFoundError), path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -86,10 +86,10 @@ def _facts(file: IO[bytes]) -> list[Fact]:
     facts, unread = [], 0
     for line in file:
         try:
-            told = json.loads(line)
-            facts.append(Fact(**told | {"claim_token": UUID(told["claim_token"])}))
+            values = json.loads(line)
+            facts.append(Fact(**values | {"claim_token": UUID(values["claim_token"])}))
         except (ValueError, TypeError, KeyError, AttributeError):
-            # The last words of a worker that died, or whose disk was full, while it wrote: they were never acted on.
+            # Its worker died, or the disk was full, during the write: nothing was done on its strength.
             unread += 1
     if unread:
         log.warning("%s: %d of its lines cannot be read", Path(file.name).name, unread)

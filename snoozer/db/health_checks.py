@@ -1,4 +1,4 @@
-"""What a doctor asks the database: one function per file in `sql/doctor`, and the views that must be empty."""
+"""What `snoozer doctor` checks: one function per file in `sql/health_checks`, and the views that must be empty."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ INVARIANTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """What the promise needs of the server. `switched_off` names settings without which a commit may be lost."""
+    """Properties of the server. `switched_off` names disabled settings without which a commit may be lost."""
 
     version: str
     version_number: int
@@ -31,7 +31,7 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Liveness:
-    """Who is at work and what waits for people. Ages in seconds, None for never."""
+    """Which processes run and what waits for people. Ages in seconds, None for never."""
 
     workers: int
     swept_ago: float | None
@@ -43,7 +43,7 @@ class Liveness:
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """One row of an invariant's view: which snooze, which send if it is about one, since when, and what is wrong."""
+    """One row of an invariant's view: the snooze, the send where it concerns one, since when, and what is wrong."""
 
     snooze_id: int | None
     send_id: int | None
@@ -52,36 +52,36 @@ class Violation:
 
 
 def set_thresholds(connection: Connection, *, lease: float, sweep: float, backoff: float) -> None:
-    """Let the invariants of time go by these seconds until the transaction ends."""
+    """Set the thresholds, in seconds, of the invariants about time until the transaction ends."""
     execute(connection, "health_checks/set_thresholds", lease=str(lease), sweep=str(sweep), backoff=str(backoff))
 
 
 def server(connection: Connection) -> Server:
-    """The server as it is set up."""
+    """The server's version and configuration."""
     return Server(**execute(connection, "health_checks/server").one()._mapping)
 
 
 def check_writable(connection: Connection) -> None:
-    """Raises DBAPIError where the server only reads."""
+    """Raises DBAPIError where the server is read-only."""
     execute(connection, "health_checks/check_writable")
 
 
 def disabled_guards(connection: Connection) -> list[str]:
-    """Constraints and triggers that are switched off or gone; empty when all is well."""
+    """Names of constraints and triggers that are disabled or missing."""
     return list(execute(connection, "health_checks/disabled_guards").scalars())
 
 
 def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
-    """How the parts that must run are doing."""
+    """Whether the processes run that must."""
     return Liveness(**execute(connection, "health_checks/liveness", dead_after=dead_after).one()._mapping)
 
 
-def violations(connection: Connection, invariant: str, *, most: int = 100) -> list[Violation]:
-    """The rows that break one of the INVARIANTS, at most so many.
+def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:
+    """Up to `limit` rows that violate one of the INVARIANTS.
 
-    Planned as if all were wanted: who looks for a hundred expects to find them soon, and goes through everything row
-    by row where there are none.
+    The materialized CTE makes the planner plan for all rows: with the LIMIT alone it expects to find some soon, and
+    chooses a plan that is slow where there are none.
     """
     view: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(table(f"invariant_{invariant}"))
-    whole = view.cte("broken").prefix_with("MATERIALIZED", dialect="postgresql")
-    return rows_as(connection.execute(select(literal_column("*")).select_from(whole).limit(most)), Violation)
+    violated = view.cte("broken").prefix_with("MATERIALIZED", dialect="postgresql")
+    return rows_as(connection.execute(select(literal_column("*")).select_from(violated).limit(limit)), Violation)

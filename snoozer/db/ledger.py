@@ -1,8 +1,8 @@
 """The ledger: one function per file in `sql/ledger`, of the same name.
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
-sending → uncertain (doubt, recovery)
-uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge: an answer to it)
+sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
+uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge; verify)
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from snoozer.domain.reminder import MAX_RESENDS, Send
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved:
-    """An entry we hold; `resent` when it was uncertain and its hold is over."""
+    """A reserved entry; `resent` when it was uncertain before."""
 
     send: Send
     resent: bool
 
     @classmethod
     def of(cls, *, resent: bool, **send: Any) -> Self:
-        """By the names of the columns."""
+        """From a row, by the names of its columns."""
         return cls(send=Send(**send), resent=resent)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSend:
-    """What the ledger says of a promise that could not be reserved."""
+    """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain."""
 
     id: int
     state: str
@@ -42,10 +42,10 @@ class KnownSend:
 
 @dataclass(frozen=True, kw_only=True)
 class UncertainPolicy:
-    """What is done about a reminder that may have been sent.
+    """What happens to a reminder that may have been sent.
 
-    It is held for `hold`; then it is left to an operator (`for_operator`) or sent again, but not before it was missed
-    in the person's mailbox `looks` times, the looks at least `between_looks` apart.
+    After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
+    person's mailbox, at least `lookup_interval` apart, did not find it.
     """
 
     hold: timedelta
@@ -56,7 +56,7 @@ class UncertainPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """What a mail server said of one reminder. It stands on its own: it can wait on disk for the database."""
+    """A mail server's acceptance of one reminder. Self-contained, so that it can be kept on disk."""
 
     reminder_message_id: str
     snooze_id: int
@@ -69,7 +69,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """`late` when the claim had been lost before the reply came, `second_copy` when another copy was known as sent."""
+    """`late` when the claim was lost before the reply came, `second_copy` when another copy was recorded as sent."""
 
     late: bool
     second_copy: bool
@@ -78,7 +78,7 @@ class Recorded:
 def reserve(
     connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
 ) -> list[Reserved]:
-    """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the answer.
+    """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the result.
 
     `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
     """
@@ -97,7 +97,7 @@ def reserve(
 
 
 def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPolicy) -> KnownSend | None:
-    """What is known of the promise of a claimed snooze."""
+    """The entry for the promise of a claimed snooze."""
     row = execute(
         connection,
         "ledger/lookup",
@@ -112,7 +112,7 @@ def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPoli
 def verify(
     connection: Connection, *, uncertainty: UncertainPolicy, batch_size: int, id_range: range = ALL_IDS
 ) -> list[tuple[int, bool]]:
-    """Look for uncertain reminders in kept mailboxes; answers each looked-for snooze and whether it was found."""
+    """Search kept mailboxes for uncertain reminders; returns each snooze searched for and whether it was found."""
     rows = execute(
         connection,
         "ledger/verify",
@@ -125,9 +125,9 @@ def verify(
 
 
 def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int]:
-    """Authorise the final dots of these sends, each with the sha256 of its bytes; answers the ids of those that may go.
+    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the ids that may be sent.
 
-    The others' claims were lost, cancelled or ran out, and nothing of them may be sent.
+    The claims of the others were lost, cancelled or expired, and no dot of them may be sent.
     """
     values = {
         "send_ids": [send.id for send, _ in dots],
@@ -139,13 +139,13 @@ def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int
 
 
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
-    """Write down that the server took these, wherever their entries lie by now. Telling it again changes nothing.
+    """Record that the server accepted these, in the ledger or the archive. Idempotent.
 
-    Answers by Message-ID of the reminder; what is missing is no reminder of this database.
+    The result is by the reminder's Message-ID; one that is missing is no reminder of this database.
     """
     if len({fact.reminder_message_id for fact in facts}) < len(facts):
-        # Two copies of one reminder: each is heard of by itself, so that the second is known as such.
-        return {id: told for fact in facts for id, told in record(connection, facts=[fact]).items()}
+        # Two copies of one reminder are recorded one after the other, so that the second is known as such.
+        return {id: result for fact in facts for id, result in record(connection, facts=[fact]).items()}
     values = {
         "reminder_message_ids": [fact.reminder_message_id for fact in facts],
         "claim_tokens": [fact.claim_token for fact in facts],
@@ -155,16 +155,16 @@ def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Record
         "queue_ids": [fact.queue_id for fact in facts],
     }
     rows = execute(connection, "ledger/record", **values)
-    told = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows.all()}
+    recorded = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows.all()}
     for fact in facts:
-        archived = None if fact.reminder_message_id in told else record_archived(connection, fact=fact)
+        archived = None if fact.reminder_message_id in recorded else record_archived(connection, fact=fact)
         if archived is not None:
-            told[fact.reminder_message_id] = archived
-    return told
+            recorded[fact.reminder_message_id] = archived
+    return recorded
 
 
 def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
-    """The same for an entry that lies in the archive; None when it does not."""
+    """Record the fact in the archive; returns None when the send is not there."""
     row = execute(
         connection,
         "ledger/record_archived",
@@ -187,7 +187,7 @@ def refuse(
     smtp_code: int | None = None,
     enhanced_code: str | None = None,
 ) -> bool:
-    """Write down that the server did not take it, or that the dot never left."""
+    """Record that the server refused it, or that no dot was sent. Returns False when another worker owns the entry."""
     row = execute(
         connection,
         "ledger/refuse",
@@ -202,7 +202,7 @@ def refuse(
 
 
 def mark_uncertain(connection: Connection, *, send: Send, reply: str) -> int | None:
-    """The dot left and no answer came: how often it was sent again before, or None when it is no longer ours."""
+    """No reply came after the dot. Returns how often it was resent before, None when it is no longer owned."""
     row = execute(
         connection, "ledger/mark_uncertain", send_id=send.id, claim_token=send.claim_token, reply=reply
     ).first()
@@ -212,28 +212,28 @@ def mark_uncertain(connection: Connection, *, send: Send, reply: str) -> int | N
 def expire_orphans(
     connection: Connection, *, deadline: timedelta, batch_size: int, id_range: range = ALL_IDS
 ) -> list[int]:
-    """Marks older than `deadline` that nobody holds any more become uncertain; answers their snoozes."""
+    """Make marks older than `deadline` without a claim uncertain; returns their snoozes."""
     values = {"deadline": deadline, "batch_size": batch_size, **id_bounds(id_range)}
     return list(execute(connection, "ledger/expire_orphans", **values).scalars())
 
 
 def abandon(connection: Connection, *, hold: timedelta, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
-    """Uncertain entries whose promise is no longer wanted are settled after `hold`; answers their snoozes."""
+    """Settle uncertain entries of cancelled or rescheduled promises after `hold`; returns their snoozes."""
     values = {"hold": hold, "batch_size": batch_size, **id_bounds(id_range)}
     return list(execute(connection, "ledger/abandon", **values).scalars())
 
 
 def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime) -> bool:
-    """The person answered this reminder, so it came; False when there was no doubt."""
+    """The person acted on this reminder, so it arrived. Returns False when it was not uncertain."""
     values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for}
     return execute(connection, "ledger/acknowledge", **values).first() is not None
 
 
 def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
-    """An operator sends these snoozes' open entries again."""
+    """Allow these snoozes' open entries to be sent again, by an operator; returns the snoozes."""
     return list(execute(connection, "ledger/reopen", ids=list(ids), actor=actor).scalars())
 
 
 def give_up(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
-    """An operator gives these snoozes' uncertain entries up."""
+    """Give these snoozes' uncertain entries up, by an operator; returns the snoozes."""
     return list(execute(connection, "ledger/give_up", ids=list(ids), actor=actor).scalars())

@@ -1,4 +1,4 @@
-"""The mailbox that Snoozer keeps: one function per file in `sql/kept`, of the same name."""
+"""The mailbox that Snoozer keeps: one function per file in `sql/mailbox`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """What the mailbox knows of a message besides its bytes. `substitute_id` is its id where `message_id` is taken."""
+    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`."""
 
     message_id: str
     substitute_id: str
@@ -23,18 +23,18 @@ class Envelope:
 
 
 def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
-    """Wait for whoever keeps these very bytes at this moment."""
+    """Serialize storing the same bytes, until the transaction ends."""
     execute(connection, "mailbox/lock", user_email=user_email, sha256=sha256)
 
 
 def find(connection: Connection, *, user_email: str, sha256: str, repeatable: bool) -> int | None:
-    """The first kept message with these bytes; of `repeatable` ones, one that lies unread in the inbox."""
+    """The id of a kept message with these bytes; with `repeatable`, only one that is unread in the inbox."""
     values = {"user_email": user_email, "sha256": sha256, "repeatable": repeatable}
     return execute(connection, "mailbox/find", **values).scalar_one_or_none()
 
 
 def store(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int:
-    """Keep a message; answers its id."""
+    """Keep a message; returns its id."""
     values = {**asdict(envelope), "user_email": user_email, "original": original}
     while True:
         id = execute(connection, "mailbox/store", **values).scalar_one_or_none()
@@ -43,27 +43,27 @@ def store(connection: Connection, *, user_email: str, envelope: Envelope, origin
 
 
 def move_to_snoozed(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Out of the inbox; False when the message is not kept here."""
+    """Take a message out of the inbox. Returns False when it is not kept here."""
     return _moved(connection, "mailbox/move_to_snoozed", user_email=user_email, message_id=message_id)
 
 
 def return_to_inbox(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
-    """The messages of these snoozes: back to the top of the inbox, unread, where they are kept."""
+    """Return the kept messages of these snoozes to the top of the inbox, unread."""
     execute(connection, "mailbox/return_to_inbox", snooze_ids=list(snooze_ids))
 
 
 def move_to_inbox(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Back to where it was in the inbox."""
+    """Return a message to its former place in the inbox. Returns False when it is there, or not kept here."""
     return _moved(connection, "mailbox/move_to_inbox", user_email=user_email, message_id=message_id)
 
 
 def mark_done(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Done with it; False when the message is not kept here."""
+    """Mark a message as done. Returns False when it is not kept here."""
     return _moved(connection, "mailbox/mark_done", user_email=user_email, message_id=message_id)
 
 
 def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:
-    """Opened by its owner."""
+    """Mark a message as read by its owner."""
     return execute(connection, "mailbox/mark_read", id=id, user_email=user_email).first() is not None
 
 

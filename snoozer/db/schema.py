@@ -1,4 +1,4 @@
-"""The schema's versions, by Alembic, from the migrations this copy of Snoozer carries."""
+"""The schema's versions, by Alembic, from the migrations of this release."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ from snoozer.db.errors import error_text
 from snoozer.db.timeouts import per_query_timeout
 
 ENCODING = "UTF8"
-MADE_BY = "createdb --template=template0 --encoding=UTF8 NAME"
+CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
 # Longer than a migration's own statement_timeout.
 MIGRATION_SECONDS = 630
 POLL_SECONDS = 1.0
@@ -32,64 +32,61 @@ log = logging.getLogger(__name__)
 
 
 class SchemaError(Exception):
-    """The schema cannot be brought up to date; its text says why and what to do."""
+    """The schema cannot be upgraded; the text states why and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaStatus:
-    """Where the schema of a database is, and in words for people: what that means (`says`) and what to `do`."""
+    """Where the schema of a database is, and sentences for people: what that means (`message`) and what to `do`."""
 
     where: Literal["nothing there", "behind", "at head", "ahead"]
     current: str | None
-    says: str
+    message: str
     do: str
 
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
-    """Bring the schema up to `revision`. Two that start at once run one after the other.
-
-    Raises SchemaRefused.
-    """
+    """Upgrade the schema to `revision`; concurrent calls run one after the other. Raises SchemaError."""
     with engine.connect() as connection:
-        stands = status(connection)
-        if stands.where == "ahead":
-            raise SchemaError(f"{stands.says}; {stands.do}")
+        schema = status(connection)
+        if schema.where == "ahead":
+            raise SchemaError(f"{schema.message}; {schema.do}")
         encoding = health_checks.server(connection).encoding
-        if stands.where == "nothing there" and encoding != ENCODING:
+        if schema.where == "nothing there" and encoding != ENCODING:
             raise SchemaError(
-                f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{MADE_BY}`"
+                f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{CREATE_COMMAND}`"
             )
     with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
         command.upgrade(_config(connection), revision)
 
 
 def downgrade(engine: Engine, *, revision: str) -> None:
-    """Take the schema back to `revision` ("base" is an empty database)."""
+    """Downgrade the schema to `revision` ("base" is an empty database)."""
     with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
         command.downgrade(_config(connection), revision)
 
 
 def versions(connection: Connection) -> tuple[str | None, str | None]:
-    """The schema's revision and the one this copy of Snoozer was made for."""
+    """The schema's revision and the one that this release expects."""
     current = MigrationContext.configure(connection).get_current_revision()
     return current, _scripts(connection).get_current_head()
 
 
 def status(connection: Connection) -> SchemaStatus:
-    """Where the schema is. A revision that this copy of Snoozer does not know is one of a newer release."""
+    """Where the schema is. An unknown revision is one of a newer release."""
     current, head = versions(connection)
     if current is None:
         return SchemaStatus(
-            where="nothing there", current=None, says="The database has no tables of Snoozer yet", do=_MIGRATE
+            where="nothing there", current=None, message="The database has no tables of Snoozer yet", do=_MIGRATE
         )
     if current == head:
-        return SchemaStatus(where="at head", current=current, says=f"The schema is at {head}", do="")
+        return SchemaStatus(where="at head", current=current, message=f"The schema is at {head}", do="")
     if current in {script.revision for script in _scripts(connection).walk_revisions()}:
         return SchemaStatus(
-            where="behind", current=current, says=f"The schema is at {current}, not at {head}", do=_MIGRATE
+            where="behind", current=current, message=f"The schema is at {current}, not at {head}", do=_MIGRATE
         )
-    says = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
-    return SchemaStatus(where="ahead", current=current, says=says, do=_GO_BACK)
+    message = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
+    return SchemaStatus(where="ahead", current=current, message=message, do=_GO_BACK)
 
 
 def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
@@ -115,7 +112,7 @@ def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
 def _what_is_missing(engine: Engine) -> str:
     with engine.connect() as connection:
         found = status(connection)
-    return f"{found.says}; {found.do}" if found.where in {"nothing there", "behind"} else ""
+    return f"{found.message}; {found.do}" if found.where in {"nothing there", "behind"} else ""
 
 
 def _scripts(connection: Connection) -> ScriptDirectory:

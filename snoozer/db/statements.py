@@ -1,4 +1,4 @@
-"""The .sql files, by name: `run(connection, "queue/claim", ...)` executes `sql/queue/claim.sql`."""
+"""The .sql files, by name: `execute(connection, "queue/claim", ...)` executes `sql/queue/claim.sql`."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -29,21 +29,21 @@ def execute(connection: Connection, name: str, **values: Any) -> CursorResult[An
 
 
 def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:
-    """Every row as one of a kind, by the names of its columns."""
+    """Each row as an instance of `kind`, by the names of its columns."""
     names = tuple(result.keys())
-    # All at once: fetched one by one, each row goes through four functions more.
+    # Row by row, each would pass through four more functions.
     return [kind(**dict(zip(names, row, strict=True))) for row in result.all()]
 
 
 ALL_IDS = range(1, 2**63)
 
 
-def id_bounds(among: range) -> dict[str, int]:
-    """The binds `first_id` and `last_id`, both within."""
-    return {"first_id": among.start, "last_id": among.stop - 1}
+def id_bounds(id_range: range) -> dict[str, int]:
+    """The binds `first_id` and `last_id`, both inclusive."""
+    return {"first_id": id_range.start, "last_id": id_range.stop - 1}
 
 
 def database_time(connection: Connection) -> datetime:
-    """This moment, aware; it also moves inside a transaction."""
+    """The database's current time, aware; unlike now() it advances within a transaction."""
     moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
     return moment

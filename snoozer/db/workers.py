@@ -8,32 +8,32 @@ from snoozer.db.statements import execute
 
 
 def register(connection: Connection, *, id: str) -> None:
-    """A new incarnation; `id` was never used before."""
+    """Register a new incarnation; `id` was never used before."""
     execute(connection, "workers/register", id=id)
 
 
 def heartbeat(connection: Connection, *, id: str) -> list[str] | None:
-    """Still here: answers the ids of the living, in order. None when the worker was declared dead and must stop."""
+    """Record a heartbeat; returns the ids of all alive workers, None when this one was declared dead and must stop."""
     return execute(connection, "workers/heartbeat", id=id).scalar_one_or_none()
 
 
 def drain(connection: Connection, *, id: str) -> None:
-    """It takes nothing new."""
+    """The worker takes no new claims."""
     execute(connection, "workers/drain", id=id)
 
 
 def deregister(connection: Connection, *, id: str) -> None:
-    """It is gone; what it still holds may be recovered at once."""
+    """The worker stopped; its claims may be recovered at once."""
     execute(connection, "workers/deregister", id=id)
 
 
 def mark_dead(connection: Connection, *, dead_after: timedelta) -> list[str]:
-    """Workers not heard of for `dead_after` are dead; answers their ids."""
+    """Declare workers without a heartbeat for `dead_after` dead; returns their ids."""
     return list(execute(connection, "workers/mark_dead", dead_after=dead_after).scalars())
 
 
 def prune(connection: Connection) -> list[str]:
-    """Strike out workers that died long ago and hold nothing."""
+    """Delete workers that died a week ago and hold no claims; returns their ids."""
     return list(execute(connection, "workers/prune").scalars())
 
 

@@ -1,9 +1,9 @@
-"""Sign and verify what a mail may ask of us.
+"""Sign and verify the links in reminders.
 
-A token names one occurrence (the snooze and the instant that was promised) and one act, nothing else: it is never a
-login. It carries no clock, so the same link and the same newest key give the same token in every process.
+A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
+login. It has no time of issue, so the same link and the same newest key give the same token in every process.
 
-Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), act (1),
+Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
 """
 
@@ -23,11 +23,11 @@ Action = Literal["done", "again", "see"]
 ACTIVE_FOR = timedelta(days=30)
 MAX_PHRASE_LENGTH = 100
 
-_ACTS: tuple[Action, ...] = get_args(Action)
+_ACTIONS: tuple[Action, ...] = get_args(Action)
 _VERSION = 1
 _HEAD = struct.Struct(">B4sqq")
 _MAC_BYTES = 16
-_LONGEST_TOKEN = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
+_MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -41,7 +41,7 @@ class InvalidLink(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """One act on one occurrence. `phrase` is the time a button proposes for "again"; without it the page asks."""
+    """One action on one occurrence. `phrase` is the time of a button for "again"; without it the page asks."""
 
     snooze_id: int
     scheduled_for: datetime
@@ -50,7 +50,7 @@ class Link:
 
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
-    """A URL-safe token, signed with the newest (first) key. ValueError for a naive instant or an empty ring."""
+    """A URL-safe token, signed with the newest (first) key. Raises ValueError for a naive instant or an empty ring."""
     [token] = sign_all(
         [(link.action, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys
     )
@@ -58,27 +58,27 @@ def sign(link: Link, *, keys: Sequence[str]) -> str:
 
 
 def sign_all(
-    asks: Sequence[tuple[Action, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
+    actions: Sequence[tuple[Action, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
 ) -> list[str]:
-    """A token for each act and phrase on one occurrence, as `sign` makes it."""
+    """A token for each action and phrase on one occurrence, as `sign` makes it."""
     if not keys:
         raise ValueError("A link cannot be signed without a key.")
     if scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
-    key = _derived(keys[0])
+    key = _derived_key(keys[0])
     try:
         head = _HEAD.pack(_VERSION, _key_id(key), snooze_id, (scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
         raise ValueError("The snooze's number does not fit into a link.") from error
-    bodies = [head + _ask(act, phrase) for act, phrase in asks]
+    bodies = [head + _pack_action(action, phrase) for action, phrase in actions]
     return [urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii") for body in bodies]
 
 
 def verify(token: str, *, keys: Sequence[str]) -> Link:
-    """The link that `sign` made with any key of the ring. LinkRefused for everything else, whatever the string."""
-    raw = _unpacked(token)
+    """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
+    raw = _decode(token)
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
-    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived, keys)]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived_key, keys)]
     if not any(matches):
         raise InvalidLink
     try:
@@ -88,7 +88,7 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
         return Link(
             snooze_id=snooze_id,
             scheduled_for=_EPOCH + timedelta(microseconds=micros),
-            action=_ACTS[body[_HEAD.size]],
+            action=_ACTIONS[body[_HEAD.size]],
             phrase=body[_HEAD.size + 1 :].decode("utf-8") or None,
         )
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
@@ -96,25 +96,25 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
 
 
 def is_old(mailed_at: datetime, now: datetime) -> bool:
-    """True once the mail lies more than 30 days back: its links' page explains and offers, and does not act."""
+    """Whether the mail is more than 30 days old: then its links only show a page and do not act."""
     return now - mailed_at > ACTIVE_FOR
 
 
 def occurrence_id(link: Link, *, keys: Sequence[str]) -> str:
-    """A name for the occurrence that a mail may show to anyone: 128 bits of HMAC, telling nothing about the row."""
+    """An identifier of the occurrence for headers: 128 bits of HMAC, which reveal nothing about the row."""
     [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
-    return _mac(_derived(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+    return _mac(_derived_key(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
 
 
-def _ask(act: Action, phrase: str | None) -> bytes:
-    if act not in _ACTS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
+def _pack_action(action: Action, phrase: str | None) -> bytes:
+    if action not in _ACTIONS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
         raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
-    return bytes((_ACTS.index(act),)) + (phrase or "").encode("utf-8")
+    return bytes((_ACTIONS.index(action),)) + (phrase or "").encode("utf-8")
 
 
-def _unpacked(token: str) -> bytes:
-    """The bytes of a token in its one canonical spelling: a changed last letter must not decode to the same bytes."""
-    if not token.isascii() or len(token) > _LONGEST_TOKEN:
+def _decode(token: str) -> bytes:
+    """The bytes of a token in canonical base64url: a changed last character must not decode to the same bytes."""
+    if not token.isascii() or len(token) > _MAX_TOKEN_LENGTH:
         raise InvalidLink
     try:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
@@ -125,9 +125,9 @@ def _unpacked(token: str) -> bytes:
     return raw
 
 
-# A ring has few keys, which the process holds anyway; every link of every mail needs the newest one.
+# Every link of every mail needs the newest of the few keys.
 @lru_cache(maxsize=32)
-def _derived(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
+def _derived_key(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
     return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, hashlib.sha256)
 
 

@@ -1,4 +1,4 @@
-"""The one word for where a snooze stands."""
+"""The state of a snooze, as pages and API name it."""
 
 from datetime import datetime
 from typing import Literal

@@ -80,7 +80,7 @@ FRONT: dict[str, Callable[[Connection], object]] = {
     "cases": lambda connection: snoozes.stuck(connection, user_email=ANN),
     "came back": lambda connection: snoozes.came_back(connection, user_email=ANN, since=now() - A_WEEK),
     "trouble": lambda connection: snoozes.trouble(
-        connection, user_email=ANN, now=now(), patience=HOUR, longest_pause=A_DAY
+        connection, user_email=ANN, now=now(), tolerance=HOUR, max_backoff=A_DAY
     ),
 }
 

@@ -13,20 +13,15 @@ from snoozer.db import engine as door
 from snoozer.db import ledger, queue
 from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.statements import statement
 from snoozer.domain.reminder import Claim, Send
 from tests.db.transitions import a_fact
 
 # The sixth use of a statement prepares it, and five plans of its own later it gets one that is kept.
 ENOUGH = 12
 LEASE = timedelta(seconds=90)
-DELIVERY = ("claim", "reserve", "mark", "record", "finalize")
-FIRST_LINES = {
-    "claim": "-- Take up to batch_size due snoozes",
-    "reserve": "-- Enter each claimed promise",
-    "mark": "-- Authorise the final dots",
-    "record": "-- The server took these reminders",
-    "finalize": "-- These reminders are out",
-}
+DELIVERY = ("queue/claim", "ledger/reserve", "ledger/mark", "ledger/record", "queue/finalize")
+FIRST_LINES = {name: statement(name).text.splitlines()[0] for name in DELIVERY}
 
 
 @pytest.fixture
@@ -52,7 +47,7 @@ def seed(engine: Engine, rows: int) -> None:
 
 
 def deliver(worker: Engine, *, batch_size: int) -> int:
-    """Claim, reserve, mark, record and finalize one batch; answers how many."""
+    """Claim, reserve, mark, record and finalize one batch; returns how many."""
     with worker.begin() as connection:
         claims = queue.claim(connection, worker="w", batch_size=batch_size, lease=LEASE)
         sends = _reserve(connection, claims)
@@ -88,9 +83,9 @@ def kept_plans(worker: Engine) -> dict[str, str]:
             )
         ).all()
         return {
-            verb: _plan(connection, row)
+            name: _plan(connection, row)
             for row in prepared
-            for verb, line in FIRST_LINES.items()
+            for name, line in FIRST_LINES.items()
             if row.statement.startswith(line)
         }
 

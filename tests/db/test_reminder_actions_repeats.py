@@ -156,7 +156,7 @@ def test_done_that_comes_during_the_workers_end_is_for_this_time_only(engine: En
 @pytest.mark.parametrize("last", [{"times": 1, "start": "2026-01-05"}, {"unit": "hour"}], ids=str)
 def test_the_last_of_a_series_ends_as_one_that_came_once(engine: Engine, last: dict[str, object]) -> None:
     _, send = uncertain(engine, recurrence=DAILY | last)
-    assert found(engine, link_in(send)).goes_on_at is None
+    assert found(engine, link_in(send)).next_at is None
     assert act(engine, link_in(send), "done") is True
     assert (found(engine, link_in(send)).status, living(engine)) == ("done", 0)
     assert act(engine, link_in(send), "again") is True
@@ -178,7 +178,7 @@ def test_a_link_of_what_the_person_changed_since_leaves_it_alone(engine: Engine)
 
 def test_done_after_the_row_has_gone_on_files_the_message_and_leaves_the_series(engine: Engine) -> None:
     link = link_in(send := sent_and_gone_on(engine))
-    assert (found(engine, link).status, found(engine, link).comes_by_itself_at) == ("open", next_of(send))
+    assert (found(engine, link).status, found(engine, link).returns_at) == ("open", next_of(send))
     for _ in range(2):
         assert [act(engine, link, "done"), act(engine, link, "done")] == [True, False]
         assert (found(engine, link).status, folder(engine), goes_on(engine, send)) == ("done", "done", True)

@@ -1,4 +1,4 @@
-"""The ORM's picture of the tables: for the pages people read and for Alembic. Nothing is written through it."""
+"""ORM models of the tables, for queries and Alembic. Nothing is written through them."""
 
 from snoozer.db.models.account import (
     Account,

@@ -27,12 +27,12 @@ class Account(Base):
 
     @property
     def operates(self) -> bool:
-        """May this person work on cases?"""
+        """Whether this person may work on cases."""
         return self.role in {"operator", "admin"}
 
 
 class SignIn(Base):
-    """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that asked."""
+    """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that requested it."""
 
     __tablename__ = "sign_ins"
 
@@ -73,7 +73,7 @@ class Session(Base):
 
 
 class ApiToken(Base):
-    """What a person's program carries as `Authorization: Bearer`."""
+    """A token of a person's program, sent as `Authorization: Bearer`."""
 
     __tablename__ = "api_tokens"
 
@@ -90,7 +90,7 @@ class ApiToken(Base):
 
 
 class IdempotencyKey(Base):
-    """The first answer to a request, given again to its repetitions."""
+    """The first response to a request, returned again when the request is repeated."""
 
     __tablename__ = "idempotency_keys"
 
@@ -107,7 +107,7 @@ class IdempotencyKey(Base):
 
 
 class UserPreset(Base):
-    """One of a person's own presets; none of them at all means the language's usual ones."""
+    """One of a person's own presets; without any, the language's defaults are offered."""
 
     __tablename__ = "account_presets"
 
@@ -120,7 +120,7 @@ class UserPreset(Base):
 
 
 class TypedPhrase(Base):
-    """A phrase that a person typed lately."""
+    """A phrase that a person typed recently."""
 
     __tablename__ = "account_phrases"
 
@@ -134,7 +134,7 @@ class TypedPhrase(Base):
 
 
 class MailboxMessage(Base):
-    """A message in the mailbox that Snoozer keeps; `original` is what came over the wire, byte for byte."""
+    """A message in the mailbox that Snoozer keeps; `original` is the bytes as received."""
 
     __tablename__ = "kept_messages"
 
@@ -161,7 +161,7 @@ class MailboxMessage(Base):
 
 
 class CapturedMail(Base):
-    """What the mail sink of `snoozer up` accepted."""
+    """A message that the mail sink of `snoozer up` accepted."""
 
     __tablename__ = "sink_messages"
 

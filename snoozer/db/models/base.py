@@ -1,4 +1,4 @@
-"""The declarative root: constraint names by one convention, Python types to Postgres types once."""
+"""The declarative base: one naming convention for constraints, one mapping of Python types to Postgres types."""
 
 from datetime import datetime
 from typing import Any

@@ -24,7 +24,7 @@ from snoozer.db.models.base import Base
 
 
 class Snooze(Base):
-    """One message put away (`email_snoozes`). See docs/decisions for `remind_at` against `scheduled_for`."""
+    """One snoozed message (`email_snoozes`). docs/decisions explains `remind_at` and `scheduled_for`."""
 
     __tablename__ = "email_snoozes"
 
@@ -106,13 +106,13 @@ class Snooze(Base):
 
 
 def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
-    """What the person was promised, of a row that was never claimed too (docs/decisions/0001); living or archived."""
+    """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return promise
 
 
 class Send(Base):
-    """One reminder for one promise (`reminder_sends`), and what is known of its delivery."""
+    """One reminder for one promise (`reminder_sends`), and the state of its delivery."""
 
     __tablename__ = "reminder_sends"
 
@@ -161,7 +161,7 @@ class Send(Base):
 
 
 class Event(Base):
-    """The paper trail: failures, recoveries and whatever a person did. Append-only; no addresses, no subjects."""
+    """An event of a snooze: a failure, a recovery, an action of a person. Append-only; no addresses, no subjects."""
 
     __tablename__ = "snooze_events"
 
@@ -188,7 +188,7 @@ def _columns_of(model: Any) -> list[Column[Any]]:
 
 
 class ArchivedSnooze(Base):
-    """A finished snooze as it was (`email_snoozes_archive`)."""
+    """A finished snooze with all its columns (`email_snoozes_archive`)."""
 
     __table__ = Table(
         "email_snoozes_archive",

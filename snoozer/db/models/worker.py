@@ -20,7 +20,7 @@ class Worker(Base):
 
 
 class CircuitBreaker(Base):
-    """Whether one mail server is to be left alone for now; shared by all workers."""
+    """The circuit breaker of one mail server, shared by all workers."""
 
     __tablename__ = "circuit_breakers"
 
@@ -35,7 +35,7 @@ class CircuitBreaker(Base):
 
 
 class HousekeepingRun(Base):
-    """When each chore last finished, whoever ran it."""
+    """When each chore last finished, on any clock."""
 
     __tablename__ = "housekeeping_runs"
 
@@ -44,7 +44,7 @@ class HousekeepingRun(Base):
 
 
 class ServerStart(Base):
-    """When housekeeping first met the database server since its process started. One row: the start it last met."""
+    """When housekeeping first saw the database server since the server's start. One row: the latest start."""
 
     __tablename__ = "server_starts"
 

@@ -1,4 +1,4 @@
-"""What pages read, by the ORM and page by page: cursors on (time, id), so that page 100 costs what page 1 does."""
+"""Reads for pages and API, by the ORM; paged by cursors on (time, id), so that page 100 costs what page 1 does."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
@@ -20,12 +20,12 @@ _LARGEST_ID = 2**63 - 1
 
 
 class InvalidCursor(ValueError):
-    """That is not a cursor this list gave out."""
+    """The text is no cursor of this list."""
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """The last row that was shown; the next page begins behind it."""
+    """The last row of a page; the next page begins after it."""
 
     at: datetime
     id: int
@@ -36,7 +36,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The cursor that `str` wrote. Raises BadCursor for anything else."""
+        """The inverse of `str`. Raises InvalidCursor."""
         try:
             plain = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode("ascii")
             micros, id = (int(number) for number in plain.split("."))
@@ -49,14 +49,14 @@ class Cursor:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[T]):
-    """Some rows and, where there are more, the cursor of the page that follows."""
+    """Some rows and, where there are more, the cursor of the next page."""
 
     rows: Sequence[T]
     next_cursor: Cursor | None
 
 
 def make_page(rows: Sequence[Any], *, size: int, at: Callable[[Any], datetime]) -> Page[Any]:
-    """A page out of `size + 1` rows that were asked for; `at` is the time they are ordered by."""
+    """A page from up to `size + 1` rows; `at` returns the time that they are ordered by."""
     shown = rows[:size]
     more = len(rows) > size
     return Page(rows=shown, next_cursor=Cursor(at(shown[-1]), shown[-1].id) if more else None)

@@ -1,7 +1,7 @@
-"""What a person's programs see of their snoozes. Somebody else's are never found.
+"""A person's snoozes as the API shows them; another person's are never found.
 
-Lists go by id, newest first: it never changes, so no row is skipped or told twice however often `remind_at` moves
-between two pages.
+Lists are ordered by id, newest first: it never changes, so no row is skipped or repeated when `remind_at` moves between
+two pages.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from snoozer.db.models import ArchivedSend, ArchivedSnooze, MailboxMessage, Send
 from snoozer.db.queries import Cursor, Found, Page, make_page
 from snoozer.domain.state import State
 
-# An index in the order of ids knows no persons: for somebody whose rows are old it reads everybody's newer ones.
+# Keeps the planner from the primary key, by which a person with old rows would read all newer rows of others.
 _number = (Snooze.id + 0).label("number")
 
 
@@ -26,9 +26,9 @@ def browse(
     after: Cursor | None = None,
     size: int = 50,
 ) -> Page[Found]:
-    """The person's snoozes, newest first, those in one state only if it is given.
+    """The person's snoozes, newest first, optionally in one state only.
 
-    Their ids are sorted as an index has them, and only rows of this page are read.
+    The ids are sorted from an index alone, and only rows of this page are read.
     """
     mine = select(_number).where(Snooze.user_email == user_email)
     if state is not None:
@@ -45,9 +45,7 @@ def browse(
 
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
-    """One snooze of this person, archived or not; with `changing`, others who change it wait until this transaction
-    ends. What is archived does not change any more.
-    """
+    """One snooze of this person, live or archived; with `changing`, a live one is locked until the transaction ends."""
     row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
     if changing:
         row = row.with_for_update(key_share=True, of=Snooze)
@@ -61,7 +59,7 @@ def one(connection: Connection, *, id: int, user_email: str, changing: bool = Fa
 
 
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
-    """Subject and sender of a message that Snoozer keeps for this person; None twice when it does not."""
+    """Subject and sender of a message in the kept mailbox; (None, None) when it is not there."""
     kept = connection.execute(
         select(MailboxMessage.subject, MailboxMessage.sender_email).where(
             MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id
@@ -71,7 +69,7 @@ def envelope(connection: Connection, *, user_email: str, message_id: str) -> tup
 
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
-    """A snooze and the ledger's word on its promise, from the living tables or from the archive's."""
+    """A snooze with the send of its promise, from the live tables or the archive's."""
     promise = promised_time(snooze)
     return select(
         snooze.id,
@@ -106,11 +104,11 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
 
 
 def _may_be(state: State, *, now: datetime) -> ColumnElement[bool]:
-    """As much of `_is` as an index can tell."""
+    """The part of `_is` that an index can decide."""
     match state:
         case "asleep":
             return and_(Snooze.outcome.is_(None), Snooze.remind_at > now)
-        case "due" | "claimed":  # Nothing is claimed before its time.
+        case "due" | "claimed":  # No row is claimed before it is due.
             return and_(Snooze.outcome.is_(None), Snooze.remind_at <= now)
         case "paused":
             return Snooze.outcome.is_(None)
@@ -119,7 +117,7 @@ def _may_be(state: State, *, now: datetime) -> ColumnElement[bool]:
 
 
 def _is(state: State, *, now: datetime) -> ColumnElement[bool]:
-    """The same words as domain.state.state_of, as a condition."""
+    """domain.state.state_of as a condition."""
     waiting = and_(not_(Snooze.inactive), Snooze.claimed_at.is_(None))
     match state:
         case "asleep":

@@ -1,7 +1,7 @@
-"""What operators see: cases, why they failed, and what the ledger knows of them.
+"""What operators see: cases, why they failed, and their sends.
 
-Cases are listed newest first by (finished_at, id). `reason` is the fingerprint of an error's text: addresses and long
-numbers are taken out before errors are compared, so that the same failure of two people is one reason.
+Cases are listed newest first by (finished_at, id). `reason` is the fingerprint of an error's text without addresses and
+long numbers, so that the same failure of two people is one reason.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _its_send = and_(
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Cases that failed alike; `text` has no addresses in it."""
+    """Cases with the same error; `text` holds no addresses."""
 
     fingerprint: str
     text: str
@@ -51,8 +51,8 @@ class Reason:
 
 
 def page(connection: Connection, *, reason: str | None = None, before: Cursor | None = None) -> Page[Found]:
-    """The next `PAGE` cases, newest first, with the state of their send, those of one reason only if it is given;
-    `text` is the error without addresses."""
+    """The next `PAGE_SIZE` cases, newest first, with the state of their send, optionally of one reason only; `text` is
+    the error without addresses."""
     chosen = (
         select(
             Snooze.id,
@@ -77,7 +77,7 @@ def page(connection: Connection, *, reason: str | None = None, before: Cursor | 
 
 
 def reasons(connection: Connection) -> list[Reason]:
-    """Why the newest `MOST_GROUPED` cases failed, the commonest reason first."""
+    """Why the newest `MAX_GROUPED` cases failed, the most frequent reason first."""
     newest = (
         select(Snooze.user_email, Snooze.finished_at, _text.label("text"))
         .where(*_cases(None))
@@ -102,20 +102,20 @@ def reasons(connection: Connection) -> list[Reason]:
 
 
 def text_of(connection: Connection, *, reason: str) -> str | None:
-    """The text that a fingerprint stands for; None when no case has it."""
+    """The error text of a fingerprint; None when no case has it."""
     return connection.execute(select(_text).where(*_cases(reason)).limit(1)).scalar_one_or_none()
 
 
 def matching(
     connection: Connection, *, until: datetime, limit: int, reason: str | None = None, ids: Sequence[int] | None = None
 ) -> list[int]:
-    """The cases of a bulk act, longest waiting first: none that became a case after `until`."""
+    """The ids of a bulk action's cases, longest waiting first: none that became a case after `until`."""
     return [row.id for row in connection.execute(_matching(until, reason, ids).limit(limit))]
 
 
-def count(connection: Connection, *, until: datetime, most: int, reason: str) -> int:
-    """How many cases failed alike (`most` + 1 for more than that); in no order, so that it ends when it has these."""
-    rows = _matching(until, reason, None).order_by(None).limit(most + 1).subquery()
+def count(connection: Connection, *, until: datetime, limit: int, reason: str) -> int:
+    """How many cases have this reason, `limit` + 1 for more; unordered, so that the scan ends there."""
+    rows = _matching(until, reason, None).order_by(None).limit(limit + 1).subquery()
     return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
 
@@ -189,7 +189,7 @@ def sends(connection: Connection, *, id: int) -> Sequence[Found]:
 
 
 def events(connection: Connection, *, id: int) -> Sequence[Found]:
-    """The newest lines of one snooze's paper trail, newest first."""
+    """The newest events of one snooze, newest first."""
     return connection.execute(
         select(Event.at, Event.kind, Event.actor, Event.route, Event.detail)
         .where(Event.snooze_id == id)
@@ -199,12 +199,14 @@ def events(connection: Connection, *, id: int) -> Sequence[Found]:
 
 
 def open_breakers(connection: Connection) -> list[str]:
-    """Mail servers that are left alone for now."""
+    """Mail servers whose breaker is not closed."""
     return list(connection.execute(select(CircuitBreaker.server).where(CircuitBreaker.state != "closed")).scalars())
 
 
 def _cases(reason: str | None) -> list[ColumnElement[bool]]:
-    a_case = Snooze.outcome == literal("retired", literal_execute=True)  # so that the partial index is seen to fit
+    a_case = Snooze.outcome == literal(
+        "retired", literal_execute=True
+    )  # A bind would hide that the partial index fits.
     return [a_case] if reason is None else [a_case, _reason == reason]
 
 

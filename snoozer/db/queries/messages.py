@@ -1,4 +1,4 @@
-"""What a person sees of the mailbox that Snoozer keeps, and of the sink's mail. Somebody else's is never found."""
+"""A person's messages in the kept mailbox, and captured mail; another person's is never found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Folder = Literal["inbox", "snoozed", "done"]
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many messages lie in each folder, and how many of the inbox are unread."""
+    """How many messages are in each folder, and how many of the inbox are unread."""
 
     inbox: int
     unread: int
@@ -25,8 +25,8 @@ class Counts:
 def in_folder(
     connection: Connection, *, user_email: str, folder: Folder, before: Cursor | None = None, size: int = PAGE_SIZE
 ) -> Page[Found]:
-    """The messages of a folder, the last to come (back) first, each with its living snooze."""
-    lying = (
+    """The messages of a folder, the latest to arrive or return first, each with its live snooze."""
+    found = (
         select(
             MailboxMessage.id,
             MailboxMessage.message_id,
@@ -55,15 +55,15 @@ def in_folder(
         .where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
     )
     if before is not None:
-        lying = lying.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
+        found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
     rows = connection.execute(
-        lying.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
+        found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
     ).all()
     return make_page(rows, size=size, at=lambda row: row.surfaced_at)
 
 
 def counts(connection: Connection, *, user_email: str) -> Counts:
-    """How full the folders are."""
+    """How many messages are in each folder."""
     rows = connection.execute(
         select(
             MailboxMessage.folder, func.count().label("all"), func.count().filter(MailboxMessage.unread).label("unread")
@@ -71,13 +71,17 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
         .where(MailboxMessage.user_email == user_email)
         .group_by(MailboxMessage.folder)
     ).all()
-    held = {row.folder: (row.all, row.unread) for row in rows}
-    inbox, unread = held.get("inbox", (0, 0))
-    return Counts(inbox=inbox, unread=unread, snoozed=held.get("snoozed", (0, 0))[0], done=held.get("done", (0, 0))[0])
+    by_folder = {row.folder: row.all for row in rows}
+    return Counts(
+        inbox=by_folder.get("inbox", 0),
+        unread=sum(row.unread for row in rows if row.folder == "inbox"),
+        snoozed=by_folder.get("snoozed", 0),
+        done=by_folder.get("done", 0),
+    )
 
 
 def one(connection: Connection, *, id: int, user_email: str, whole: bool = False) -> Found | None:
-    """One kept message of this person; `whole` with its bytes, which may be many."""
+    """One kept message of this person, with `whole` including its bytes."""
     columns = [column for column in MailboxMessage.__table__.columns if whole or column.name != "original"]
     return connection.execute(
         select(*columns).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
@@ -87,7 +91,7 @@ def one(connection: Connection, *, id: int, user_email: str, whole: bool = False
 def captured(
     connection: Connection, *, rcpt_to: str, before: int | None = None, size: int = PAGE_SIZE
 ) -> tuple[Sequence[Found], int | None]:
-    """What the sink received for an address, the newest first, and the id to go on before."""
+    """Captured mail for an address, newest first, and the id before which the next page begins."""
     received: Select[*tuple[Any, ...]] = select(
         CapturedMail.id, CapturedMail.received_at, CapturedMail.mail_from, CapturedMail.original
     ).where(CapturedMail.rcpt_to == rcpt_to)
@@ -98,7 +102,7 @@ def captured(
 
 
 def one_captured(connection: Connection, *, id: int, rcpt_to: str) -> Found | None:
-    """One mail that the sink received for this address."""
+    """One captured mail for this address."""
     return connection.execute(
         select(*CapturedMail.__table__.columns).where(CapturedMail.id == id, CapturedMail.rcpt_to == rcpt_to)
     ).first()

@@ -1,4 +1,4 @@
-"""The figures on the operator's page. Each count stops at `MOST_COUNTED`, so the page stays quick at any size."""
+"""The metrics of the operator's page. Each count stops at `MAX_COUNTED`, so the page is fast at any size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ MAX_COUNTED = 10_000
 MAX_LISTED = 20
 A_DAY = timedelta(days=1)
 
-_heard_until = func.coalesce(Worker.stopped_at, func.current_timestamp())
+_last_seen_by = func.coalesce(Worker.stopped_at, func.current_timestamp())
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueMetrics:
-    """How things stood at `at`, by the database's clock. Counts of `MOST_COUNTED` + 1 mean more than that.
+    """The state at `at`, by the database's clock. A count of `MAX_COUNTED` + 1 means more than that.
 
-    `lost` workers fell silent within the last day; those that stopped when they were told to are not counted.
+    `lost` workers stopped sending heartbeats within the last day without deregistering.
     """
 
     at: datetime
@@ -40,8 +40,8 @@ class QueueMetrics:
 
 
 def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
-    """All figures in one statement, and so of one instant. A worker not heard of for `dead_after` is lost."""
-    heard = _heard(dead_after)
+    """All metrics in one statement, and so of one instant. A worker without a heartbeat for `dead_after` is lost."""
+    recent = _recent_heartbeat(dead_after)
     claimed = Snooze.claimed_at.is_not(None)
     waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
     due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
@@ -57,9 +57,9 @@ def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
             _capped(a_case, by=Snooze.finished_at).label("cases"),
             select(func.max(Snooze.finished_at)).where(a_case).scalar_subquery().label("newest_case"),
             _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
-            _capped(Worker.state == "alive", heard).label("alive"),
-            _capped(Worker.state == "draining", heard).label("draining"),
-            _capped(not_(heard), _heard_until > func.current_timestamp() - A_DAY).label("lost"),
+            _capped(Worker.state == "alive", recent).label("alive"),
+            _capped(Worker.state == "draining", recent).label("draining"),
+            _capped(not_(recent), _last_seen_by > func.current_timestamp() - A_DAY).label("lost"),
             select(func.max(Worker.heartbeat_at)).scalar_subquery().label("heard"),
             select(func.max(HousekeepingRun.finished_at)).scalar_subquery().label("housekeeping"),
         )
@@ -68,13 +68,13 @@ def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
 
 
 def alive(connection: Connection, *, dead_after: timedelta) -> int:
-    """How many workers are alive; one not heard of for `dead_after` is not."""
-    living = select(func.count()).where(Worker.state == "alive", _heard(dead_after))
+    """How many workers are alive, with a heartbeat within `dead_after`."""
+    living = select(func.count()).where(Worker.state == "alive", _recent_heartbeat(dead_after))
     return connection.execute(living).scalar_one()
 
 
 def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
-    """What is known of each mail server, those that are left alone first."""
+    """The breakers of all mail servers, those that are not closed first."""
     return connection.execute(
         select(
             CircuitBreaker.server,
@@ -100,7 +100,7 @@ def uncertain(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
 
 
 def oldest_due(connection: Connection) -> float:
-    """For how many seconds the oldest due snooze has been due; 0 when nothing is."""
+    """For how many seconds the oldest due snooze has been due; 0 when none is."""
     late = connection.execute(
         select(func.clock_timestamp() - func.min(Snooze.remind_at)).where(
             not_(Snooze.inactive),
@@ -112,12 +112,12 @@ def oldest_due(connection: Connection) -> float:
     return 0.0 if late is None else float(late.total_seconds())
 
 
-def _heard(dead_after: timedelta) -> ColumnElement[bool]:
-    return _heard_until - Worker.heartbeat_at <= dead_after
+def _recent_heartbeat(dead_after: timedelta) -> ColumnElement[bool]:
+    return _last_seen_by - Worker.heartbeat_at <= dead_after
 
 
 def _capped(*conditions: ColumnElement[bool], by: Any = None) -> Any:
-    """A count that looks at no more than `MOST_COUNTED` + 1 rows; `by` is the order of an index which has just these,
-    because who believes that there are many reads the whole table until there are enough."""
+    """A count of at most `MAX_COUNTED` + 1 rows. `by` is the order of a partial index on just these rows: without it
+    the planner, expecting many, scans the table until it has found enough."""
     rows = select(literal(1)).where(*conditions).order_by(by).limit(MAX_COUNTED + 1).subquery()
     return select(func.count()).select_from(rows).scalar_subquery()

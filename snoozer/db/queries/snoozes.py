@@ -1,4 +1,4 @@
-"""What a person sees of their snoozes. Somebody else's are never found."""
+"""A person's snoozes as the pages show them; another person's are never found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, make_page
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Reminders of one person that are late: how many, since when the oldest, and what is known of the reason."""
+    """Late reminders of one person: how many, the oldest promise, an error, and since when a mail server is away."""
 
     late: int
     oldest: datetime
@@ -34,41 +34,41 @@ class Trouble:
 def asleep(
     connection: Connection, *, user_email: str, after: Cursor | None = None, size: int = PAGE_SIZE
 ) -> Page[Found]:
-    """Everything that has not come back yet, the next one first."""
-    living = _rows().where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
+    """Everything that has not returned yet, the next one first."""
+    rows = _rows().where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     if after is not None:
-        living = living.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
-    # By `outcome` first, which is the same for all of them, because the index has it there.
-    rows = connection.execute(living.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id).limit(size + 1)).all()
-    return make_page(rows, size=size, at=lambda row: row.remind_at)
+        rows = rows.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
+    # `outcome` is the same for all, and comes first because it does so in the index.
+    rows = rows.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id).limit(size + 1)
+    return make_page(connection.execute(rows).all(), size=size, at=lambda row: row.remind_at)
 
 
 def count(connection: Connection, *, user_email: str) -> int:
-    """How many have not come back yet."""
+    """How many have not returned yet."""
     return connection.execute(
         select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     ).scalar_one()
 
 
 def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
-    """Cases, the last tried first: their attempts are spent and the person has not put the message away anew since."""
+    """Cases, the last tried first, whose message has not been snoozed again since."""
     return connection.execute(
         _rows()
-        .where(Snooze.user_email == user_email, Snooze.outcome == "retired", ~_put_away_anew())
+        .where(Snooze.user_email == user_email, Snooze.outcome == "retired", ~_snoozed_again())
         .order_by(Snooze.remind_at.desc(), Snooze.id.desc())
         .limit(size)
     ).all()
 
 
 def came_back(connection: Connection, *, user_email: str, since: datetime, size: int = 5) -> Sequence[Found]:
-    """What returned lately, the newest first, unless it was put away anew."""
+    """What returned since then, newest first, unless it was snoozed again."""
     return connection.execute(
         _rows()
         .where(
             Snooze.user_email == user_email,
             Snooze.outcome == "sent",
             Snooze.remind_at > since,
-            ~_put_away_anew(),
+            ~_snoozed_again(),
         )
         .order_by(Snooze.remind_at.desc(), Snooze.id.desc())
         .limit(size)
@@ -76,12 +76,11 @@ def came_back(connection: Connection, *, user_email: str, since: datetime, size:
 
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
-    """One snooze of this person, archived or not; with `changing`, others who change it wait until this transaction
-    ends. What is archived does not change any more."""
+    """One snooze of this person, live or archived; with `changing`, a live one is locked until the transaction ends."""
     row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
-    living = connection.execute(row.with_for_update(key_share=True, of=Snooze) if changing else row).first()
-    if living is not None:
-        return living
+    found = connection.execute(row.with_for_update(key_share=True, of=Snooze) if changing else row).first()
+    if found is not None:
+        return found
     archived = ArchivedSnooze.__table__.c
     return connection.execute(
         _rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
@@ -89,14 +88,14 @@ def one(connection: Connection, *, id: int, user_email: str, changing: bool = Fa
 
 
 def live(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
-    """The living snooze of a message."""
+    """The live snooze of a message."""
     return connection.execute(
         _rows().where(Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive)
     ).first()
 
 
 def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
-    """What the ledger says of a snooze's newest promises, the newest first; of what repeats there is no end of them."""
+    """The sends of a snooze, the newest promise first; a recurring one may have any number of them."""
     return (
         connection.execute(_sends(Send, id=id, size=size)).all()
         or connection.execute(_sends(ArchivedSend, id=id, size=size)).all()
@@ -104,7 +103,7 @@ def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found
 
 
 def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
-    """The paper trail of a snooze, the newest first."""
+    """The events of a snooze, newest first."""
     return connection.execute(
         select(*Event.__table__.columns).where(Event.snooze_id == id).order_by(Event.id.desc()).limit(size)
     ).all()
@@ -119,7 +118,7 @@ def by_the_clock(
     after: int = 0,
     size: int | None = None,
 ) -> Sequence[Found]:
-    """What is still to come at a time on the clock, of one person and zone or of everybody, in the order of ids."""
+    """Future snoozes with a time on the clock, optionally of one person and zone only, in the order of ids."""
     promise = promised_time()
     rows = select(
         Snooze.id, Snooze.subject, promise.label("promise"), Snooze.wall_time, Snooze.zone, Snooze.recurrence
@@ -137,11 +136,11 @@ def by_the_clock(
 
 
 def trouble(
-    connection: Connection, *, user_email: str, now: datetime, patience: timedelta, longest_pause: timedelta
+    connection: Connection, *, user_email: str, now: datetime, tolerance: timedelta, max_backoff: timedelta
 ) -> Trouble | None:
-    """What to say when this person's reminders are later than `patience`; None when none is.
+    """The person's reminders that are later than `tolerance`; None when none is.
 
-    What failed is tried again within `longest_pause`: what comes later than that is not looked at.
+    A failed row is tried again within `max_backoff`; rows with a later `remind_at` are not read.
     """
     promised = promised_time()
     late = connection.execute(
@@ -153,8 +152,8 @@ def trouble(
             Snooze.user_email == user_email,
             Snooze.outcome.is_(None),
             ~Snooze.inactive,
-            Snooze.remind_at < now + longest_pause,
-            promised < now - patience,
+            Snooze.remind_at < now + max_backoff,
+            promised < now - tolerance,
         )
     ).one()
     if not late.late:
@@ -166,7 +165,7 @@ def trouble(
 
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
-    """A snooze, the kept message it is about, and the ledger's word on its newest promise; living or archived."""
+    """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's."""
     newest = (
         select(send.id)
         .where(send.snooze_id == snooze.id)
@@ -202,9 +201,9 @@ def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _put_away_anew() -> ColumnElement[bool]:
-    """Is the message away again, or has a later reminder of it begun? What was cancelled before that is as if it had
-    never been. Two questions that indexes answer; a person's rows by message are in none."""
+def _snoozed_again() -> ColumnElement[bool]:
+    """Whether the message is snoozed again, or a later reminder of it has begun; cancelled snoozes in between do not
+    count. Two subqueries, because each has an index."""
     newer, later = aliased(Snooze), aliased(Send)
     away = exists().where(
         newer.user_email == Snooze.user_email,

@@ -205,7 +205,7 @@ def _count_matching(
         return current.cases
     if first_page and page.next_cursor is None:
         return len(page.rows)
-    return queries.count(connection, until=current.at, most=MAX_MATCHING, reason=reason)
+    return queries.count(connection, until=current.at, limit=MAX_MATCHING, reason=reason)
 
 
 def _dead_after() -> timedelta:

@@ -36,7 +36,7 @@ def readyz() -> tuple[dict[str, Any], int]:
             limit_transaction(connection, seconds=READY_SECONDS)
             status = schema.status(connection)
             if status.where in {"nothing there", "behind"}:
-                return _not_ready("schema_behind", f"{status.says}; {status.do}.")
+                return _not_ready("schema_behind", f"{status.message}; {status.do}.")
             health_checks.check_writable(connection)
             oldest_due = queue_metrics.oldest_due(connection)
     except (DBAPIError, NoConnection) as error:

@@ -50,8 +50,8 @@ def home(account: Account) -> ResponseReturnValue:
                 connection,
                 user_email=email,
                 now=times.now,
-                patience=2 * LATE_AFTER,
-                longest_pause=MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold),
+                tolerance=2 * LATE_AFTER,
+                max_backoff=MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold),
             ),
         }
     ahead = (

@@ -1,5 +1,5 @@
--- How many snoozes are due, claimed and asleep, and how old the oldest due row and claim are.
--- Beyond a hundred thousand, `asleep` is the estimate of the last ANALYZE.
+-- How much is due, how much is in hand, how much is still to come, and how old the oldest due row is.
+-- Beyond a hundred thousand rows to come, `asleep` is the estimate of the last ANALYZE.
 WITH due AS MATERIALIZED (
     SELECT count(*) AS rows, min(remind_at) AS oldest
     FROM email_snoozes

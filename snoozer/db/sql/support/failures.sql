@@ -1,4 +1,4 @@
--- Errors of the last day, grouped by reason.
+-- What goes wrong, by reason, over the last day.
 SELECT
     last_error AS reason,
     count(*) AS snoozes,

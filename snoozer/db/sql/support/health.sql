@@ -1,4 +1,5 @@
--- Gauges besides the backlog: cases, uncertain sends, rows to be retried within a day, age of housekeeping.
+-- Counts for gauges that are not the backlog. Cases, uncertain sends, what is to be tried again within a day, age of
+-- housekeeping.
 SELECT
     (SELECT count(*) FROM email_snoozes WHERE outcome = 'retired') AS cases,
     (SELECT count(*) FROM reminder_sends WHERE state = 'uncertain') AS uncertain,

@@ -1,4 +1,4 @@
--- Claims held beyond their lease, and by which worker.
+-- Claims held longer than their lease, and by whom.
 SELECT id, claimed_by, claimed_at, lease_expires_at, attempts, crash_count
 FROM email_snoozes
 WHERE claimed_at IS NOT NULL

@@ -1,4 +1,4 @@
--- Reminders that may have been sent, oldest first.
+-- Reminders that may have been sent, the oldest first.
 SELECT id, snooze_id, dot_authorised_at, uncertain_at, resends, reply
 FROM reminder_sends
 WHERE state = 'uncertain'

@@ -1,4 +1,4 @@
--- How late the reminders of the last hour were, in seconds from the promise to the server's 250.
+-- How late reminders were over the last hour, in seconds from the promise to the server's 250.
 SELECT
     count(*) AS sent,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM sent_at - scheduled_for)) AS p50,
