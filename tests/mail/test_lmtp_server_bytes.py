@@ -28,7 +28,7 @@ ODD = {
 }
 
 
-def on_the_wire(original: bytes) -> bytes:
+def as_sent(original: bytes) -> bytes:
     """A message as mail programs send it: every line end CRLF, and one at the end."""
     sent = re.sub(rb"\r\n|\n|\r(?!\n)", b"\r\n", original)
     return sent if sent.endswith(b"\r\n") else sent + b"\r\n"
@@ -41,8 +41,8 @@ def test_every_message_of_the_corpus_is_kept_byte_for_byte(
     server = start_server(protocol)
     with server.client(smtplib.LMTP if protocol == "lmtp" else smtplib.SMTP) as client:
         for original in messages.values():
-            client.sendmail("sender@a.example", ["ann@b.example"], on_the_wire(original), ["BODY=8BITMIME"])
-    assert [incoming.original for incoming in server.stored] == [on_the_wire(mail) for mail in messages.values()]
+            client.sendmail("sender@a.example", ["ann@b.example"], as_sent(original), ["BODY=8BITMIME"])
+    assert [incoming.original for incoming in server.stored] == [as_sent(original) for original in messages.values()]
 
 
 @pytest.mark.parametrize("name", ODD)
