@@ -1,4 +1,4 @@
-// Controls and fields without a name, drawings that speak, ids that are taken twice or point nowhere, targets too low.
+// Returns controls and fields without a name, icons exposed to screen readers, duplicate or dangling ids, targets below 44 px.
 () => {
   const shown = (e) => e.getClientRects().length > 0;
   const name = (e) => (e.getAttribute("aria-label") || (e.labels && [...e.labels].map((l) => l.textContent).join(" ")) || e.textContent || "").trim();
