@@ -17,7 +17,7 @@
       if (!document.getElementById(id)) wrong.push("points nowhere: " + id);
     }
   }
-  for (const e of document.querySelectorAll("main button, main .button, .rooms a, main input:not([type=hidden]), main select")) {
+  for (const e of document.querySelectorAll("main button, main .button, .nav a, main input:not([type=hidden]), main select")) {
     const box = e.getBoundingClientRect();
     if (shown(e) && box.height > 0 && box.height < 43.5 && !e.closest(".theme")) wrong.push("low: " + e.outerHTML);
   }

@@ -8,7 +8,7 @@
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const e = walk.currentNode.parentElement;
-    if (!walk.currentNode.textContent.trim() || e.getClientRects().length === 0 || e.closest(".unseen, .skip, script, button:disabled")) continue;
+    if (!walk.currentNode.textContent.trim() || e.getClientRects().length === 0 || e.closest(".visually-hidden, .skip, script, button:disabled")) continue;
     const [a, b] = [light(rgb(getComputedStyle(e).color)), light(background(e))];
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (contrast < 6.95) tooLow.push(contrast.toFixed(2) + " " + e.outerHTML.slice(0, 120));

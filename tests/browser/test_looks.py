@@ -129,7 +129,7 @@ def test_the_current_page_and_choice_show_in_forced_colours(opened: Opened, engi
     here, elsewhere = (page.locator(f".tabs a{which}").first for which in ("[aria-current]", ":not([aria-current])"))
     assert here.evaluate(colour) != elsewhere.evaluate(colour)
     assert elsewhere.evaluate(colour) == page.evaluate("getComputedStyle(document.body).backgroundColor")
-    line = page.locator(".rooms a[aria-current]").evaluate("e => getComputedStyle(e, '::after').backgroundColor")
+    line = page.locator(".nav a[aria-current]").evaluate("e => getComputedStyle(e, '::after').backgroundColor")
     assert line == here.evaluate(colour)
     page.goto(f"/mailbox/{id}/snooze")
     page.get_by_label("When should it come back?").fill("2")

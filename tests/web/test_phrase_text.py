@@ -91,12 +91,12 @@ def test_ending_a_recurrence_is_announced_before_and_confirmed_after(ann: FlaskC
         path = f"/mailbox/{kept}/snooze"
         ann.post(path, data=first | shown_reading(ann.post(path, data={"phrase": "every day 9am"})))
         id = the_newest(engine)
-        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get("/").text)
-        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
+        assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get("/").text)
+        assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
         form, path = (path, path) if page_of == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
         read = ann.post(path, data={"phrase": "tomorrow 9am"})
         for page in (ann.get(form).text, read.text):
-            warned = re.search('<p class="ending" data-ending>(.*?)</p>', page, re.DOTALL)
+            warned = re.search('<p class="recurrence-warning" data-recurrence-warning>(.*?)</p>', page, re.DOTALL)
             assert warned is not None
             assert "every day at 09:00" in warned.group(1)
             assert "the repetition ends" in warned.group(1)
@@ -105,7 +105,7 @@ def test_ending_a_recurrence_is_announced_before_and_confirmed_after(ann: FlaskC
         assert the_row(engine, id).recurrence is None
         trail = ann.get(f"/snoozes/{id}").text
         assert "“tomorrow 9am”. That ended its repetition: every day at 09:00." in trail
-        assert '<p class="ending" data-ending>' not in trail
+        assert '<p class="recurrence-warning" data-recurrence-warning>' not in trail
 
 
 def test_the_same_recurrence_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:

@@ -123,7 +123,7 @@ def test_the_last_three_typed_phrases_are_offered_newest_first(ann: FlaskClient,
         path = f"/mailbox/{a_kept_message(engine)}/snooze"
         read = ann.post(path, data={"phrase": phrase})
         assert ann.post(path, data={"phrase": phrase, "act": "snooze", **shown_reading(read)}).status_code == 303
-    lately = re.findall(r'class="lately".*?<b>(.*?)</b>', ann.get("/when/offers").text)
+    lately = re.findall(r'class="recent".*?<b>(.*?)</b>', ann.get("/when/offers").text)
     assert lately == ["in 7 hours", "in 6 days", "in 5 days at noon"]
 
 
