@@ -44,8 +44,7 @@ def test_the_flash_message_covers_nothing_at_the_end_of_the_page(opened: Opened,
     page = opened("/mailbox", java_script_enabled=False, width=360)
     page.get_by_role("button", name="Done: Hello").first.click()
     page.get_by_role("button", name="Dark").scroll_into_view_if_needed()
-    page.mouse.wheel(0, 9_999)
-    page.wait_for_timeout(300)
+    page.evaluate("scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
     foot, toast = page.get_by_role("button", name="Dark").bounding_box(), page.locator(".toast").bounding_box()
     assert foot is not None
     assert toast is not None
