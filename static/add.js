@@ -1,4 +1,4 @@
-// Dropping message files: anywhere on the page, checked for size before anything is sent.
+// Drop message files anywhere on the page; sizes are checked before anything is sent.
 (() => {
   "use strict";
   const form = document.querySelector("[data-drop]");
@@ -7,10 +7,10 @@
   const error = document.getElementById("file-error");
   const largest = Number(form.dataset.largest);
 
-  const say = (words) => {
-    error.hidden = words === "";
-    error.querySelector("span").textContent = words;
-    if (words === "") return field.removeAttribute("aria-invalid");
+  const showError = (text) => {
+    error.hidden = text === "";
+    error.querySelector("span").textContent = text;
+    if (text === "") return field.removeAttribute("aria-invalid");
     field.setAttribute("aria-invalid", "true");
     field.focus();
   };
@@ -19,9 +19,9 @@
     const large = files.find((file) => file.size > largest);
     const sum = files.reduce((total, file) => total + file.size, 0);
     const limit = `${Math.round(largest / 1048576)} MB`;
-    if (large) say(`${large.name} has ${Math.ceil(large.size / 1048576)} MB, and ${limit} is the most Snoozer keeps. Nothing was sent.`);
-    else if (sum > largest) say(`Together these have more than ${limit}. Add them in smaller groups. Nothing was sent.`);
-    else say("");
+    if (large) showError(`${large.name} has ${Math.ceil(large.size / 1048576)} MB, and ${limit} is the most Snoozer keeps. Nothing was sent.`);
+    else if (sum > largest) showError(`Together these have more than ${limit}. Add them in smaller groups. Nothing was sent.`);
+    else showError("");
     return error.hidden;
   };
 

@@ -1,4 +1,4 @@
-// Lists by keyboard: j and k move, Enter opens, b snoozes, e is done, c cancels.
+// Keyboard shortcuts of lists: j and k move, Enter opens, b snoozes, e marks as done, c cancels.
 (() => {
   "use strict";
   if ("keyless" in document.documentElement.dataset) return;

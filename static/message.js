@@ -1,4 +1,4 @@
-// An opened message: it is marked as read by a small post, and the keys of the list work here too.
+// An open message: marks it as read, and the keyboard shortcuts of lists work here too.
 (() => {
   "use strict";
   const mark = document.querySelector("[data-mark-read]");

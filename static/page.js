@@ -1,24 +1,24 @@
-// On every page: the browser's zone for the sign-in form, buttons that are pressed twice, toasts that are announced and
-// leave by themselves, z for Undo.
+// On every page: the browser's zone for the sign-in form, double submits, toasts that are announced and removed after a
+// while, z for Undo.
 (() => {
   "use strict";
   for (const field of document.querySelectorAll("[data-zone]")) {
     field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   }
 
-  // A button that is pressed again while its answer is on the way asks for nothing more.
-  const AGAIN = 5000;
-  let asked = "";
+  // Ignores a second submit of the same button while the response is on its way.
+  const REPEAT_MS = 5000;
+  let submitted = "";
   let since = 0;
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented) return;
     const { target, submitter } = event;
-    const asks = [target.id, submitter?.formAction || target.action, submitter?.name, submitter?.value].join("\n");
-    if (asks === asked && Date.now() - since < AGAIN) return event.preventDefault();
-    asked = asks;
+    const submission = [target.id, submitter?.formAction || target.action, submitter?.name, submitter?.value].join("\n");
+    if (submission === submitted && Date.now() - since < REPEAT_MS) return event.preventDefault();
+    submitted = submission;
     since = Date.now();
   });
-  addEventListener("pageshow", () => { asked = ""; });
+  addEventListener("pageshow", () => { submitted = ""; });
 
   const region = document.querySelector(".toasts");
   for (const toast of [...region.children]) {

@@ -1,4 +1,4 @@
-// The snooze sheet: reads while one types, 1–9 choose a usual time, Enter saves, Esc leaves.
+// The snooze form: shows the reading while one types, 1–9 choose a preset, Enter saves, Esc closes.
 (() => {
   "use strict";
   const PAUSE = 120;
@@ -59,15 +59,15 @@
         settle();
         return;
       }
-      const asking = new AbortController();
-      running = asking;
+      const request = new AbortController();
+      running = request;
       const slow = setTimeout(() => reading.classList.add("busy"), 300);
       try {
-        const answer = await fetch("/when/preview?phrase=" + encodeURIComponent(typed), { signal: asking.signal, headers: { Accept: "text/html" } });
+        const answer = await fetch("/when/preview?phrase=" + encodeURIComponent(typed), { signal: request.signal, headers: { Accept: "text/html" } });
         if (answer.redirected) return location.reload();
         if (!answer.ok) return;
         const piece = await answer.text();
-        if (asking.signal.aborted) return;
+        if (request.signal.aborted) return;
         reading.innerHTML = piece;
         shown = typed;
         settle();
@@ -76,7 +76,7 @@
       } finally {
         clearTimeout(slow);
         reading.classList.remove("busy");
-        if (running === asking) running = null;
+        if (running === request) running = null;
       }
     }
 
@@ -121,8 +121,8 @@
     form.action = row.dataset.sheetUrl;
     form.querySelector("[data-title]").textContent = (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
     form.querySelector("[name=note]").value = row.dataset.note || "";
-    form.querySelector("[data-rhythm]").textContent = row.dataset.rhythm || "";
-    form.querySelector("[data-ending]").hidden = !row.dataset.rhythm;
+    form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
+    form.querySelector("[data-recurrence-warning]").hidden = !row.dataset.recurrence;
     field.value = "";
     field.dispatchEvent(new Event("input"));
     dialog.showModal();

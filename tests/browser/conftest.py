@@ -1,4 +1,4 @@
-"""A real site on loopback and a real Chromium that looks at it."""
+"""The site on a loopback port, and pages of it in Chromium."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from snoozer.web import auth, create_app
 from tests.factories import People, Person
 
 
-class Quiet(WSGIRequestHandler):
-    """Serves without a word."""
+class SilentHandler(WSGIRequestHandler):
+    """Serves without logging."""
 
     def log(self, type: str, message: str, *args: Any) -> None:
         return
@@ -25,7 +25,7 @@ class Quiet(WSGIRequestHandler):
 
 @dataclass(frozen=True)
 class Site:
-    """A site that runs, and who may use it."""
+    """A running site, and the person with an account on it."""
 
     url: str
     settings: Settings
@@ -37,12 +37,14 @@ def site(engine: Engine, settings: Settings, people: People) -> Iterator[Site]:
     held = ports.hold(0)
     assert held is not None
     url = f"http://{ports.HOST}:{ports.of(held)}"
-    told = settings.model_copy(update={"base_url": url})
-    app = create_app(engine=engine, settings=told)
-    server = make_server(ports.HOST, ports.of(held), app, threaded=True, request_handler=Quiet, fd=held.fileno())
+    changed = settings.model_copy(update={"base_url": url})
+    app = create_app(engine=engine, settings=changed)
+    server = make_server(
+        ports.HOST, ports.of(held), app, threaded=True, request_handler=SilentHandler, fd=held.fileno()
+    )
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield Site(url=url, settings=told, ann=people.ann(role="operator"))
+    yield Site(url=url, settings=changed, ann=people.ann(role="operator"))
     server.shutdown()
     thread.join()
     server.server_close()
@@ -54,7 +56,7 @@ Opened = Callable[..., Page]
 
 @pytest.fixture
 def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
-    """`quiet("/mailbox", width=360)`: a page that Ann sees, whatever its console says of refusals."""
+    """`quiet("/mailbox", width=360)` opens a page as Ann; errors in its console are ignored."""
     contexts: list[BrowserContext] = []
 
     def open_page(path: str = "/", *, width: int = 1280, signed_in: bool = True, **options: Any) -> Page:
@@ -75,19 +77,19 @@ def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
 
 @pytest.fixture
 def opened(quiet: Opened) -> Iterator[Opened]:
-    """The same, but what a console complains about fails the test."""
-    complaints: list[str] = []
+    """The same, but an error or a dialog of the page fails the test."""
+    errors: list[str] = []
 
     def open_page(path: str = "/", **options: Any) -> Page:
         page = quiet("about:blank", **options)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(f"a dialog: {dialog.message}"))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.goto(path)
         return page
 
     yield open_page
-    assert complaints == []
+    assert errors == []
 
 
 @pytest.fixture

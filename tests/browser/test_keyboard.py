@@ -1,4 +1,4 @@
-"""Hands on the keyboard: the sheet, the reading while one types, Undo."""
+"""Keyboard use: the snooze form, the reading while one types, Undo."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_a_key_a_digit_and_enter_put_a_message_away_and_z_brings_it_back(opened:
     assert asleep(engine) == 0
 
 
-def test_the_reading_stands_there_before_enter_saves_it(opened: Opened, engine: Engine) -> None:
+def test_the_reading_is_shown_before_enter_saves_it(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine)
     page = opened("/mailbox")
     page.keyboard.press("b")
@@ -45,7 +45,7 @@ def test_the_reading_stands_there_before_enter_saves_it(opened: Opened, engine: 
     assert asleep(engine) == 1
 
 
-def test_enter_before_the_reading_has_come_still_saves_what_it_says(opened: Opened, engine: Engine) -> None:
+def test_enter_before_the_reading_has_arrived_still_saves_its_time(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine)
     page = opened("/mailbox")
     page.keyboard.press("b")
@@ -138,9 +138,9 @@ def test_the_message_is_marked_as_read_by_its_page(opened: Opened, engine: Engin
     expect(page.get_by_role("img", name="Unread")).to_have_count(0)
 
 
-def test_a_button_pressed_twice_asks_once_and_another_one_is_heard(opened: Opened) -> None:
+def test_a_double_click_submits_once_and_another_button_still_submits(opened: Opened) -> None:
     page = opened("/add")
-    # The answers never come: what would be sent is counted where the page has had its say.
+    # Nothing is sent: submits that the page's own script did not prevent are counted instead.
     page.evaluate(
         """() => {
             window.sent = 0;
@@ -185,7 +185,7 @@ def test_a_file_that_is_too_large_is_not_even_sent(opened: Opened, engine: Engin
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_no_case_that_has_the_focus_lies_under_the_bar(width: int, opened: Opened, engine: Engine) -> None:
+def test_no_focused_case_lies_under_the_bar(width: int, opened: Opened, engine: Engine) -> None:
     for number in range(8):
         a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=f"rcpt: 550 no {number}")
     page = opened("/admin", width=width)

@@ -1,4 +1,4 @@
-"""What every page owes whoever looks: it fits, it is light, it can be heard, and a stranger's words stay words."""
+"""Every page fits its screen, is small, accessible and readable, and escapes the texts of strangers."""
 
 from pathlib import Path
 
@@ -18,14 +18,14 @@ CANARY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitaen" * 8
 SUBJECTS = (CANARY, LONG, "תזכורת: פגישת הורים ביום רביעי", "🎉 Launch party", None)
 
-NAMELESS = (HERE / "nameless.js").read_text(encoding="utf-8").partition("\n")[2]
+ACCESSIBILITY = (HERE / "accessibility.js").read_text(encoding="utf-8").partition("\n")[2]
 
-PALE = (HERE / "pale.js").read_text(encoding="utf-8").partition("\n")[2]
+CONTRAST = (HERE / "contrast.js").read_text(encoding="utf-8").partition("\n")[2]
 
 
 @pytest.fixture
 def paths(site: Site, engine: Engine) -> list[str]:
-    """Every page of a person, with what is hardest to show on it."""
+    """Returns every page of a person, with texts that are hard to display."""
     for subject in SUBJECTS:
         a_snooze(engine, subject=subject, sender_email=subject, note=subject, remind_at=now() + 5 * HOUR)
     late = a_snooze(
@@ -70,11 +70,11 @@ def test_nothing_is_wider_than_the_screen(width: int, quiet: Opened, paths: list
             assert box["width"] >= width / 4, path
 
 
-def test_everything_has_a_name_and_nothing_is_too_small_to_press(quiet: Opened, paths: list[str]) -> None:
+def test_every_control_has_a_name_and_a_touch_target(quiet: Opened, paths: list[str]) -> None:
     page = quiet("/", width=360, is_mobile=True, has_touch=True)
     for path in paths:
         page.goto(path)
-        assert page.evaluate(NAMELESS) == [], path
+        assert page.evaluate(ACCESSIBILITY) == [], path
 
 
 def test_no_two_pages_have_the_same_name(quiet: Opened, site: Site, engine: Engine) -> None:
@@ -93,10 +93,10 @@ def test_all_text_can_be_read(scheme: str, quiet: Opened, paths: list[str]) -> N
     page = quiet("/", color_scheme=scheme)
     for path in paths:
         page.goto(path)
-        assert page.evaluate(PALE) == [], path
+        assert page.evaluate(CONTRAST) == [], path
 
 
-def test_a_strangers_words_stay_words(quiet: Opened, paths: list[str]) -> None:
+def test_texts_of_strangers_are_escaped(quiet: Opened, paths: list[str]) -> None:
     page = quiet("/")
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
@@ -107,7 +107,7 @@ def test_a_strangers_words_stay_words(quiet: Opened, paths: list[str]) -> None:
     assert dialogs == []
 
 
-def test_a_page_with_five_hundred_rows_is_light(quiet: Opened, engine: Engine) -> None:
+def test_a_page_with_five_hundred_rows_stays_under_100_kb(quiet: Opened, engine: Engine) -> None:
     rows = [
         {"user_email": ANN, "message_id": f"<{n}>", "subject": f"Row {n}", "remind_at": now() + n * HOUR}
         for n in range(500)
@@ -122,14 +122,14 @@ def test_a_page_with_five_hundred_rows_is_light(quiet: Opened, engine: Engine) -
     assert 0 < sum(weights) <= 100_000
 
 
-def test_where_one_is_and_what_is_chosen_show_in_the_devices_own_colours(opened: Opened, engine: Engine) -> None:
+def test_the_current_page_and_choice_show_in_forced_colours(opened: Opened, engine: Engine) -> None:
     id = a_kept_message(engine)
     page = opened("/mailbox", forced_colors="active")
     colour = "e => getComputedStyle(e).borderBottomColor"
     here, elsewhere = (page.locator(f".tabs a{which}").first for which in ("[aria-current]", ":not([aria-current])"))
     assert here.evaluate(colour) != elsewhere.evaluate(colour)
     assert elsewhere.evaluate(colour) == page.evaluate("getComputedStyle(document.body).backgroundColor")
-    line = page.locator(".rooms a[aria-current]").evaluate("e => getComputedStyle(e, '::after').backgroundColor")
+    line = page.locator(".nav a[aria-current]").evaluate("e => getComputedStyle(e, '::after').backgroundColor")
     assert line == here.evaluate(colour)
     page.goto(f"/mailbox/{id}/snooze")
     page.get_by_label("When should it come back?").fill("2")

@@ -1,4 +1,4 @@
-"""The same work in a browser that runs no scripts."""
+"""The same work in a browser without scripts."""
 
 import pytest
 from playwright.sync_api import expect
@@ -11,7 +11,7 @@ from tests.web.reminders import a_link, a_sent_reminder
 pytestmark = pytest.mark.browser
 
 
-def test_typed_words_are_read_shown_and_saved_in_two_steps(opened: Opened, engine: Engine) -> None:
+def test_a_typed_phrase_is_shown_and_saved_in_two_steps(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine, subject="The letter")
     page = opened("/mailbox", java_script_enabled=False)
     page.get_by_role("link", name="Snooze: The letter").click()
@@ -24,7 +24,7 @@ def test_typed_words_are_read_shown_and_saved_in_two_steps(opened: Opened, engin
     expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
 
 
-def test_no_keys_are_promised_that_only_a_script_would_hear(opened: Opened, engine: Engine) -> None:
+def test_keyboard_shortcuts_are_not_shown_without_scripts(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine)
     a_snooze(engine)
     for path in ("/", "/mailbox"):
@@ -38,14 +38,13 @@ def test_a_usual_time_is_one_click(opened: Opened, engine: Engine) -> None:
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
 
 
-def test_what_happened_covers_nothing_at_the_end_of_the_page(opened: Opened, engine: Engine) -> None:
+def test_the_flash_message_covers_nothing_at_the_end_of_the_page(opened: Opened, engine: Engine) -> None:
     for _ in range(9):
         a_kept_message(engine)
     page = opened("/mailbox", java_script_enabled=False, width=360)
     page.get_by_role("button", name="Done: Hello").first.click()
     page.get_by_role("button", name="Dark").scroll_into_view_if_needed()
-    page.mouse.wheel(0, 9_999)
-    page.wait_for_timeout(300)
+    page.evaluate("scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' })")
     foot, toast = page.get_by_role("button", name="Dark").bounding_box(), page.locator(".toast").bounding_box()
     assert foot is not None
     assert toast is not None
@@ -61,7 +60,7 @@ def test_a_message_is_opened_marked_and_done(opened: Opened, engine: Engine) -> 
     expect(page.get_by_role("status")).to_contain_text("Done.")
 
 
-def test_the_reminders_link_reads_words_and_keeps_the_note(opened: Opened, site: Site, engine: Engine) -> None:
+def test_the_reminders_link_reads_a_phrase_and_keeps_the_note(opened: Opened, site: Site, engine: Engine) -> None:
     path = a_link(engine, site.settings, a_sent_reminder(engine))
     page = opened(path, java_script_enabled=False, signed_in=False, width=360)
     page.get_by_text("Note", exact=True).click()

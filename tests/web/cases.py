@@ -1,4 +1,4 @@
-"""Cases as an operator meets them: made, looked at, decided."""
+"""Helpers for operators' pages: make cases, read pages, decide."""
 
 import html
 import re
@@ -17,7 +17,7 @@ CANARY = "<img src=x onerror=alert(1)>"
 
 
 def an_uncertain_case(engine: Engine, **columns: Any) -> int:
-    """The dot left, no answer came, and the operator has to decide."""
+    """The final dot was sent, no reply came, and the policy leaves it to the operator."""
     id = a_snooze(engine, **columns)
     with engine.begin() as connection:
         claim = next(row for row in queue.claim(connection, worker="w1", batch_size=9, lease=HOUR) if row.id == id)
@@ -48,15 +48,15 @@ def page(client: FlaskClient, path: str = "/admin") -> str:
     return answer.get_data(as_text=True)
 
 
-def words(markup: str) -> str:
+def visible_text(markup: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split())
 
 
 def act(client: FlaskClient, act: str, **form: Any) -> str:
-    """Decide, and read what came of it on the page that follows."""
+    """Decides, and returns the text of the page that follows."""
     answer = client.post("/admin/cases/act", data={"act": act, "until": UNTIL, "why": "mended", **form})
     assert answer.status_code == 303, answer.get_data(as_text=True)
-    return words(page(client, answer.headers["Location"]))
+    return visible_text(page(client, answer.headers["Location"]))
 
 
 def claimable(engine: Engine) -> list[int]:

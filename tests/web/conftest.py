@@ -1,4 +1,4 @@
-"""Browsers in which somebody is signed in, and cases."""
+"""Browsers with a signed-in person, and cases."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def operator(client: FlaskClient, people: People) -> FlaskClient:
 @pytest.fixture
 def a_case(engine: Engine) -> Callable[..., int]:
     def make(**columns: Any) -> int:
-        standing = {"inactive": True, "outcome": "retired", "finished_at": now() - HOUR, "attempts": 5}
-        return a_snooze(engine, **{"last_error": "rcpt: 550 5.1.1 User unknown", **standing, **columns})
+        retired = {"inactive": True, "outcome": "retired", "finished_at": now() - HOUR, "attempts": 5}
+        return a_snooze(engine, **{"last_error": "rcpt: 550 5.1.1 User unknown", **retired, **columns})
 
     return make

@@ -1,6 +1,6 @@
-"""Every typed case through every door, in a process whose zone is TZ: the field, the API, the command line.
+"""Parses every case by every interface in a process whose zone is TZ: form field, API, command line.
 
-Run as `python -m tests.web.doors` with cases and settings as JSON on standard input; answers one object a case.
+Run as `python -m tests.web.every_route` with cases and settings as JSON on standard input; prints one result a case.
 """
 
 import json
@@ -29,44 +29,44 @@ Case = dict[str, Any]
 
 
 def by_command(case: Case, phrase: str) -> dict[str, Any]:
-    """`snoozer when PHRASE --json`, and the code it leaves with."""
-    desk = ["--now", case["now"], "--zone", case["zone"], "--locale", case["locale"], "--json"]
-    left = CliRunner().invoke(command, [phrase, *desk])
-    answer: dict[str, Any] = json.loads(left.stdout)
-    return answer | {"exit": left.exit_code}
+    """`snoozer when PHRASE --json`, with its exit code."""
+    options = ["--now", case["now"], "--zone", case["zone"], "--locale", case["locale"], "--json"]
+    result = CliRunner().invoke(command, [phrase, *options])
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output | {"exit": result.exit_code}
 
 
 def by_api(client: FlaskClient, bearer: dict[str, str], case: Case) -> dict[str, Any]:
-    """`GET /api/v1/when`, and the status it answers with."""
+    """`GET /api/v1/when`, with its status."""
     query = {name: case[name] for name in ("phrase", "now", "zone", "locale")}
-    got = client.get(f"/api/v1/when?{urlencode(query)}", headers=bearer)
-    body: dict[str, Any] = got.get_json()
-    return body | {"status": got.status_code, "type": got.mimetype}
+    response = client.get(f"/api/v1/when?{urlencode(query)}", headers=bearer)
+    body: dict[str, Any] = response.get_json()
+    return body | {"status": response.status_code, "type": response.mimetype}
 
 
 def by_field(app: Flask, case: Case) -> dict[str, Any]:
-    """The sheet's answer under its field, and the piece of page that shows it."""
+    """The snooze form with the phrase, and the piece of page that shows its reading."""
     now = datetime.fromisoformat(case["now"]).replace(tzinfo=ZoneInfo(case["zone"]))
     times = TimeFormatter(now=now, zone=case["zone"], locale=case["locale"])
-    asked = read_submission(MultiDict({"phrase": case["phrase"], "act": "read"}), times=times)
-    assert isinstance(asked, SnoozeForm)
+    form = read_submission(MultiDict({"phrase": case["phrase"], "act": "read"}), times=times)
+    assert isinstance(form, SnoozeForm)
     with app.test_request_context("/"):
-        shown = unescape(render_template("snoozes/reading.html", sheet=asked, times=times))
-    refused = asked.error
-    reading = asked.reading
+        shown = unescape(render_template("snoozes/reading.html", form=form, times=times))
+    error = form.error
+    reading = form.reading
     return {
-        "error": refused.code if refused else None,
+        "error": error.code if error else None,
         "at": reading.at.isoformat() if reading and reading.at else None,
         "flags": list(reading.flags) if reading else [],
         "alternative": reading.alternative.isoformat() if reading and reading.alternative else None,
-        "shown": (reading.sentence if reading else refused.message if refused else "") in shown,
-        "kept": asked.phrase,
-        "status": asked.status,
+        "shown": (reading.sentence if reading else error.message if error else "") in shown,
+        "kept": form.phrase,
+        "status": form.status,
     }
 
 
 def main() -> None:
-    """All of them."""
+    """Reads standard input and prints the results."""
     given = json.load(sys.stdin)
     settings = Settings(
         DATABASE_URL=given["url"],
@@ -79,7 +79,7 @@ def main() -> None:
     engine = make_engine(given["url"], name="tests", pool_size=1)
     app = create_app(engine=engine, settings=settings)
     client = app.test_client()
-    answers = [
+    results = [
         {
             "command": by_command(case, case["phrase"]),
             "address": by_command(case, case["phrase"].replace(" ", "")),
@@ -89,7 +89,7 @@ def main() -> None:
         for case in given["cases"]
     ]
     engine.dispose()
-    json.dump({"zone": time.tzname[0], "answers": answers}, sys.stdout)
+    json.dump({"zone": time.tzname[0], "results": results}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reminders that are out, and the links that stand in them."""
+"""Sent reminders, and the links in them."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 def a_sent_reminder(
     engine: Engine, *, promised: datetime | None = None, late: timedelta = timedelta(0), **columns: Any
 ) -> int:
-    """A snooze whose reminder went out, on time unless told otherwise; answers the snooze's id."""
+    """Adds a snooze whose reminder was sent, on time by default; returns the snooze's id."""
     promised = promised or now() - MINUTE
     mailed = promised + late
     id = a_snooze(
@@ -55,7 +55,7 @@ def a_sent_reminder(
 
 
 def a_link(engine: Engine, settings: Settings, id: int, *, act: links.Action = "see", phrase: str | None = None) -> str:
-    """The path of a link in the reminder of that snooze."""
+    """Returns the path of a link in the reminder of that snooze."""
     scheduled_for = the_row(engine, id).scheduled_for
     link = links.Link(snooze_id=id, scheduled_for=scheduled_for, action=act, phrase=phrase)
     return f"/r/{links.sign(link, keys=settings.keys)}"

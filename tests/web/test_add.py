@@ -1,4 +1,4 @@
-"""Bringing in what is not there yet: whole or not at all."""
+"""Adding messages and reminders: whole or not at all."""
 
 import hashlib
 import re
@@ -45,7 +45,7 @@ def test_several_files_come_in_together(ann: FlaskClient, engine: Engine) -> Non
 def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
     app: Flask, people: People, engine: Engine
 ) -> None:
-    """Each upload held what the other one waited for, and one of them was refused."""
+    """Two uploads deadlocked, and one of them was refused."""
     first, middle, last = sorted((an_original(), an_original(), an_original()), key=_digest)
     session = people.ann().session
 
@@ -54,10 +54,10 @@ def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
         browser.set_cookie("snoozer_session", session)
         return drop(browser, *contents)
 
-    with ThreadPoolExecutor(2) as hands:
+    with ThreadPoolExecutor(2) as threads:
         with engine.begin() as holding:
             mailbox_store.lock(holding, user_email=ANN, sha256=_digest(middle))
-            sent = [hands.submit(send, first, middle, last), hands.submit(send, last, middle, first)]
+            sent = [threads.submit(send, first, middle, last), threads.submit(send, last, middle, first)]
             wait_until_somebody_waits(engine, how_many=2)
         answers = [one.result() for one in sent]
     assert [status for status, _ in answers] == [200, 200]
@@ -78,7 +78,7 @@ def test_what_is_no_message_is_refused_by_name(content: bytes, ann: FlaskClient,
     assert rows(engine, "kept_messages") == 0
 
 
-def test_no_file_at_all_is_said_so(ann: FlaskClient) -> None:
+def test_posting_no_file_shows_an_error(ann: FlaskClient) -> None:
     answer = ann.post("/add/file", data={"message": (BytesIO(b""), "")})
     assert answer.status_code == 422
     assert "Choose a message file first" in answer.text
@@ -108,7 +108,7 @@ def test_thirty_megabytes_are_refused_with_a_sentence(ann: FlaskClient, engine: 
     assert rows(engine, "kept_messages") == 0
 
 
-def test_a_reminder_of_something_elsewhere_needs_words_and_a_time(ann: FlaskClient, engine: Engine) -> None:
+def test_a_reminder_of_something_elsewhere_needs_a_subject_and_a_time(ann: FlaskClient, engine: Engine) -> None:
     at = {"at": "2031-05-01T08:00:00+00:00", "note": "n"}
     nameless = ann.post("/add", data={**at, "subject": " \x00 ", "sender": "Bob"})
     assert nameless.status_code == 422
@@ -124,7 +124,9 @@ def test_a_reminder_of_something_elsewhere_needs_words_and_a_time(ann: FlaskClie
     assert row.message_id.startswith("<")
 
 
-def test_a_button_pressed_twice_adds_one_reminder_and_other_words_another(ann: FlaskClient, engine: Engine) -> None:
+def test_a_form_posted_twice_adds_one_reminder_and_another_subject_adds_another(
+    ann: FlaskClient, engine: Engine
+) -> None:
     found = re.search(r'name="page_id" value="([^"]+)"', ann.get("/add").text)
     assert found
     form = {"at": "2031-05-01T08:00:00+00:00", "page_id": found[1]}
@@ -138,5 +140,5 @@ def test_a_button_pressed_twice_adds_one_reminder_and_other_words_another(ann: F
     assert rows(engine, "email_snoozes") == 4
 
 
-def test_the_form_says_how_large_a_message_may_be(ann: FlaskClient, app: Flask) -> None:
+def test_the_form_shows_how_large_a_message_may_be(ann: FlaskClient, app: Flask) -> None:
     assert "up to 25 MB" in ann.get("/add").text

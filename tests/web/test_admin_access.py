@@ -1,4 +1,4 @@
-"""Who may enter the operators' rooms. The matrix is made from the routes: a new one is in it from its first day."""
+"""Who may open the operators' pages. The matrix is made from the routes, so that a new one is in it."""
 
 import pytest
 from flask import Flask
@@ -25,7 +25,7 @@ def routes(app: Flask) -> list[tuple[str, str]]:
 FORM = {"act": "dismiss", "all": "1", "why": "because", "until": "2099-01-01T00:00:00+00:00"}
 
 
-def test_the_matrix_knows_every_route(app: Flask) -> None:
+def test_the_matrix_contains_every_route(app: Flask) -> None:
     assert set(routes(app)) == {
         ("GET", "/admin"),
         ("GET", "/admin/cases/1"),
@@ -42,7 +42,7 @@ def test_the_signed_out_are_sent_to_sign_in_and_change_nothing(app: Flask, clien
     assert the_row(engine, id).outcome == "retired"
 
 
-def test_people_who_are_no_operators_are_told_so_and_change_nothing(
+def test_users_who_are_no_operators_get_403_and_change_nothing(
     app: Flask, client: FlaskClient, people: People, engine: Engine
 ) -> None:
     id = a_case(engine)

@@ -1,4 +1,4 @@
-"""Triage: what operators see of a case."""
+"""Triage: what operators see of cases."""
 
 import html
 import re
@@ -14,7 +14,7 @@ from snoozer.db import ledger, queue, workers
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.models import Send
 from tests.factories import HOUR, a_snooze, now
-from tests.web.cases import CANARY, an_uncertain_case, page, words
+from tests.web.cases import CANARY, an_uncertain_case, page, visible_text
 
 
 def test_nothing_of_the_message_or_its_owner_is_shown(
@@ -78,7 +78,7 @@ def test_failures_that_differ_in_an_address_or_a_number_only_are_one_reason(
         a_case(user_email=f"p{number}@x.example", last_error=f"550 <p{number}@x.example> unknown, id 12345{number}")
     other = a_case(last_error="552 5.2.2 Mailbox full")
     shown = page(operator)
-    assert "550 <…@…> unknown, id … 3 cases of 3 people" in words(shown)
+    assert "550 <…@…> unknown, id … 3 cases of 3 people" in visible_text(shown)
     fingerprint = re.search(r'reason=(\w+)">Show these 3<', shown)
     assert fingerprint
     alike = page(operator, f"/admin?reason={fingerprint.group(1)}")
@@ -86,23 +86,21 @@ def test_failures_that_differ_in_an_address_or_a_number_only_are_one_reason(
     assert f"/admin/cases/{other}" not in alike
 
 
-def test_that_nothing_fails_like_this_is_not_told_as_if_nothing_failed(
-    operator: FlaskClient, a_case: Callable[..., int]
-) -> None:
+def test_an_empty_reason_is_not_shown_as_if_nothing_failed(operator: FlaskClient, a_case: Callable[..., int]) -> None:
     a_case(last_error="552 5.2.2 Mailbox full")
-    shown = words(page(operator, f"/admin?reason={'0' * 32}"))
+    shown = visible_text(page(operator, f"/admin?reason={'0' * 32}"))
     assert "No case fails like this any more Cases with other errors may still wait for you." in shown
     assert "Every reminder was delivered" not in shown
 
 
-def test_an_empty_queue_says_what_turns_up_here(operator: FlaskClient) -> None:
-    shown = words(page(operator))
+def test_an_empty_queue_explains_what_is_listed_here(operator: FlaskClient) -> None:
+    shown = visible_text(page(operator))
     assert "No cases" in shown
     assert "What cannot be delivered turns up here" in shown
     assert "start it with: snoozer clock" in shown
 
 
-def test_the_figures_say_how_old_they_are(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
+def test_the_metrics_show_their_age(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
     a_case()
     a_snooze(engine, remind_at=now() - timedelta(minutes=3))
     a_snooze(engine, remind_at=now() + HOUR)
@@ -116,7 +114,7 @@ def test_the_figures_say_how_old_they_are(operator: FlaskClient, engine: Engine,
                 " VALUES ('mx.example:25', 'open', 5, 'connection refused', now() - interval '2 minutes')"
             )
         )
-    shown = words(page(operator))
+    shown = visible_text(page(operator))
     assert "Due now 1 snooze the oldest for 3 minutes" in shown
     assert re.search(r"In hand 1 snooze the oldest for 4\d seconds", shown)
     assert "Asleep 1 snooze" in shown
@@ -127,20 +125,22 @@ def test_the_figures_say_how_old_they_are(operator: FlaskClient, engine: Engine,
     assert re.search(r"All figures read from the database at \d\d:\d\d:\d\d", shown)
 
 
-def test_a_worker_that_left_by_itself_is_no_dead_one(operator: FlaskClient, engine: Engine) -> None:
+def test_a_worker_that_deregistered_is_not_counted_as_lost(operator: FlaskClient, engine: Engine) -> None:
     with engine.begin() as connection:
-        for id in ("left-1", "left-2", "silent", "buried", "long-ago", "at-work"):
+        for id in ("left-1", "left-2", "silent", "declared_dead", "long-ago", "at-work"):
             workers.register(connection, id=id)
     silent_for = text("UPDATE workers SET heartbeat_at = heartbeat_at - CAST(:ago AS interval) WHERE id = :id")
-    buried = text("UPDATE workers SET state = 'dead', stopped_at = now() - CAST(:ago AS interval) WHERE id = :id")
+    declared_dead = text(
+        "UPDATE workers SET state = 'dead', stopped_at = now() - CAST(:ago AS interval) WHERE id = :id"
+    )
     with engine.begin() as connection:
         workers.deregister(connection, id="left-1")
         workers.deregister(connection, id="left-2")
-        for id, silent in (("silent", "1 minute"), ("buried", "1 minute"), ("long-ago", "3 days")):
+        for id, silent in (("silent", "1 minute"), ("declared_dead", "1 minute"), ("long-ago", "3 days")):
             connection.execute(silent_for, {"id": id, "ago": silent})
-        for id, ago in (("buried", "0 s"), ("long-ago", "2 days")):
-            connection.execute(buried, {"id": id, "ago": ago})
-    assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in words(page(operator))
+        for id, ago in (("declared_dead", "0 s"), ("long-ago", "2 days")):
+            connection.execute(declared_dead, {"id": id, "ago": ago})
+    assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in visible_text(page(operator))
 
 
 def test_every_case_of_a_long_list_is_on_exactly_one_page(
@@ -149,14 +149,14 @@ def test_every_case_of_a_long_list_is_on_exactly_one_page(
     same_moment = now() - HOUR
     ids = {str(a_case(finished_at=same_moment)) for _ in range(120)}
     path: str | None = "/admin"
-    seen: list[str] = []
+    listed: list[str] = []
     while path:
         shown = page(operator, path)
-        seen += re.findall(r'name="id" value="(\d+)"', shown)
+        listed += re.findall(r'name="id" value="(\d+)"', shown)
         onward = re.search(r'href="([^"]+)" rel="next"', shown)
         path = html.unescape(onward.group(1)) if onward else None
-    assert len(seen) == 120
-    assert set(seen) == ids
+    assert len(listed) == 120
+    assert set(listed) == ids
 
 
 @pytest.mark.parametrize(
@@ -177,21 +177,21 @@ def test_every_case_of_a_long_list_is_on_exactly_one_page(
         ),
     ],
 )
-def test_every_row_says_why_it_is_not_running(
+def test_every_row_shows_why_it_is_not_running(
     operator: FlaskClient, engine: Engine, columns: dict[str, Any], answer: str
 ) -> None:
     id = a_snooze(engine, **columns)
-    assert answer in words(page(operator, f"/admin/cases/{id}"))
+    assert answer in visible_text(page(operator, f"/admin/cases/{id}"))
 
 
 def test_a_due_row_names_the_mail_server_that_is_left_alone(operator: FlaskClient, engine: Engine) -> None:
     id = a_snooze(engine)
     with engine.begin() as connection:
         workers.register(connection, id="w1")
-    assert "next in line" in words(page(operator, f"/admin/cases/{id}"))
+    assert "next in line" in visible_text(page(operator, f"/admin/cases/{id}"))
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO circuit_breakers (server, state) VALUES ('mx.example:25', 'open')"))
-    assert "the mail server mx.example:25 is left alone" in words(page(operator, f"/admin/cases/{id}"))
+    assert "the mail server mx.example:25 is left alone" in visible_text(page(operator, f"/admin/cases/{id}"))
 
 
 @pytest.mark.parametrize(
@@ -204,11 +204,11 @@ def test_a_due_row_names_the_mail_server_that_is_left_alone(operator: FlaskClien
         ({"state": "uncertain", "uncertain_at": now(), "dot_authorised_at": now()}, "Perhaps. All of it was handed"),
     ],
 )
-def test_every_row_says_whether_it_was_sent(
+def test_every_row_shows_whether_it_was_sent(
     operator: FlaskClient, engine: Engine, columns: dict[str, Any], answer: str
 ) -> None:
     id = a_snooze(engine)
-    assert "Was it sent? No. Nothing was ever handed" in words(page(operator, f"/admin/cases/{id}"))
+    assert "Was it sent? No. Nothing was ever handed" in visible_text(page(operator, f"/admin/cases/{id}"))
     with engine.begin() as connection:
         queue.claim(connection, worker="w1", batch_size=1, lease=HOUR)
         ledger.reserve(
@@ -219,4 +219,4 @@ def test_every_row_says_whether_it_was_sent(
             uncertainty=UncertainPolicy(hold=HOUR, for_operator=False),
         )
         connection.execute(update(Send).values(**columns))
-    assert f"Was it sent? {answer}" in words(page(operator, f"/admin/cases/{id}"))
+    assert f"Was it sent? {answer}" in visible_text(page(operator, f"/admin/cases/{id}"))

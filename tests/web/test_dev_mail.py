@@ -1,4 +1,4 @@
-"""The mail sink shows one's own mail, whatever stands in it."""
+"""The mail sink shows a person's own mail, whatever it contains."""
 
 import re
 
@@ -52,11 +52,11 @@ def test_the_sink_shows_only_ones_own_mail_and_links_only_to_this_site(ann: Flas
         b"From",
     ],
 )
-def test_a_header_that_nobody_can_read_breaks_no_page(ann: FlaskClient, engine: Engine, field: bytes) -> None:
+def test_an_unreadable_header_breaks_no_page(ann: FlaskClient, engine: Engine, field: bytes) -> None:
     assert "Come in" in shown(ann, engine, b"X-First: 1\r\n" + field + b"\r\n\r\nCome in\r\n")
 
 
-def test_headers_are_shown_as_a_person_reads_them(ann: FlaskClient, engine: Engine) -> None:
+def test_headers_are_shown_decoded_and_unfolded(ann: FlaskClient, engine: Engine) -> None:
     original = b"From: =?utf-8?q?B=C3=B6b?= <bob@x>\r\nTo: ann@x,\r\n olga@x\r\nSubject: a\r\nDate: today\r\n\r\nHi\r\n"
     page = shown(ann, engine, original)
     facts = re.findall(r'<dt>([^<]+)</dt><dd class="mono">([^<]*)</dd>', page)

@@ -1,4 +1,4 @@
-"""One grammar at every door: the field, the API, the command line and an address agree, wherever the server stands."""
+"""Form field, API, command line and mail address parse alike, whatever the server's zone."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def _cases() -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("zone", "name"), [("UTC", "UTC"), ("America/New_York", "EST"), ("Asia/Kolkata", "IST")], ids=str
 )
-def test_every_case_is_the_same_at_every_door(
+def test_every_case_has_the_same_result_in_every_interface(
     zone: str, name: str, people: People, postgres_url: str, tmp_path: Path
 ) -> None:
     cases = _cases()
@@ -38,24 +38,27 @@ def test_every_case_is_the_same_at_every_door(
         text=True,
         check=True,
     )
-    told = json.loads(finished.stdout)
-    assert told["zone"] == name
-    for case, doors in zip(cases, told["answers"], strict=True):
-        _check(case, doors)
+    output = json.loads(finished.stdout)
+    assert output["zone"] == name
+    for case, results in zip(cases, output["results"], strict=True):
+        _check(case, results)
 
 
-def _check(case: dict[str, Any], doors: dict[str, dict[str, Any]]) -> None:
-    refused, field, api = case["kind"] == "error", doors["field"], doors["api"]
-    for door in ("command", "address", "api"):
-        answer = doors[door]
+def _check(case: dict[str, Any], results: dict[str, dict[str, Any]]) -> None:
+    refused, field, api = case["kind"] == "error", results["field"], results["api"]
+    for interface in ("command", "address", "api"):
+        answer = results[interface]
         if refused:
-            assert answer["error"] == case["expected"], (door, case["phrase"])
+            assert answer["error"] == case["expected"], (interface, case["phrase"])
             assert answer["message"]
         else:
-            assert "error" not in answer, (door, case["phrase"])
+            assert "error" not in answer, (interface, case["phrase"])
             assert answer["kind"] == case["kind"]
-            assert (answer["at"], answer["flags"], answer["alternative"]) == _expected(case), (door, case["phrase"])
-    assert {doors["command"]["exit"], doors["address"]["exit"]} == {2 if refused else 0}
+            assert (answer["at"], answer["flags"], answer["alternative"]) == _expected(case), (
+                interface,
+                case["phrase"],
+            )
+    assert {results["command"]["exit"], results["address"]["exit"]} == {2 if refused else 0}
     assert (api["status"], api["type"]) == (
         (422, "application/problem+json") if refused else (200, "application/json")
     ), case["phrase"]

@@ -1,11 +1,11 @@
-"""The kept mailbox: shown as plain text, moved on request only, nobody else's to see."""
+"""The mailbox: shown as plain text, moved on request only, private to its account."""
 
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
-from tests.web.pressed import undo
+from tests.web.page_forms import press_undo
 
 
 def folder_of(engine: Engine, id: int) -> tuple[str, bool]:
@@ -30,7 +30,7 @@ def test_a_message_in_html_is_shown_as_text_and_loads_nothing(ann: FlaskClient, 
         assert markup not in page
 
 
-def test_opening_a_message_changes_nothing_until_its_page_says_so(ann: FlaskClient, engine: Engine) -> None:
+def test_opening_a_message_changes_nothing_until_its_page_posts(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine)
     ann.get(f"/mailbox/{id}")
     ann.head(f"/mailbox/{id}")
@@ -54,7 +54,7 @@ def test_done_can_be_undone(ann: FlaskClient, engine: Engine) -> None:
     done = ann.post(f"/mailbox/{id}/done", follow_redirects=True)
     assert folder_of(engine, id)[0] == "done"
     assert ann.get("/mailbox?folder=done").text.count("data-row") == 1
-    undo(ann, done.text)
+    press_undo(ann, done.text)
     assert folder_of(engine, id)[0] == "inbox"
 
 
@@ -67,7 +67,7 @@ def test_taking_a_sleeping_message_back_ends_its_snooze(ann: FlaskClient, engine
     assert folder_of(engine, id)[0] == "inbox"
     with engine.connect() as connection:
         assert connection.execute(text("SELECT outcome FROM email_snoozes")).scalar_one() == "cancelled"
-    undo(ann, taken.text)
+    press_undo(ann, taken.text)
     assert folder_of(engine, id)[0] == "snoozed"
 
 
@@ -75,7 +75,7 @@ def test_undoing_done_does_not_end_what_repeats(ann: FlaskClient, engine: Engine
     id = a_kept_message(engine, message_id="<m@x>")
     snooze = a_snooze(engine, message_id="<m@x>", recurrence=DAILY, remind_at=now() + HOUR)
     done = ann.post(f"/mailbox/{id}/done", follow_redirects=True)
-    undo(ann, done.text)
+    press_undo(ann, done.text)
     assert (folder_of(engine, id)[0], the_row(engine, snooze).outcome) == ("inbox", None)
     with engine.begin() as connection:
         connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
@@ -84,7 +84,7 @@ def test_undoing_done_does_not_end_what_repeats(ann: FlaskClient, engine: Engine
     assert the_row(engine, snooze).outcome == "cancelled"
 
 
-def test_what_came_back_is_on_top_and_says_since_when(ann: FlaskClient, engine: Engine) -> None:
+def test_what_came_back_is_on_top_with_its_time(ann: FlaskClient, engine: Engine) -> None:
     old = a_kept_message(engine, subject="Old one")
     a_kept_message(engine, subject="New one")
     with engine.begin() as connection:
@@ -97,7 +97,7 @@ def test_what_came_back_is_on_top_and_says_since_when(ann: FlaskClient, engine: 
     assert "Back since" in page
 
 
-def test_somebody_elses_message_is_not_there(ann: FlaskClient, engine: Engine) -> None:
+def test_another_accounts_message_is_not_found(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine, user_email="bob@snoozer.example", subject="Private")
     for path in ("", "/original", "/snooze"):
         assert ann.get(f"/mailbox/{id}{path}").status_code == 404
@@ -124,11 +124,11 @@ def test_every_message_of_the_corpus_has_a_page(ann: FlaskClient, engine: Engine
     assert ann.get("/mailbox").status_code == 200
 
 
-def test_an_unknown_folder_is_no_page(ann: FlaskClient) -> None:
+def test_an_unknown_folder_is_not_found(ann: FlaskClient) -> None:
     assert ann.get("/mailbox?folder=trash").status_code == 404
 
 
-def test_an_empty_inbox_says_what_to_do_first(ann: FlaskClient, engine: Engine) -> None:
+def test_an_empty_inbox_shows_what_to_do_first(ann: FlaskClient, engine: Engine) -> None:
     assert "No mail here yet" in ann.get("/mailbox").text
     id = a_kept_message(engine, original=an_original())
     ann.post(f"/mailbox/{id}/snooze", data={"at": "2031-05-01T08:00:00+00:00"})

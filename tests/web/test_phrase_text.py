@@ -1,4 +1,4 @@
-"""What was said can be checked later: the words, every flag explained, the other meaning one click away."""
+"""A typed phrase can be checked later: its words, every flag explained, its alternative one click away."""
 
 import re
 from datetime import UTC, datetime
@@ -11,13 +11,13 @@ from sqlalchemy import Engine, text
 from snoozer import timephrase
 from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
-from tests.web.pressed import seen
+from tests.web.page_forms import shown_reading
 
 
 def put_away(ann: FlaskClient, engine: Engine, phrase: str) -> int:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": phrase})
-    assert ann.post(path, data={"phrase": phrase, "act": "snooze", **seen(read)}).status_code == 303
+    assert ann.post(path, data={"phrase": phrase, "act": "snooze", **shown_reading(read)}).status_code == 303
     return the_newest(engine)
 
 
@@ -26,7 +26,7 @@ def the_newest(engine: Engine) -> int:
         return int(connection.execute(text("SELECT max(id) FROM email_snoozes")).scalar_one())
 
 
-def test_the_page_of_a_snooze_says_what_was_typed_and_how_it_is_kept(ann: FlaskClient, engine: Engine) -> None:
+def test_the_page_of_a_snooze_shows_its_phrase_and_its_time_kind(ann: FlaskClient, engine: Engine) -> None:
     wall = put_away(ann, engine, "in 3 days at 8am")
     page = ann.get(f"/snoozes/{wall}").text
     assert "“in 3 days at 8am”" in page
@@ -40,7 +40,7 @@ def test_the_page_of_a_snooze_says_what_was_typed_and_how_it_is_kept(ann: FlaskC
     assert "As an exact instant." in ann.get(f"/snoozes/{raw}").text
 
 
-def test_the_other_meaning_is_one_click_away_and_is_kept_by_the_clock(ann: FlaskClient, engine: Engine) -> None:
+def test_the_alternative_is_one_click_away_and_keeps_the_wall_time(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "3/4/2031")
     page = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" in page
@@ -56,7 +56,7 @@ def test_the_other_meaning_is_one_click_away_and_is_kept_by_the_clock(ann: Flask
     assert "“3/4/2031”" in after
 
 
-def test_a_new_time_without_words_leaves_the_old_words_to_the_trail(ann: FlaskClient, engine: Engine) -> None:
+def test_a_new_time_without_a_phrase_leaves_the_old_phrase_to_the_history(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "3/4/2031")
     ann.post(f"/snoozes/{id}/time", data={"at": (now() + 50 * HOUR).isoformat()})
     page = ann.get(f"/snoozes/{id}").text
@@ -65,13 +65,13 @@ def test_a_new_time_without_words_leaves_the_old_words_to_the_trail(ann: FlaskCl
     assert "You put it away on these pages: “3/4/2031”." in page
 
 
-def test_a_note_does_not_lose_the_words(ann: FlaskClient, engine: Engine) -> None:
+def test_a_new_note_keeps_the_phrase(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "3/4/2031")
     ann.post(f"/snoozes/{id}/note", data={"note": "bring the forms"})
     assert "It could also mean" in ann.get(f"/snoozes/{id}").text
 
 
-def test_what_repeats_says_its_rhythm_and_the_next_ones(ann: FlaskClient, engine: Engine) -> None:
+def test_a_recurrence_shows_its_rule_and_next_occurrences(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "every monday 9am")
     assert "every Monday at 09:00" in ann.get("/").text
     page = ann.get(f"/snoozes/{id}").text
@@ -83,43 +83,45 @@ def test_what_repeats_says_its_rhythm_and_the_next_ones(ann: FlaskClient, engine
     assert following[0] > the_row(engine, id).remind_at
 
 
-def test_another_time_for_what_repeats_is_told_before_and_after(ann: FlaskClient, engine: Engine) -> None:
+def test_ending_a_recurrence_is_announced_before_and_confirmed_after(ann: FlaskClient, engine: Engine) -> None:
     kept = a_kept_message(engine)
     first = {"phrase": "every day 9am", "act": "snooze"}
     again = {"phrase": "tomorrow 9am", "act": "snooze"}
-    for door in ("mailbox", "snoozes"):
+    for page_of in ("mailbox", "snoozes"):
         path = f"/mailbox/{kept}/snooze"
-        ann.post(path, data=first | seen(ann.post(path, data={"phrase": "every day 9am"})))
+        ann.post(path, data=first | shown_reading(ann.post(path, data={"phrase": "every day 9am"})))
         id = the_newest(engine)
-        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get("/").text)
-        assert re.search('data-row[^>]*data-rhythm="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
-        form, path = (path, path) if door == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
+        assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get("/").text)
+        assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
+        form, path = (path, path) if page_of == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
         read = ann.post(path, data={"phrase": "tomorrow 9am"})
         for page in (ann.get(form).text, read.text):
-            warned = re.search('<p class="ending" data-ending>(.*?)</p>', page, re.DOTALL)
+            warned = re.search('<p class="recurrence-warning" data-recurrence-warning>(.*?)</p>', page, re.DOTALL)
             assert warned is not None
             assert "every day at 09:00" in warned.group(1)
             assert "the repetition ends" in warned.group(1)
-        saved = ann.post(path, data=again | seen(read), follow_redirects=True).text
+        saved = ann.post(path, data=again | shown_reading(read), follow_redirects=True).text
         assert "That ended its repetition: every day at 09:00." in saved
         assert the_row(engine, id).recurrence is None
         trail = ann.get(f"/snoozes/{id}").text
         assert "“tomorrow 9am”. That ended its repetition: every day at 09:00." in trail
-        assert '<p class="ending" data-ending>' not in trail
+        assert '<p class="recurrence-warning" data-recurrence-warning>' not in trail
 
 
-def test_the_same_rhythm_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:
+def test_the_same_recurrence_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "every day 9am")
     read = ann.post(f"/snoozes/{id}/time", data={"phrase": "daily at 9am"})
-    chosen = {"phrase": "daily at 9am", "act": "snooze"} | seen(read)
+    chosen = {"phrase": "daily at 9am", "act": "snooze"} | shown_reading(read)
     assert "ended its repetition" not in ann.post(f"/snoozes/{id}/time", data=chosen, follow_redirects=True).text
 
 
-def test_a_repetition_is_said_when_it_is_saved(ann: FlaskClient, engine: Engine) -> None:
+def test_a_recurrence_is_confirmed_when_it_is_saved(ann: FlaskClient, engine: Engine) -> None:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": "every monday 9am"})
     assert "<b>Every Monday at 09:00</b>" in read.text
-    saved = ann.post(path, data={"phrase": "every monday 9am", "act": "snooze", **seen(read)}, follow_redirects=True)
+    saved = ann.post(
+        path, data={"phrase": "every monday 9am", "act": "snooze", **shown_reading(read)}, follow_redirects=True
+    )
     assert ", then every Monday at 09:00." in saved.text
 
 

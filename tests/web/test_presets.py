@@ -1,4 +1,4 @@
-"""Usual times are phrases: a person's own are checked by the grammar, and what was typed lately is offered again."""
+"""Presets are phrases: own ones are parsed before they are saved, and recent phrases are offered again."""
 
 import re
 from html import unescape
@@ -9,11 +9,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.factories import a_kept_message
-from tests.web.pressed import seen
+from tests.web.page_forms import shown_reading
 
 
 def offered(ann: FlaskClient) -> list[str]:
-    """The labels of the sheet's buttons."""
+    """Returns the labels of the form's preset buttons."""
     page = ann.get("/when/offers").text
     return [unescape(re.sub(r"<[^>]+>", "", label)) for label in re.findall(r"<b>(.*?)</b>", page)]
 
@@ -32,7 +32,7 @@ def shown(page: str) -> list[tuple[str, str]]:
 LUNCH, WEEKLY, NIGHT = ("After lunch", "tomorrow 1pm"), ("Mondays", "every monday 9am"), ("Late", "tonight at 23:59")
 
 
-def test_ones_own_are_offered_in_their_order_with_what_they_mean(ann: FlaskClient) -> None:
+def test_own_presets_are_offered_in_their_order_with_their_meaning(ann: FlaskClient) -> None:
     assert save(ann, LUNCH, WEEKLY).status_code == 303
     assert offered(ann) == ["After lunch", "Mondays"]
     page = ann.get("/settings").text
@@ -52,13 +52,13 @@ def test_ones_own_are_offered_in_their_order_with_what_they_mean(ann: FlaskClien
         ("remove:²", [LUNCH, WEEKLY, NIGHT]),
     ],
 )
-def test_without_scripts_they_are_moved_and_removed(ann: FlaskClient, act: str, left: list[tuple[str, str]]) -> None:
+def test_presets_are_moved_and_removed_without_scripts(ann: FlaskClient, act: str, left: list[tuple[str, str]]) -> None:
     save(ann, LUNCH, WEEKLY, NIGHT)
     assert save(ann, LUNCH, WEEKLY, NIGHT, act=act).status_code == 303
     assert shown(ann.get("/settings").text) == left
 
 
-def test_one_more_is_a_new_line_that_keeps_what_was_typed(ann: FlaskClient) -> None:
+def test_adding_a_row_keeps_what_was_typed(ann: FlaskClient) -> None:
     page = save(ann, LUNCH, ("Typed", "friday 2pm"), act="add")
     assert page.status_code == 200
     assert shown(page.text) == [LUNCH, ("Typed", "friday 2pm"), ("", "")]
@@ -67,7 +67,7 @@ def test_one_more_is_a_new_line_that_keeps_what_was_typed(ann: FlaskClient) -> N
 
 
 @pytest.mark.parametrize("phrase", ["soonish", "yesterday", "until they reply", "", "tomorrow or friday", "x" * 300])
-def test_what_the_grammar_refuses_is_said_beside_the_field_and_nothing_is_saved(ann: FlaskClient, phrase: str) -> None:
+def test_a_refused_phrase_has_its_error_beside_the_field_and_nothing_is_saved(ann: FlaskClient, phrase: str) -> None:
     before = offered(ann)
     refused = save(ann, LUNCH, ("Mine", phrase))
     assert refused.status_code == 422
@@ -77,7 +77,7 @@ def test_what_the_grammar_refuses_is_said_beside_the_field_and_nothing_is_saved(
     assert offered(ann) == before
 
 
-def test_of_two_that_are_refused_the_first_has_the_focus(ann: FlaskClient) -> None:
+def test_of_two_errors_the_first_has_the_focus(ann: FlaskClient) -> None:
     refused = save(ann, LUNCH, ("Mine", "soonish"), ("Too", "soonish"))
     assert re.findall(r'aria-label="What time (\d)[^>]*autofocus', refused.text) == ["2"]
 
@@ -110,7 +110,7 @@ def test_none_at_all_is_refused_and_the_usual_ones_come_back(ann: FlaskClient, e
         assert connection.execute(text("SELECT count(*) FROM account_presets")).scalar_one() == 0
 
 
-def test_a_strangers_words_stay_words_and_long_ones_are_cut(ann: FlaskClient) -> None:
+def test_labels_are_escaped_and_long_ones_are_cut(ann: FlaskClient) -> None:
     save(ann, ("<script>alert(1)</script>" * 9, "tomorrow 1pm"), *[("Many", "in 5 days")] * 30)
     page = ann.get("/settings").text
     assert "<script>alert" not in page
@@ -122,8 +122,8 @@ def test_the_last_three_typed_phrases_are_offered_newest_first(ann: FlaskClient,
     for phrase in ("in 4 days", "in 5 days at  noon", "in 6 days", "tomorrow", "in 7 hours"):
         path = f"/mailbox/{a_kept_message(engine)}/snooze"
         read = ann.post(path, data={"phrase": phrase})
-        assert ann.post(path, data={"phrase": phrase, "act": "snooze", **seen(read)}).status_code == 303
-    lately = re.findall(r'class="lately".*?<b>(.*?)</b>', ann.get("/when/offers").text)
+        assert ann.post(path, data={"phrase": phrase, "act": "snooze", **shown_reading(read)}).status_code == 303
+    lately = re.findall(r'class="recent".*?<b>(.*?)</b>', ann.get("/when/offers").text)
     assert lately == ["in 7 hours", "in 6 days", "in 5 days at noon"]
 
 
@@ -140,7 +140,7 @@ def test_only_the_newest_phrases_are_kept(ann: FlaskClient, engine: Engine) -> N
     for days in range(2, 14):
         path = f"/mailbox/{a_kept_message(engine)}/snooze"
         read = ann.post(path, data={"phrase": f"in {days} days"})
-        ann.post(path, data={"phrase": f"in {days} days", "act": "snooze", **seen(read)})
+        ann.post(path, data={"phrase": f"in {days} days", "act": "snooze", **shown_reading(read)})
     with engine.connect() as connection:
         kept = connection.execute(text("SELECT phrase FROM account_phrases ORDER BY used_at DESC")).scalars().all()
     assert list(kept) == [f"in {days} days" for days in range(13, 5, -1)]

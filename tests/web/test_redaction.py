@@ -1,4 +1,4 @@
-"""Addresses are hidden in whatever a server or a person wrote, however it was written and however long it is."""
+"""Addresses are redacted in any text, however they are written and however long it is."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from snoozer.web.text import redaction
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "redacted"),
     [
         ("550 <ann@example.org> unknown", "550 <…@…> unknown"),
         ("ann@example.org, bob@example.org; (carl@x)", "…@…, …@…; (…@…)"),
@@ -20,11 +20,11 @@ from snoozer.web.text import redaction
         ("", ""),
     ],
 )
-def test_no_address_is_left(said: str, shown: str) -> None:
-    assert redaction.without_addresses(said) == shown
+def test_no_address_is_left(text: str, redacted: str) -> None:
+    assert redaction.without_addresses(text) == redacted
 
 
-def test_a_long_word_is_gone_through_once() -> None:
-    long = f"+{60_000 * 'a'}"
+def test_the_time_for_a_long_word_is_linear() -> None:
+    """A pattern that restarts at each character of a word without an @ would not end here."""
+    long = f"+{5_000_000 * 'a'}"
     assert redaction.without_addresses(f"{long} {long}@x") == f"{long} …@…"
-    assert redaction._WORD.findall(f"{long} {long}@x") == [long, f"{long}@x"]

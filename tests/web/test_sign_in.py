@@ -1,4 +1,4 @@
-"""Signing in: by mail, once, in the browser that asked, and without telling who has an account."""
+"""Signing in: by mail, once, in the browser that requested it, without showing who has an account."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.factories import ANN, People
 
 
 class Inbox:
-    """A mail server that hands over what it took."""
+    """A mail server that keeps what it accepted."""
 
     def __init__(self) -> None:
         self.mails: Queue[bytes] = Queue()
@@ -54,7 +54,7 @@ def site(engine: Engine, settings: Settings, inbox: Inbox) -> Iterator[Flask]:
         controller.stop()
 
 
-def ask(browser: FlaskClient, email: str = ANN, **fields: str) -> str:
+def request_link(browser: FlaskClient, email: str = ANN, **fields: str) -> str:
     answer = browser.post("/sign-in", data={"email": email, **fields}, follow_redirects=True)
     assert answer.status_code == 200
     return answer.text
@@ -74,7 +74,7 @@ def test_the_mailed_link_signs_in_once_and_only_when_the_button_is_pressed(
 ) -> None:
     people.ann()
     browser = site.test_client()
-    ask(browser)
+    request_link(browser)
     link, _ = link_and_code(inbox)
     for _ in range(5):
         assert browser.get(link).status_code == 200
@@ -87,9 +87,9 @@ def test_the_mailed_link_signs_in_once_and_only_when_the_button_is_pressed(
     assert "Ask for a new link" in used.text
 
 
-def test_a_forwarded_link_is_worth_nothing_in_another_browser(site: Flask, people: People, inbox: Inbox) -> None:
+def test_a_forwarded_link_is_refused_in_another_browser(site: Flask, people: People, inbox: Inbox) -> None:
     people.ann()
-    ask(site.test_client())
+    request_link(site.test_client())
     link, code = link_and_code(inbox)
     thief = site.test_client()
     assert thief.get(link).status_code == 403
@@ -98,10 +98,10 @@ def test_a_forwarded_link_is_worth_nothing_in_another_browser(site: Flask, peopl
     assert thief.get("/").status_code == 303
 
 
-def test_the_typed_code_signs_in_where_it_was_asked_for(site: Flask, people: People, inbox: Inbox) -> None:
+def test_the_typed_code_signs_in_where_it_was_requested(site: Flask, people: People, inbox: Inbox) -> None:
     people.ann()
     browser = site.test_client()
-    ask(browser, next="/mailbox?folder=done")
+    request_link(browser, next="/mailbox?folder=done")
     _, code = link_and_code(inbox)
     wrong = browser.post("/sign-in/code", data={"code": "00000000" if code != "00000000" else "1"})
     assert wrong.status_code == 422
@@ -114,23 +114,23 @@ def test_the_typed_code_signs_in_where_it_was_asked_for(site: Flask, people: Peo
 def test_a_guesser_has_five_tries(site: Flask, people: People, inbox: Inbox) -> None:
     people.ann()
     browser = site.test_client()
-    ask(browser)
+    request_link(browser)
     _, code = link_and_code(inbox)
     for _ in range(5):
         browser.post("/sign-in/code", data={"code": "x"})
     assert browser.post("/sign-in/code", data={"code": code}).status_code == 422
 
 
-def test_nobody_learns_who_has_an_account(site: Flask, people: People, inbox: Inbox) -> None:
+def test_the_response_does_not_show_who_has_an_account(site: Flask, people: People, inbox: Inbox) -> None:
     people.ann()
-    known = ask(site.test_client(), ANN).replace(ANN, "ADDRESS")
-    unknown = ask(site.test_client(), "bob@snoozer.example").replace("bob@snoozer.example", "ADDRESS")
-    assert _without_tokens(known) == _without_tokens(unknown)
+    with_account = request_link(site.test_client(), ANN).replace(ANN, "ADDRESS")
+    without_account = request_link(site.test_client(), "bob@snoozer.example").replace("bob@snoozer.example", "ADDRESS")
+    assert _without_tokens(with_account) == _without_tokens(without_account)
     inbox.text()
     assert inbox.mails.empty()
 
 
-def test_mail_that_goes_to_the_own_sink_is_not_looked_for_in_an_inbox(
+def test_with_a_mail_sink_the_page_does_not_mention_an_inbox(
     engine: Engine, settings: Settings, people: People
 ) -> None:
     people.ann()
@@ -139,7 +139,7 @@ def test_mail_that_goes_to_the_own_sink_is_not_looked_for_in_an_inbox(
         app = create_app(engine=engine, settings=settings.model_copy(update={"sink": sink}))
         app.config["WTF_CSRF_ENABLED"] = False
         browser = app.test_client()
-        pages += [ask(browser), browser.post("/sign-in/code", data={"code": "00000000"}).text]
+        pages += [request_link(browser), browser.post("/sign-in/code", data={"code": "00000000"}).text]
     for page in pages[:2]:
         assert "snoozer account sign-in ADDRESS" in page
         assert "spam folder" not in page
@@ -149,7 +149,7 @@ def test_mail_that_goes_to_the_own_sink_is_not_looked_for_in_an_inbox(
         assert "sink" not in page
 
 
-def test_a_word_that_is_no_address_is_said_so_beside_the_field(client: FlaskClient) -> None:
+def test_an_invalid_address_has_its_error_beside_the_field(client: FlaskClient) -> None:
     answer = client.post("/sign-in", data={"email": "ann at home"})
     assert answer.status_code == 422
     assert "That is not a mail address" in answer.text
@@ -163,7 +163,7 @@ def test_the_browsers_zone_is_taken_until_the_person_chose_one(
     refused = (("Not/AZone", "UTC"), ("Factory", "UTC"))
     for offered, kept in (*refused, ("Asia/Kolkata", "Asia/Kolkata"), ("Europe/Paris", "Asia/Kolkata")):
         browser = site.test_client()
-        ask(browser)
+        request_link(browser)
         link, _ = link_and_code(inbox)
         browser.post(link, data={"zone": offered})
         with engine.connect() as connection:
@@ -203,11 +203,11 @@ def test_two_copies_on_one_machine_do_not_sign_each_other_out(
     person = people.ann()
     names = set()
     for url in ("http://127.0.0.1:8000", "http://127.0.0.1:8001", "http://localhost:8001", "http://[::1]:8002"):
-        told = settings.model_copy(update={"base_url": url})
-        browser = create_app(engine=engine, settings=told).test_client()
-        browser.set_cookie(auth.cookie_name(told, "session"), person.session)
+        changed = settings.model_copy(update={"base_url": url})
+        browser = create_app(engine=engine, settings=changed).test_client()
+        browser.set_cookie(auth.cookie_name(changed, "session"), person.session)
         assert browser.get("/").status_code == 200
-        names |= {auth.cookie_name(told, word) for word in ("session", "form")}
+        names |= {auth.cookie_name(changed, name) for name in ("session", "form")}
     assert len(names) == 6
     for url in ("http://127.0.0.1:8000", "http://snoozer.example", "http://snoozer.example:8080"):
         assert auth.cookie_name(settings.model_copy(update={"base_url": url}), "session") == "snoozer_session"

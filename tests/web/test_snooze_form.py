@@ -1,4 +1,4 @@
-"""The snooze sheet: nothing is saved before its reading was seen, and nothing typed is lost."""
+"""The snooze form: nothing is saved before its reading was shown, and nothing typed is lost."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.factories import a_kept_message, a_snooze
-from tests.web.pressed import seen
+from tests.web.page_forms import shown_reading
 
 
 def snoozes(engine: Engine) -> list[object]:
@@ -17,7 +17,7 @@ def snoozes(engine: Engine) -> list[object]:
         return list(connection.execute(text("SELECT * FROM email_snoozes")).all())
 
 
-def test_typed_words_are_saved_only_after_their_reading_was_shown(ann: FlaskClient, engine: Engine) -> None:
+def test_a_typed_phrase_is_saved_only_after_its_reading_was_shown(ann: FlaskClient, engine: Engine) -> None:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": "in 3 days", "note": "ask Bob"})
     assert read.status_code == 200
@@ -28,23 +28,23 @@ def test_typed_words_are_saved_only_after_their_reading_was_shown(ann: FlaskClie
     unseen = ann.post(path, data={"phrase": "in 3 days", "act": "snooze"})
     assert unseen.status_code == 200
     assert snoozes(engine) == []
-    saved = ann.post(path, data={"phrase": "in 3 days", "note": "ask Bob", "act": "snooze", **seen(read)})
+    saved = ann.post(path, data={"phrase": "in 3 days", "note": "ask Bob", "act": "snooze", **shown_reading(read)})
     assert saved.status_code == 303
     assert len(snoozes(engine)) == 1
 
 
-def test_words_changed_after_the_reading_are_read_again(ann: FlaskClient, engine: Engine) -> None:
+def test_a_phrase_changed_after_the_reading_is_read_again(ann: FlaskClient, engine: Engine) -> None:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": "in 3 days"})
-    again = ann.post(path, data={"phrase": "in 4 days", "act": "snooze", **seen(read)})
+    again = ann.post(path, data={"phrase": "in 4 days", "act": "snooze", **shown_reading(read)})
     assert again.status_code == 200
     assert snoozes(engine) == []
 
 
 def test_a_button_pressed_after_midnight_does_not_mean_another_day_unasked(ann: FlaskClient, engine: Engine) -> None:
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
-    yesterday_it_said = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
-    answer = ann.post(path, data={"preset": f"in 30 hours|{yesterday_it_said}"})
+    shown_yesterday = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
+    answer = ann.post(path, data={"preset": f"in 30 hours|{shown_yesterday}"})
     assert answer.status_code == 200
     assert "Nothing was saved yet" in answer.text
     assert snoozes(engine) == []
@@ -65,7 +65,9 @@ def test_every_usual_time_saves_what_it_shows(ann: FlaskClient, engine: Engine) 
 
 
 @pytest.mark.parametrize("phrase", ["yesterday 8am", "soonish", "", "31 feb", "x" * 5000, "\x00", "<b>"])
-def test_what_cannot_be_read_is_said_beside_the_field_and_kept(phrase: str, ann: FlaskClient, engine: Engine) -> None:
+def test_an_unreadable_phrase_has_its_error_beside_the_field_and_stays(
+    phrase: str, ann: FlaskClient, engine: Engine
+) -> None:
     answer = ann.post(f"/mailbox/{a_kept_message(engine)}/snooze", data={"phrase": phrase, "act": "snooze"})
     assert answer.status_code == 422
     assert 'aria-invalid="true"' in answer.text
@@ -91,7 +93,7 @@ def test_suggestions_are_buttons_that_show_their_reading(ann: FlaskClient, engin
     assert suggestion is not None
     read = ann.post(path, data={"phrase": "nex week", "suggestion": unescape(suggestion.group(1))})
     assert read.status_code == 200
-    assert seen(read)["seen_phrase"] == unescape(suggestion.group(1))
+    assert shown_reading(read)["seen_phrase"] == unescape(suggestion.group(1))
 
 
 def test_the_other_reading_is_one_button(ann: FlaskClient, engine: Engine) -> None:
@@ -110,14 +112,14 @@ def test_a_note_that_is_too_long_is_refused_and_kept(ann: FlaskClient, engine: E
     path = f"/mailbox/{a_kept_message(engine)}/snooze"
     read = ann.post(path, data={"phrase": "in 3 days"})
     note = "n" * 2001
-    answer = ann.post(path, data={"phrase": "in 3 days", "act": "snooze", "note": note, **seen(read)})
+    answer = ann.post(path, data={"phrase": "in 3 days", "act": "snooze", "note": note, **shown_reading(read)})
     assert answer.status_code == 422
     assert note in answer.text
     assert "2000 is the most" in answer.text
     assert re.search(r"<textarea [^>]*autofocus", answer.text)
     assert len(re.findall("autofocus", answer.text)) == 1
     assert snoozes(engine) == []
-    assert ann.post(path, data={"phrase": "in 3 days", "act": "snooze", **seen(answer)}).status_code == 303
+    assert ann.post(path, data={"phrase": "in 3 days", "act": "snooze", **shown_reading(answer)}).status_code == 303
 
 
 def test_the_preview_reads_and_never_writes(ann: FlaskClient) -> None:

@@ -1,4 +1,4 @@
-"""What no form of this site sends: it is refused, it tells nothing, and it leaves no noise in the log."""
+"""Requests that no form of this site sends: refused, without leaking anything or filling the log."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from snoozer.settings import Settings
 from snoozer.web import context, create_app, trace_requests
 from snoozer.web.sign_in.routes import RESPONSE_SECONDS
 from tests.factories import ANN, People, a_snooze, now
-from tests.web.served import CHECKOUT
+from tests.web.live_site import CHECKOUT
 
 
 @pytest.mark.parametrize("reason", ["\x00", "a\x00b", "' OR 1=1", "f" * 33])
@@ -31,11 +31,11 @@ def test_a_reason_that_no_case_can_have_never_reaches_the_database(
 
 
 @pytest.mark.parametrize("before", ["0", "-1", "9" * 19, "9" * 400])
-def test_a_page_of_the_sink_that_cannot_be_is_no_page(ann: FlaskClient, before: str) -> None:
+def test_an_impossible_page_of_the_sink_is_not_found(ann: FlaskClient, before: str) -> None:
     assert ann.get("/sink", query_string={"before": before}).status_code == 404
 
 
-def test_choosing_colours_on_a_forms_answer_leads_to_a_page(ann: FlaskClient, engine: Engine) -> None:
+def test_choosing_a_theme_on_a_refused_form_leads_to_a_page(ann: FlaskClient, engine: Engine) -> None:
     snooze = f"/snoozes/{a_snooze(engine)}"
     for path, page in (("/add/file", "/add"), (f"{snooze}/time", snooze), ("/settings", "/settings")):
         answer = ann.post(path, data={"phrase": "blargh", "zone": "Mars"})
@@ -56,9 +56,9 @@ def test_a_body_in_chunks_that_is_too_large_is_called_that(client: FlaskClient, 
     assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")
 
 
-def test_the_clock_does_not_tell_who_has_an_account(client: FlaskClient, people: People) -> None:
+def test_response_times_do_not_show_who_has_an_account(client: FlaskClient, people: People) -> None:
     people.ann()
-    for email in (ANN, "nobody@nowhere.example"):
+    for email in (ANN, "unknown@nowhere.example"):
         before = monotonic()
         client.post("/sign-in", data={"email": email})
         assert monotonic() - before >= RESPONSE_SECONDS
@@ -76,25 +76,25 @@ def test_a_part_without_a_name_is_a_bad_request(
     assert "Traceback" not in caplog.text
 
 
-def test_a_row_that_the_database_refuses_is_not_shown_to_the_log(
+def test_a_row_that_the_database_refuses_is_not_logged(
     app: Flask, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     id = a_snooze(engine, message_id="<canary@example.org>")
 
     def break_it() -> str:
         with context.transaction() as connection:
-            _insert_again(connection, id)
+            insert_again(connection, id)
         return "unreachable"
 
     app.add_url_rule("/break", view_func=break_it)
     assert app.test_client().get("/break").status_code == 500
     assert "UniqueViolation, SQLSTATE 23505" in caplog.text
-    assert "_insert_again" in caplog.text
+    assert "insert_again" in caplog.text
     assert ANN not in caplog.text
     assert "canary" not in caplog.text
 
 
-def _insert_again(connection: Connection, id: int) -> None:
+def insert_again(connection: Connection, id: int) -> None:
     again = "INSERT INTO email_snoozes (user_email, message_id, remind_at) "
     again += "SELECT user_email, message_id, remind_at FROM email_snoozes WHERE id = :id"
     connection.execute(text(again), {"id": id})
@@ -122,7 +122,7 @@ def test_wrong_settings_end_the_server_instead_of_starting_it_for_ever(
     wrong: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
     right = {
-        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "DATABASE_URL": "postgresql://user@127.0.0.1:1/none",
         "SECRET_KEY": "a-test-key-of-enough-length",
         "SMTP_URL": "smtp://127.0.0.1:1",
         "MAIL_FROM": "snoozer@snoozer.example",

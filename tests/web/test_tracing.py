@@ -1,4 +1,4 @@
-"""What telemetry tells of requests: how they were asked, which route they met, how they ended. Nothing else."""
+"""What telemetry holds of requests: method, route and status. Nothing else."""
 
 import re
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from sqlalchemy import Engine, text
 from snoozer.settings import Settings
 from snoozer.telemetry import RedactingExporter
 from tests.factories import HOUR, a_kept_message, now
+from tests.web.live_site import LiveSite, collect_telemetry, live_site
 from tests.web.reminders import a_link, a_sent_reminder
-from tests.web.served import Server, collecting, served
 
 SECRET = "canary4711"
 ODD_PATHS = (
@@ -32,7 +32,7 @@ ODD_PATHS = (
 
 
 def everywhere(app: Flask) -> Iterator[tuple[str, str]]:
-    """Each route by each method, and what meets no route, with a secret wherever one fits."""
+    """Yields each route by each method, and paths without a route, with a secret wherever one fits."""
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<row:\w+>", "1", rule.rule)
         path = re.sub(r"<[^>]+>", SECRET, path)
@@ -42,20 +42,20 @@ def everywhere(app: Flask) -> Iterator[tuple[str, str]]:
         yield "GET", path
 
 
-def visit(site: Server, app: Flask) -> None:
+def visit(site: LiveSite, app: Flask) -> None:
     for method, path in everywhere(app):
-        status, _ = site.ask(path, method=method, user_agent=SECRET, referer=f"http://{SECRET}")
+        status, _ = site.request(path, method=method, user_agent=SECRET, referer=f"http://{SECRET}")
         assert status < 500, (method, path)
 
 
-def test_no_token_and_no_phrase_leaves_with_a_trace(
+def test_no_token_and_no_phrase_is_exported_with_a_trace(
     app: Flask, postgres_url: str, tmp_path: Path, engine: Engine
 ) -> None:
-    with collecting() as collector:
-        with served(postgres_url, tmp_path, **collector.settings) as site:
+    with collect_telemetry() as collector:
+        with live_site(postgres_url, tmp_path, **collector.settings) as site:
             visit(site, app)
-            site.ask("/nowhere", host=f"{SECRET}.example")
-            site.ask("/nowhere", method=SECRET.upper())
+            site.request("/nowhere", host=f"{SECRET}.example")
+            site.request("/nowhere", method=SECRET.upper())
         spans = list(collector.spans())
     assert SECRET.encode() not in collector.everything.lower()
     names = {span.name for span in spans}
@@ -63,24 +63,24 @@ def test_no_token_and_no_phrase_leaves_with_a_trace(
     assert {"GET (no route)", "DELETE (no route)", "_OTHER (no route)"} <= names
 
 
-def test_a_row_tells_which_request_put_it_away_through_whatever_page(
+def test_a_row_holds_the_trace_of_the_request_that_created_it(
     ann: FlaskClient, settings: Settings, engine: Engine
 ) -> None:
     link = a_link(engine, settings, a_sent_reminder(engine), act="again")
-    doors = ("/add", f"/mailbox/{a_kept_message(engine)}/snooze", f"{link}/again")
+    paths = ("/add", f"/mailbox/{a_kept_message(engine)}/snooze", f"{link}/again")
     with TracerProvider().get_tracer("request").start_as_current_span("request") as span:
-        for door in doors:
-            ann.post(door, data={"subject": "Lease", "at": (now() + HOUR).isoformat()})
+        for path in paths:
+            ann.post(path, data={"subject": "Lease", "at": (now() + HOUR).isoformat()})
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT traceparent FROM email_snoozes WHERE NOT inactive")).scalars().all()
-    assert len(rows) == len(doors)
+    assert len(rows) == len(paths)
     assert {str(row).split("-")[1] for row in rows} == {f"{span.get_span_context().trace_id:032x}"}
 
 
-def test_what_a_failing_page_says_leaves_with_no_trace() -> None:
-    told = InMemorySpanExporter()
+def test_no_error_message_of_a_page_is_exported() -> None:
+    exported = InMemorySpanExporter()
     tracers = TracerProvider()
-    tracers.add_span_processor(SimpleSpanProcessor(RedactingExporter(told)))
+    tracers.add_span_processor(SimpleSpanProcessor(RedactingExporter(exported)))
     tracer = tracers.get_tracer("opentelemetry.instrumentation.flask")
     with (
         pytest.raises(ValueError, match=SECRET),
@@ -91,26 +91,24 @@ def test_what_a_failing_page_says_leaves_with_no_trace() -> None:
         ),
     ):
         raise ValueError(f"/r/{SECRET}")
-    [span] = told.get_finished_spans()
+    [span] = exported.get_finished_spans()
     assert (span.name, dict(span.attributes or {})) == ("GET (no route)", {"http.method": "GET"})
     assert SECRET not in span.to_json()
 
 
-def test_hosts_and_methods_that_strangers_invent_add_no_figures(
-    postgres_url: str, tmp_path: Path, engine: Engine
-) -> None:
-    with served(postgres_url, tmp_path) as site:
+def test_unknown_hosts_and_methods_add_no_time_series(postgres_url: str, tmp_path: Path, engine: Engine) -> None:
+    with live_site(postgres_url, tmp_path) as site:
         for method in ("GET", "BREW"):
-            site.ask("/sign-in", method=method)
+            site.request("/sign-in", method=method)
         before = _series(site)
         for number in range(20):
-            site.ask("/sign-in", host=f"stranger{number}.example:{8000 + number}")
-            site.ask("/sign-in", method=f"BREW{number}")
+            site.request("/sign-in", host=f"stranger{number}.example:{8000 + number}")
+            site.request("/sign-in", method=f"BREW{number}")
         after = _series(site)
     assert before
     assert after == before
 
 
-def _series(site: Server) -> set[str]:
-    _, page = site.ask("/metrics")
+def _series(site: LiveSite) -> set[str]:
+    _, page = site.request("/metrics")
     return {line.rpartition(" ")[0] for line in page.splitlines() if line.startswith("http_server")}

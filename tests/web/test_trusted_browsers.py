@@ -1,4 +1,4 @@
-"""A browser that signed in before is still let in when strangers have used an address's links up."""
+"""A browser that signed in before gets links when strangers have used up the limit of an address."""
 
 import pytest
 from flask import Flask
@@ -22,7 +22,7 @@ def enter(app: Flask, engine: Engine, browser: FlaskClient, *, email: str = ANN)
 
 
 def links(engine: Engine, browser: FlaskClient, *, email: str = ANN) -> int:
-    """How many links are sent when this browser asks for too many."""
+    """Returns how many links are sent when this browser requests too many."""
     before = _sent(engine)
     for _ in range(accounts.MAX_LINKS_PER_HOUR + 2):
         assert browser.post("/sign-in", data={"email": f" {email.upper()}"}).status_code == 303
@@ -36,14 +36,14 @@ def _sent(engine: Engine) -> int:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody here holds a stopwatch against these answers."""
+def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns off the delay that evens out response times."""
     monkeypatch.setattr(routes, "RESPONSE_SECONDS", 0.0)
 
 
 @pytest.fixture
-def known(app: Flask, engine: Engine, people: People) -> FlaskClient:
-    """Ann's browser, signed out again, after strangers have asked for all the links there are."""
+def trusted(app: Flask, engine: Engine, people: People) -> FlaskClient:
+    """Ann's browser, signed out again, after strangers have used up all links of the hour."""
     people.ann()
     people.ann(BOB)
     browser = app.test_client()
@@ -55,22 +55,22 @@ def known(app: Flask, engine: Engine, people: People) -> FlaskClient:
     return browser
 
 
-def test_a_browser_that_was_signed_in_has_an_allowance_of_its_own(known: FlaskClient, engine: Engine) -> None:
-    assert links(engine, known) == accounts.MAX_LINKS_PER_HOUR
+def test_a_browser_that_was_signed_in_has_an_allowance_of_its_own(trusted: FlaskClient, engine: Engine) -> None:
+    assert links(engine, trusted) == accounts.MAX_LINKS_PER_HOUR
 
 
-def test_a_mark_is_worth_something_for_its_own_account_only(known: FlaskClient, app: Flask, engine: Engine) -> None:
-    assert links(engine, known, email=BOB) == 0
-    enter(app, engine, known, email=BOB)
-    known.post("/sign-out")
-    assert links(engine, known, email=BOB) == accounts.MAX_LINKS_PER_HOUR
+def test_trust_holds_for_its_own_account_only(trusted: FlaskClient, app: Flask, engine: Engine) -> None:
+    assert links(engine, trusted, email=BOB) == 0
+    enter(app, engine, trusted, email=BOB)
+    trusted.post("/sign-out")
+    assert links(engine, trusted, email=BOB) == accounts.MAX_LINKS_PER_HOUR
 
 
-def test_a_mark_that_somebody_made_up_is_worth_nothing(known: FlaskClient, app: Flask, engine: Engine) -> None:
-    cookie = known.get_cookie(COOKIE)
+def test_a_forged_cookie_is_not_trusted(trusted: FlaskClient, app: Flask, engine: Engine) -> None:
+    cookie = trusted.get_cookie(COOKIE)
     assert cookie is not None
     own, _, signature = cookie.value.partition(".")
-    for mark in (
+    for value in (
         "",
         ".",
         "made-up",
@@ -81,14 +81,14 @@ def test_a_mark_that_somebody_made_up_is_worth_nothing(known: FlaskClient, app: 
         f".{signature}",
     ):
         forger = app.test_client()
-        forger.set_cookie(COOKIE, mark)
+        forger.set_cookie(COOKIE, value)
         assert links(engine, forger) == 0
 
 
-def test_a_mark_outlives_a_change_of_keys_and_stays_the_same(
-    known: FlaskClient, engine: Engine, settings: Settings
+def test_a_trusted_browser_keeps_its_id_when_the_keys_change(
+    trusted: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
-    before = known.get_cookie(COOKIE)
+    before = trusted.get_cookie(COOKIE)
     assert before is not None
     newer = Settings(**settings.model_dump(by_alias=True) | {"SECRET_KEY": f"the-newest-key-of-all,{settings.keys[0]}"})
     app = create_app(engine=engine, settings=newer)
@@ -103,7 +103,9 @@ def test_a_mark_outlives_a_change_of_keys_and_stays_the_same(
     assert after.value.partition(".")[0] == before.value.partition(".")[0]
 
 
-def test_the_cookie_tells_nobody_and_is_no_scripts_business(engine: Engine, settings: Settings, people: People) -> None:
+def test_the_cookie_is_http_only_and_does_not_name_the_account(
+    engine: Engine, settings: Settings, people: People
+) -> None:
     people.ann()
     secure = Settings(**settings.model_dump(by_alias=True) | {"BASE_URL": "https://snoozer.example"})
     app = create_app(engine=engine, settings=secure)

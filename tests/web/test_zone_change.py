@@ -1,4 +1,4 @@
-"""A change of zone asks once whether the hour or the instant is kept, and does only that."""
+"""A change of zone needs one confirmation: whether wall-clock snoozes keep their hour or their instant."""
 
 from zoneinfo import ZoneInfo
 
@@ -15,7 +15,7 @@ def zone_of(engine: Engine) -> str:
         return str(connection.execute(text("SELECT zone FROM accounts WHERE email = :e"), {"e": ANN}).scalar_one())
 
 
-def test_it_asks_before_anything_is_saved_and_shows_what_would_move(ann: FlaskClient, engine: Engine) -> None:
+def test_the_confirmation_comes_before_saving_and_shows_what_would_move(ann: FlaskClient, engine: Engine) -> None:
     id = asked_for(engine, "in 3 days at 8am", subject="Board papers <b>")
     asked_for(engine, "in 72 hours", subject="Call back")
     before = the_row(engine, id)
@@ -39,7 +39,7 @@ def test_follow_me_moves_the_hour(ann: FlaskClient, engine: Engine) -> None:
     assert "It went with you from Europe/Berlin to Asia/Kolkata" in ann.get(f"/snoozes/{id}").text
 
 
-def test_keeping_the_instants_writes_no_row_and_is_not_asked_again(ann: FlaskClient, engine: Engine) -> None:
+def test_keeping_the_instants_writes_no_row_and_needs_no_second_confirmation(ann: FlaskClient, engine: Engine) -> None:
     id = asked_for(engine, "in 3 days at 8am")
     before = the_row(engine, id)
     assert ann.post("/settings", data={**THERE, "moving": "keep"}).status_code == 303
@@ -49,21 +49,21 @@ def test_keeping_the_instants_writes_no_row_and_is_not_asked_again(ann: FlaskCli
     assert the_events(engine, id) == []
 
 
-def test_without_times_on_the_clock_it_is_not_asked(ann: FlaskClient, engine: Engine) -> None:
+def test_without_wall_clock_snoozes_no_confirmation_is_needed(ann: FlaskClient, engine: Engine) -> None:
     asked_for(engine, "in 72 hours")
     a_snooze(engine, remind_at=now() + 72 * HOUR)
     assert ann.post("/settings", data=THERE).status_code == 303
     assert zone_of(engine) == "Asia/Kolkata"
 
 
-def test_a_zone_with_the_same_clock_is_followed_unasked(ann: FlaskClient, engine: Engine) -> None:
+def test_a_zone_with_the_same_wall_time_needs_no_confirmation(ann: FlaskClient, engine: Engine) -> None:
     id = asked_for(engine, "in 3 days at 8am")
     promise = the_row(engine, id).remind_at
     assert ann.post("/settings", data={**THERE, "zone": "Europe/Paris"}).status_code == 303
     assert (the_row(engine, id).remind_at, the_row(engine, id).zone) == (promise, "Europe/Paris")
 
 
-def test_another_answer_than_the_two_is_none(ann: FlaskClient, engine: Engine) -> None:
+def test_any_other_choice_is_a_bad_request(ann: FlaskClient, engine: Engine) -> None:
     asked_for(engine, "in 3 days at 8am")
     assert ann.post("/settings", data={**THERE, "moving": "x"}).status_code == 400
     assert zone_of(engine) == "Europe/Berlin"

@@ -1,4 +1,4 @@
-"""The site as gunicorn serves it to sockets, and a collector for the telemetry that leaves it."""
+"""The site served by gunicorn on a socket, and a collector for the telemetry that it exports."""
 
 import os
 import re
@@ -19,35 +19,35 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Server:
-    """A gunicorn that listens, and the file it writes its log to."""
+class LiveSite:
+    """A running gunicorn, and the file it logs to."""
 
     port: int
     log: Path
 
-    def answer(self, request: bytes) -> str:
-        """All that it says to these bytes, until it hangs up."""
-        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=30)) as line:
-            line.sendall(request)
-            line.shutdown(socket.SHUT_WR)
-            return b"".join(iter(lambda: line.recv(65_536), b"")).decode("utf-8", "replace")
+    def send(self, request: bytes) -> str:
+        """Returns the whole response to these bytes, until the connection is closed."""
+        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=30)) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(65_536), b"")).decode("utf-8", "replace")
 
-    def ask(self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, str]:
-        """The status and the whole answer; header names are written with underscores."""
+    def request(self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, str]:
+        """Returns the status and the whole response; header names are written with underscores."""
         headers = {"host": "snoozer.example", "content_length": str(len(body)), "connection": "close"} | headers
-        told = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-        said = self.answer(f"{method} {path} HTTP/1.1\r\n{told}\r\n".encode() + body)
-        status = re.match(r"HTTP/1\.1 (\d{3}) ", said)
-        assert status is not None, said
-        return int(status[1]), said
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        response = self.send(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
+        status = re.match(r"HTTP/1\.1 (\d{3}) ", response)
+        assert status is not None, response
+        return int(status[1]), response
 
 
 @contextmanager
-def served(postgres_url: str, home: Path, **told: str) -> Iterator[Server]:
-    """Started with these settings; at the end it is stopped, and has sent and written all it had to."""
-    with socket.create_server(("127.0.0.1", 0)) as door, (home / "web.log").open("wb") as log:
+def live_site(postgres_url: str, home: Path, **variables: str) -> Iterator[LiveSite]:
+    """Starts gunicorn with these environment variables; at the end stops it and waits until it has flushed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, (home / "web.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--bind", f"fd://{door.fileno()}", "wsgi:app"],
+            [sys.executable, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}", "wsgi:app"],
             cwd=CHECKOUT,
             env={
                 "PATH": os.environ["PATH"],
@@ -58,13 +58,13 @@ def served(postgres_url: str, home: Path, **told: str) -> Iterator[Server]:
                 "MAIL_FROM": "snoozer@snoozer.example",
                 "BASE_URL": "http://snoozer.example",
             }
-            | told,
-            pass_fds=[door.fileno()],
+            | variables,
+            pass_fds=[listener.fileno()],
             stdout=log,
             stderr=log,
         )
         try:
-            yield Server(port=door.getsockname()[1], log=home / "web.log")
+            yield LiveSite(port=listener.getsockname()[1], log=home / "web.log")
         finally:
             process.terminate()
             process.wait(timeout=30)
@@ -72,7 +72,7 @@ def served(postgres_url: str, home: Path, **told: str) -> Iterator[Server]:
 
 @dataclass
 class Collector:
-    """What came in by OTLP."""
+    """What was received by OTLP over HTTP."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     bodies: list[tuple[str, bytes]] = field(default_factory=list)
@@ -90,20 +90,20 @@ class Collector:
 
 
 @contextmanager
-def collecting() -> Iterator[Collector]:
-    """A collector; `settings` make a process send to it."""
+def collect_telemetry() -> Iterator[Collector]:
+    """Yields a collector; a process started with its `settings` exports to it."""
     collector = Collector()
 
-    class Door(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             collector.bodies.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *words: object) -> None:
+        def log_message(self, *arguments: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as listening:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
         Thread(target=listening.serve_forever, daemon=True).start()
         collector.settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{listening.server_port}"}
         yield collector

@@ -1,4 +1,4 @@
-"""What a browser without scripts sends back from a page."""
+"""What a browser without scripts posts from a page."""
 
 import re
 from html import unescape
@@ -7,14 +7,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 
-def seen(answer: TestResponse) -> dict[str, str]:
-    """What a browser sends back from the sheet: its hidden fields."""
-    found = re.findall(r'<input type="hidden" name="(seen_\w+)" value="([^"]*)"', answer.text)
+def shown_reading(response: TestResponse) -> dict[str, str]:
+    """Returns the hidden fields of the snooze form that hold the reading it shows."""
+    found = re.findall(r'<input type="hidden" name="(seen_\w+)" value="([^"]*)"', response.text)
     return {name: unescape(value) for name, value in found}
 
 
-def undo(browser: FlaskClient, page: str) -> TestResponse:
-    """Press Undo in the toast, as a browser without scripts would."""
+def press_undo(browser: FlaskClient, page: str) -> TestResponse:
+    """Submits the Undo form of the flash message and follows its redirect."""
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.DOTALL)
     assert form is not None
     fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(2))}

@@ -1,4 +1,4 @@
-// Controls and fields without a name, drawings that speak, ids that are taken twice or point nowhere, targets too low.
+// Returns controls and fields without a name, icons exposed to screen readers, duplicate or dangling ids, targets below 44 px.
 () => {
   const shown = (e) => e.getClientRects().length > 0;
   const name = (e) => (e.getAttribute("aria-label") || (e.labels && [...e.labels].map((l) => l.textContent).join(" ")) || e.textContent || "").trim();
@@ -17,7 +17,7 @@
       if (!document.getElementById(id)) wrong.push("points nowhere: " + id);
     }
   }
-  for (const e of document.querySelectorAll("main button, main .button, .rooms a, main input:not([type=hidden]), main select")) {
+  for (const e of document.querySelectorAll("main button, main .button, .nav a, main input:not([type=hidden]), main select")) {
     const box = e.getBoundingClientRect();
     if (shown(e) && box.height > 0 && box.height < 43.5 && !e.closest(".theme")) wrong.push("low: " + e.outerHTML);
   }

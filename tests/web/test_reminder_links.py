@@ -12,7 +12,7 @@ from snoozer.domain import links
 from snoozer.settings import Settings
 from tests.db.links import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
-from tests.web.pressed import seen
+from tests.web.page_forms import shown_reading
 from tests.web.reminders import a_link, a_sent_reminder
 
 
@@ -38,7 +38,7 @@ def test_looking_changes_nothing_however_often(client: FlaskClient, engine: Engi
     assert the_events(engine, id) == []
 
 
-def test_a_robot_that_presses_the_first_form_changes_nothing(
+def test_a_robot_that_submits_the_first_form_changes_nothing(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     id = a_sent_reminder(engine)
@@ -71,7 +71,7 @@ def test_done_is_done_once_and_can_be_undone(client: FlaskClient, engine: Engine
         assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "inbox"
 
 
-def test_what_the_mail_proposed_is_one_button_and_repeats_make_one_snooze(
+def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     id = a_sent_reminder(engine, note="ask Bob")
@@ -89,13 +89,13 @@ def test_what_the_mail_proposed_is_one_button_and_repeats_make_one_snooze(
     assert awake(engine) == 0
 
 
-def test_typed_words_are_read_first(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+def test_a_typed_phrase_is_shown_before_it_is_saved(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine))
     read = client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "read"})
     chosen = {"phrase": "in 3 days", "act": "snooze"}
     assert client.post(f"{path}/again", data=chosen).status_code == 200
     assert awake(engine) == 0
-    assert client.post(f"{path}/again", data=chosen | seen(read)).status_code == 303
+    assert client.post(f"{path}/again", data=chosen | shown_reading(read)).status_code == 303
     assert awake(engine) == 1
 
 
@@ -103,13 +103,13 @@ def test_a_repetition_is_confirmed_as_one(client: FlaskClient, engine: Engine, s
     path = a_link(engine, settings, a_sent_reminder(engine))
     read = client.post(f"{path}/again", data={"phrase": "every monday 9am", "act": "read"})
     assert re.search(r"Snooze until [^<]*, then every Monday at 09:00</button>", read.text)
-    chosen = {"phrase": "every monday 9am", "act": "snooze"} | seen(read)
+    chosen = {"phrase": "every monday 9am", "act": "snooze"} | shown_reading(read)
     saved = client.post(f"{path}/again", data=chosen, follow_redirects=True).text
     assert "It repeats: every Monday at 09:00." in saved
     assert "Undo: end the repetition" in saved
 
 
-def test_a_note_stays_in_its_field_while_the_words_are_read(
+def test_a_note_stays_in_its_field_while_the_phrase_is_read(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine, note="ask Bob"))
@@ -121,7 +121,7 @@ def test_a_note_stays_in_its_field_while_the_words_are_read(
     assert "seen_at" not in client.get(path, query_string={"phrase": "in 3 days"}).text
 
 
-def test_an_unreadable_phrase_is_said_so(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+def test_an_unreadable_phrase_shows_an_error(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine))
     answer = client.post(f"{path}/again", data={"phrase": "whenever", "act": "read"})
     assert answer.status_code == 422
@@ -134,14 +134,14 @@ def test_what_is_to_be_done_next_has_the_focus(client: FlaskClient, engine: Engi
     assert "autofocus" not in client.get(path).text
     read = client.post(f"{path}/again", data={"phrase": "in 3 days", "act": "read"})
     assert re.search(r'value="snooze" autofocus>Snooze until', read.text)
-    chosen = {"phrase": "in 3 days", "act": "snooze", "note": "n" * 2001} | seen(read)
+    chosen = {"phrase": "in 3 days", "act": "snooze", "note": "n" * 2001} | shown_reading(read)
     refused = client.post(f"{path}/again", data=chosen)
     assert re.search(r'<textarea [^>]*aria-invalid="true" aria-describedby="note-error" autofocus', refused.text)
     assert refused.text.count("autofocus") == 1
-    assert client.post(f"{path}/again", data=chosen | {"note": "n"} | seen(refused)).status_code == 303
+    assert client.post(f"{path}/again", data=chosen | {"note": "n"} | shown_reading(refused)).status_code == 303
 
 
-def test_a_link_whose_message_was_put_away_anew_explains_and_does_nothing(
+def test_a_link_whose_message_was_snoozed_again_explains_and_does_nothing(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     id = a_sent_reminder(engine, message_id="<m@x>")
@@ -159,7 +159,7 @@ def test_a_link_whose_message_was_put_away_anew_explains_and_does_nothing(
 def test_a_link_in_a_fresh_mail_acts_however_long_ago_its_promise_was(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
-    """It was told to be too old in a mail of this minute: a case that was reactivated, a row put in late."""
+    """A link counted as too old in a mail that was just sent: of a reactivated case, or a row inserted late."""
     id = a_sent_reminder(engine, promised=now() - timedelta(days=40), late=timedelta(days=39))
     path = a_link(engine, settings, id, act="done")
     assert "more than 30 days old" not in client.get(path).text
@@ -188,7 +188,7 @@ def test_no_changed_letter_makes_another_link(client: FlaskClient, engine: Engin
 
 
 @pytest.mark.parametrize("act", ["done", "again", "undo"])
-def test_a_reminder_that_is_gone_is_said_so(act: str, client: FlaskClient, engine: Engine, settings: Settings) -> None:
+def test_a_deleted_reminder_has_a_page(act: str, client: FlaskClient, engine: Engine, settings: Settings) -> None:
     id = a_sent_reminder(engine)
     path = a_link(engine, settings, id)
     with engine.begin() as connection:
@@ -208,7 +208,9 @@ def test_the_page_shows_only_this_reminder_and_needs_no_scripts(
     assert "ann@snoozer.example" not in page
 
 
-def test_the_page_of_what_repeats_says_that_it_goes_on(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+def test_the_page_of_a_recurrence_explains_that_it_goes_on(
+    client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
     _, send = uncertain(engine)
     path = a_link(engine, settings, send.snooze_id, act="again", phrase="tomorrow")
     page = client.get(path).text
@@ -222,7 +224,7 @@ def test_the_page_of_what_repeats_says_that_it_goes_on(client: FlaskClient, engi
     assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
 
 
-def test_putting_away_what_repeats_anyway_changes_nothing_about_it(
+def test_snoozing_a_recurrence_again_anyway_changes_nothing(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     _, send = uncertain(engine)
@@ -233,7 +235,7 @@ def test_putting_away_what_repeats_anyway_changes_nothing_about_it(
     assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
 
 
-def test_the_buttons_of_what_has_gone_on_act_or_say_why_not(
+def test_the_buttons_of_an_earlier_occurrence_act_or_explain_why_not(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     send = sent_and_gone_on(engine)

@@ -1,4 +1,4 @@
-"""What holds for every page: reading writes nothing, nothing comes from elsewhere, no post without its token."""
+"""What holds for every page: GET writes nothing, nothing is loaded from elsewhere, no POST without its token."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.web.reminders import a_link, a_sent_reminder
 
 
 def checksum(engine: Engine) -> str:
-    """Every table but sessions, whose last visit is noted once an hour."""
+    """Returns a digest of every table but sessions, whose last visit is updated once an hour."""
     names = [table.name for table in metadata.sorted_tables if table.name != "sessions"]
     content = "SELECT coalesce(md5(string_agg(t::text, ',' ORDER BY t::text)), '') FROM {} t"
     with engine.connect() as connection:
@@ -26,8 +26,8 @@ def checksum(engine: Engine) -> str:
 
 
 @pytest.fixture
-def furnished(engine: Engine, settings: Settings, people: People) -> dict[str, str]:
-    """Something behind every kind of address: what stands for each placeholder of a route."""
+def placeholders(engine: Engine, settings: Settings, people: People) -> dict[str, str]:
+    """Adds a row for every kind of route; returns the value of each placeholder."""
     people.ann(role="operator")
     a_snooze(engine, remind_at=now())
     a_kept_message(engine)
@@ -44,17 +44,19 @@ def paths(app: Flask, method: str, fill: dict[str, str]) -> Iterator[str]:
             path = rule.rule
             for placeholder, value in fill.items():
                 path = path.replace(placeholder, value)
-            assert "<" not in path, f"{rule.rule}: say in `furnished` what stands for its placeholder"
+            assert "<" not in path, f"{rule.rule}: add a value for its placeholder to `placeholders`"
             yield path
 
 
-def test_no_get_writes_whoever_asks(app: Flask, engine: Engine, people: People, furnished: dict[str, str]) -> None:
+def test_no_get_writes_with_or_without_a_session(
+    app: Flask, engine: Engine, people: People, placeholders: dict[str, str]
+) -> None:
     signed_in = app.test_client()
     signed_in.set_cookie("snoozer_session", people.ann().session)
     before = checksum(engine)
     for browser in (app.test_client(), signed_in):
         for path in [
-            *paths(app, "GET", furnished),
+            *paths(app, "GET", placeholders),
             "/?after=x",
             "/when/preview?phrase=tomorrow",
             "/mailbox?folder=done",
@@ -65,10 +67,12 @@ def test_no_get_writes_whoever_asks(app: Flask, engine: Engine, people: People, 
     assert checksum(engine) == before
 
 
-def test_every_page_guards_itself(app: Flask, people: People, furnished: dict[str, str]) -> None:
+def test_every_page_has_its_security_headers_and_nothing_inline(
+    app: Flask, people: People, placeholders: dict[str, str]
+) -> None:
     browser = app.test_client()
     browser.set_cookie("snoozer_session", people.ann().session)
-    for path in [*paths(app, "GET", furnished), "/nothing", "/r/forged", "/api/nothing"]:
+    for path in [*paths(app, "GET", placeholders), "/nothing", "/r/forged", "/api/nothing"]:
         with browser.get(path) as answer:
             page, headers, kind = answer.get_data(as_text=True), answer.headers, answer.mimetype
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -82,14 +86,14 @@ def test_every_page_guards_itself(app: Flask, people: People, furnished: dict[st
             assert not re.search(r'(?:src|href|action)="(?:https?:)?//', page), path
 
 
-def test_no_post_acts_without_the_forms_token(
-    engine: Engine, settings: Settings, people: People, furnished: dict[str, str]
+def test_no_post_is_accepted_without_its_csrf_token(
+    engine: Engine, settings: Settings, people: People, placeholders: dict[str, str]
 ) -> None:
     app = create_app(engine=engine, settings=settings)
     browser = app.test_client()
     browser.set_cookie("snoozer_session", people.ann().session)
     before = checksum(engine)
-    for path in paths(app, "POST", furnished):
+    for path in paths(app, "POST", placeholders):
         if path.startswith(("/r/", "/api/")):
             continue
         answer = browser.post(path, data={"at": "2031-05-01T08:00:00+00:00", "email": ANN})
@@ -121,8 +125,8 @@ def test_what_is_not_there_not_allowed_or_not_understood_has_a_page(ann: FlaskCl
     assert "GET" in ann.post("/").headers["Allow"]
 
 
-def test_a_database_that_is_away_has_a_page_that_says_so(settings: Settings) -> None:
-    away = make_engine("postgresql+psycopg://nobody@127.0.0.1:1/none", name="tests")
+def test_a_database_that_is_away_has_an_error_page(settings: Settings) -> None:
+    away = make_engine("postgresql+psycopg://user@127.0.0.1:1/none", name="tests")
     app = create_app(engine=away, settings=settings)
     browser = app.test_client()
     browser.set_cookie("snoozer_session", "any")
@@ -144,12 +148,12 @@ def test_a_missing_setting_is_one_sentence_and_status_2(
     with pytest.raises(SystemExit) as left:
         from_environment()
     assert left.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith("snoozer: No database")
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("snoozer: No database")
+    assert error.count("\n") == 1
 
 
-def test_the_choice_of_colours_sticks(client: FlaskClient) -> None:
+def test_the_theme_is_remembered(client: FlaskClient) -> None:
     assert 'data-theme="auto"' in client.get("/sign-in").text
     assert client.post("/settings/theme", data={"theme": "dark", "here": "//evil.example"}).location == "/"
     assert 'data-theme="dark"' in client.get("/sign-in").text

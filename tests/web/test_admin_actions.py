@@ -1,4 +1,4 @@
-"""Triage: what becomes of cases when operators decide."""
+"""Triage: reactivating and dismissing cases."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_somebody_waits
-from tests.web.cases import UNTIL, act, an_uncertain_case, claimable, page, words
+from tests.web.cases import UNTIL, act, an_uncertain_case, claimable, page, visible_text
 
 
 def test_a_preview_counts_and_changes_nothing(
@@ -19,25 +19,25 @@ def test_a_preview_counts_and_changes_nothing(
     ids = [a_case() for _ in range(3)]
     uncertain = an_uncertain_case(engine)
     answer = operator.post("/admin/cases/preview", data={"act": "reactivate", "all": "1"})
-    shown = words(answer.get_data(as_text=True))
+    shown = visible_text(answer.get_data(as_text=True))
     assert "Reactivate 4 cases?" in shown
     assert "1 reminder may have been sent already" in shown
     picked = operator.post("/admin/cases/preview", data={"act": "dismiss", "id": [ids[0], ids[1]]})
-    assert "Dismiss 2 cases?" in words(picked.get_data(as_text=True))
+    assert "Dismiss 2 cases?" in visible_text(picked.get_data(as_text=True))
     assert {the_row(engine, id).outcome for id in [*ids, uncertain]} == {"retired"}
 
 
-def test_picking_nothing_says_so(operator: FlaskClient, a_case: Callable[..., int]) -> None:
+def test_picking_nothing_shows_a_message(operator: FlaskClient, a_case: Callable[..., int]) -> None:
     a_case()
     answer = operator.post("/admin/cases/preview", data={"act": "reactivate"})
-    assert "Pick at least one case first." in words(page(operator, answer.headers["Location"]))
+    assert "Pick at least one case first." in visible_text(page(operator, answer.headers["Location"]))
 
 
 def test_a_decision_needs_a_reason(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
     id = a_case()
     answer = operator.post("/admin/cases/act", data={"act": "dismiss", "id": id, "until": UNTIL, "why": " \u200b "})
     assert answer.status_code == 422
-    assert "Say why in a few words" in words(answer.get_data(as_text=True))
+    assert "Say why in a few words" in visible_text(answer.get_data(as_text=True))
     assert the_row(engine, id).outcome == "retired"
 
 
@@ -55,7 +55,9 @@ def test_reactivated_cases_are_claimed_again_and_their_ledger_entries_are_open(
     assert the_events(engine, plain) == ["reactivated"]
 
 
-def test_one_case_is_spoken_of_as_one(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
+def test_texts_about_one_case_are_in_the_singular(
+    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
+) -> None:
     ids = [a_case(sender_email=None), an_uncertain_case(engine)]
     assert "about a message without a sender." in page(operator, f"/admin/cases/{ids[0]}")
     for verb in ("dismiss", "reactivate"):
@@ -77,7 +79,7 @@ def test_dismissed_cases_are_never_sent(operator: FlaskClient, engine: Engine, a
     assert claimable(engine) == []
 
 
-def test_the_paper_trail_names_the_operator_and_the_reason_but_no_address(
+def test_the_history_names_the_operator_and_the_reason_but_no_address(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:
     id = a_case()
@@ -85,7 +87,7 @@ def test_the_paper_trail_names_the_operator_and_the_reason_but_no_address(
     with engine.connect() as connection:
         event = connection.execute(text("SELECT kind, actor, route, detail FROM snooze_events")).one()
     assert tuple(event) == ("dismissed", "operator:1", "admin", {"reason": "…@… asked for it"})
-    assert "dismissed by operator:1, through admin reason: …@… asked for it" in words(
+    assert "dismissed by operator:1, through admin reason: …@… asked for it" in visible_text(
         page(operator, f"/admin/cases/{id}")
     )
 
@@ -93,10 +95,10 @@ def test_the_paper_trail_names_the_operator_and_the_reason_but_no_address(
 def test_what_became_a_case_after_the_preview_is_not_touched(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:
-    seen = a_case(finished_at=now() - 2 * HOUR)
+    earlier = a_case(finished_at=now() - 2 * HOUR)
     later = a_case(finished_at=now())
     assert "Dismissed 1 case." in act(operator, "dismiss", all="1", until=(now() - HOUR).isoformat())
-    assert (the_row(engine, seen).outcome, the_row(engine, later).outcome) == ("cancelled", "retired")
+    assert (the_row(engine, earlier).outcome, the_row(engine, later).outcome) == ("cancelled", "retired")
 
 
 def test_only_cases_of_the_chosen_reason_are_touched(
@@ -118,22 +120,22 @@ def test_two_operators_at_once_decide_each_case_once(
     session = operator.get_cookie("snoozer_session")
     assert session
 
-    def decide(word: str) -> int:
+    def decide(decision: str) -> int:
         browser = operator.application.test_client()
         browser.set_cookie("snoozer_session", session.value)
-        form = {"act": word, "all": "1", "until": UNTIL, "why": "mended"}
+        form = {"act": decision, "all": "1", "until": UNTIL, "why": "mended"}
         return browser.post("/admin/cases/act", data=form).status_code
 
-    with ThreadPoolExecutor(2) as hands:
-        assert list(hands.map(decide, ["reactivate", "dismiss"])) == [303, 303]
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(decide, ["reactivate", "dismiss"])) == [303, 303]
     assert all(len(the_events(engine, id)) == 1 for id in ids)
 
 
-def test_a_message_that_is_put_away_anew_at_that_moment_keeps_the_rest_of_the_batch_going(
+def test_a_message_that_is_snoozed_again_at_that_moment_does_not_stop_the_rest_of_the_batch(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:
     racing, others = a_case(message_id="<racing@mail.example>"), [a_case() for _ in range(3)]
-    with ThreadPoolExecutor(1) as hands:
+    with ThreadPoolExecutor(1) as threads:
         with engine.begin() as person:
             person.execute(
                 text(
@@ -142,10 +144,10 @@ def test_a_message_that_is_put_away_anew_at_that_moment_keeps_the_rest_of_the_ba
                 ),
                 {"email": ANN},
             )
-            decided = hands.submit(act, operator, "reactivate", all="1")
+            decided = threads.submit(act, operator, "reactivate", all="1")
             wait_until_somebody_waits(engine)
-        said = decided.result()
-    assert "Reactivated 3 cases. 1 stayed as it was" in said
+        text_after = decided.result()
+    assert "Reactivated 3 cases. 1 stayed as it was" in text_after
     assert the_row(engine, racing).outcome == "retired"
     assert {the_row(engine, id).outcome for id in others} == {None}
 
