@@ -1,4 +1,4 @@
-"""A request that is repeated is done once."""
+"""A repeated request is done once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,7 +22,7 @@ def rows(engine: Engine) -> int:
         return int(connection.execute(text("SELECT count(*) FROM email_snoozes")).scalar_one())
 
 
-def test_the_same_request_twice_acts_once_and_is_answered_alike(
+def test_the_same_request_twice_acts_once_and_returns_the_same_response(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
@@ -36,7 +36,7 @@ def test_the_same_request_twice_acts_once_and_is_answered_alike(
     assert rows(engine) == 1
 
 
-def test_a_key_is_not_lent_to_another_request(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_a_key_with_another_body_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
     ann = people.ann()
     post(client, ann, "k1", subject="Plants", when="in 3 days")
     other = post(client, ann, "k1", subject="Plants", when="in 4 days")
@@ -45,38 +45,36 @@ def test_a_key_is_not_lent_to_another_request(client: FlaskClient, people: Peopl
     assert rows(engine) == 1
 
 
-def test_two_people_may_think_of_the_same_key(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_two_accounts_may_use_the_same_key(client: FlaskClient, people: People, engine: Engine) -> None:
     for person in (people.ann(), people.ann(email="eve@snoozer.example")):
         assert post(client, person, "k1", subject="Plants", when="in 3 days").status_code == 201
     assert rows(engine) == 2
 
 
-def test_a_refusal_uses_no_key_up(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_a_refusal_does_not_use_up_the_key(client: FlaskClient, people: People, engine: Engine) -> None:
     ann = people.ann()
     assert post(client, ann, "k1", subject="Plants", when="gibberish").status_code == 422
     assert post(client, ann, "k1", subject="Plants", when="tomorrow").status_code == 201
     assert rows(engine) == 1
 
 
-def test_a_key_nobody_can_type_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_an_empty_long_or_unprintable_key_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
     ann = people.ann()
     for key in ("", "x" * 256, "sch\u00f6n", "a\tb"):
-        answer = post(client, ann, key, subject="Plants", when="tomorrow")
-        assert (answer.status_code, answer.get_json()["code"]) == (422, "bad_idempotency_key")
+        response = post(client, ann, key, subject="Plants", when="tomorrow")
+        assert (response.status_code, response.get_json()["code"]) == (422, "bad_idempotency_key")
     assert rows(engine) == 0
 
 
-def test_of_many_at_the_same_moment_one_acts_and_all_hear_its_answer(
-    app: Flask, people: People, engine: Engine
-) -> None:
+def test_of_concurrent_requests_one_acts_and_all_get_its_response(app: Flask, people: People, engine: Engine) -> None:
     ann = people.ann()
 
     def go(_: int) -> TestResponse:
         return post(app.test_client(), ann, "k1", subject="Plants", when="in 3 days")
 
-    with ThreadPoolExecutor(6) as hands:
-        answers = list(hands.map(go, range(6)))
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.get_json()["id"] for answer in answers}) == 1
-    assert sum("Idempotency-Replayed" not in answer.headers for answer in answers) == 1
+    with ThreadPoolExecutor(6) as executor:
+        responses = list(executor.map(go, range(6)))
+    assert {response.status_code for response in responses} == {201}
+    assert len({response.get_json()["id"] for response in responses}) == 1
+    assert sum("Idempotency-Replayed" not in response.headers for response in responses) == 1
     assert rows(engine) == 1

@@ -65,6 +65,13 @@ def test_a_wrong_field_is_named(
     assert nothing_is_saved(engine)
 
 
+def test_every_wrong_field_is_named_in_the_order_of_the_body(client: FlaskClient, people: People) -> None:
+    body = {"to": "eve", "zone": "Mars/Olympus", "note": 7, "\ud800": "x", "when": "tomorrow"}
+    problem = is_problem(client.post(SNOOZES, json=body, headers=people.ann().bearer), 422, "invalid_fields")
+    assert [error["field"] for error in problem["errors"]] == ["to", "zone", "note", "?"]
+    assert problem["detail"] == " ".join(error["detail"] for error in problem["errors"])
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -82,7 +89,7 @@ def test_a_wrong_field_is_named(
         ({"message_id": "復" * 998, "when": "tomorrow"}, "bad_message_id"),
     ],
 )
-def test_what_cannot_be_promised_is_refused_with_its_code(
+def test_a_time_or_text_that_cannot_be_kept_is_refused_with_its_code(
     client: FlaskClient, people: People, engine: Engine, body: dict[str, Any], code: str
 ) -> None:
     is_problem(client.post(SNOOZES, json=body, headers=people.ann().bearer), 422, code)
@@ -105,7 +112,7 @@ def test_a_message_id_of_998_octets_is_taken(client: FlaskClient, people: People
         ("note", "x" * 2001, "2000"),
     ],
 )
-def test_a_text_that_is_too_long_is_told_the_limit_of_its_field(
+def test_the_refusal_of_a_long_text_names_the_limit_of_its_field(
     client: FlaskClient, people: People, field: str, value: str, limit: str
 ) -> None:
     ann = people.ann()
@@ -156,7 +163,7 @@ def every_route(app: Flask) -> list[tuple[str, str]]:
     ]
 
 
-def test_no_route_takes_a_large_body_from_anybody(app: Flask, client: FlaskClient, people: People) -> None:
+def test_no_route_takes_a_large_body(app: Flask, client: FlaskClient, people: People) -> None:
     ann = people.ann()
     for method, path in every_route(app):
         for headers in ({}, ann.bearer):
@@ -164,7 +171,7 @@ def test_no_route_takes_a_large_body_from_anybody(app: Flask, client: FlaskClien
             is_problem(answer, 413, "too_large")
 
 
-def test_every_route_but_the_description_asks_for_a_token(
+def test_every_route_but_the_document_requires_a_token(
     app: Flask, client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
@@ -181,12 +188,12 @@ def test_every_route_but_the_description_asks_for_a_token(
         is_problem(client.open(path, method=method, headers=ann.bearer), 401, "bad_token")
 
 
-def test_a_browsers_cookie_opens_nothing_here(client: FlaskClient, people: People) -> None:
+def test_a_browsers_cookie_is_no_token(client: FlaskClient, people: People) -> None:
     client.set_cookie("snoozer_session", people.ann().session)
     is_problem(client.get(SNOOZES), 401, "no_token")
 
 
-def test_a_disabled_account_has_no_token_any_more(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_the_token_of_a_disabled_account_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
     ann = people.ann()
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET disabled_at = now()"))
@@ -203,7 +210,7 @@ def test_an_unverified_address_gets_no_reminders(client: FlaskClient, people: Pe
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=ten", "limit=-1", "limit=%D9%A3"])
-def test_a_page_of_no_sensible_size_is_refused(client: FlaskClient, people: People, query: str) -> None:
+def test_a_wrong_limit_is_refused(client: FlaskClient, people: People, query: str) -> None:
     problem = is_problem(client.get(f"{SNOOZES}?{query}", headers=people.ann().bearer), 422, "invalid_fields")
     assert problem["errors"][0]["field"] == "limit"
 
@@ -216,7 +223,7 @@ def test_a_made_up_query_is_refused(client: FlaskClient, people: People, query: 
 
 
 @pytest.mark.parametrize("body", [{}, {"zone": "UTC"}, {"note": "n", "zone": "UTC"}, {"subject": "s"}])
-def test_a_change_must_say_what_changes(
+def test_a_change_of_nothing_is_refused(
     client: FlaskClient, people: People, engine: Engine, body: dict[str, Any]
 ) -> None:
     ann, id = people.ann(), a_snooze(engine)
@@ -232,10 +239,10 @@ def test_unknown_paths_and_methods_are_problems_too(client: FlaskClient, people:
     assert "POST" in wrong.headers["Allow"]
 
 
-def test_without_a_database_every_route_says_so_and_when_to_try_again(settings: Settings) -> None:
+def test_without_a_database_the_response_is_503_with_retry_after(settings: Settings) -> None:
     from snoozer.web import create_app
 
-    away = make_engine("postgresql+psycopg://nobody@127.0.0.1:9/none", name="away")
+    away = make_engine("postgresql+psycopg://none@127.0.0.1:9/none", name="away")
     client = create_app(engine=away, settings=settings).test_client()
     answer = client.get(SNOOZES, headers={"Authorization": "Bearer snz_x"})
     is_problem(answer, 503, "database_away")

@@ -1,4 +1,4 @@
-"""A program puts messages away, looks, changes its mind; and sees nobody else's."""
+"""Snoozes are created, listed, shown, changed and cancelled by the account that owns them, and by no other."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def a_send(engine: Engine, id: int) -> None:
         )
 
 
-def test_a_snooze_by_phrase_is_kept_for_the_tokens_owner_and_answered_in_full(
+def test_a_snooze_by_phrase_is_stored_for_the_tokens_owner_and_returned_in_full(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
@@ -97,9 +97,7 @@ def test_snoozing_a_snoozed_message_is_an_edit(client: FlaskClient, people: Peop
     assert the_events(engine, first.get_json()["id"]) == ["asked", "edited"]
 
 
-def test_a_time_that_takes_the_place_of_a_repetition_says_so(
-    client: FlaskClient, people: People, engine: Engine
-) -> None:
+def test_a_time_that_replaces_a_repetition_has_a_flag(client: FlaskClient, people: People, engine: Engine) -> None:
     bearer = people.ann().bearer
     for at in ({"remind_at": "2031-05-01T08:00:00+00:00"}, {"when": "tomorrow 9am"}, {"when": "every monday 9am"}):
         daily = client.post("/api/v1/snoozes", json={"message_id": "<1@x>", "when": "every day 9am"}, headers=bearer)
@@ -112,7 +110,7 @@ def test_a_time_that_takes_the_place_of_a_repetition_says_so(
         assert not client.patch(path, json={"note": "mine"}, headers=bearer).get_json().get("flags")
 
 
-def test_a_kept_message_leaves_the_inbox_and_lends_its_subject(
+def test_a_stored_message_leaves_the_inbox_and_gives_its_subject(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
@@ -128,7 +126,7 @@ def test_a_subject_that_would_break_lines_or_hide_is_one_plain_line(client: Flas
     assert body["subject"] == "Pay Bcc: eve@evil.example exe"
 
 
-def test_one_snooze_tells_what_became_of_it_without_addresses(
+def test_a_snooze_is_shown_with_its_history_and_without_addresses(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
@@ -152,15 +150,15 @@ def test_one_snooze_tells_what_became_of_it_without_addresses(
         ({"inactive": True, "outcome": "retired", "finished_at": now()}, "retired"),
     ],
 )
-def test_every_state_has_its_word_and_can_be_asked_for(
+def test_every_state_has_its_name_and_can_be_filtered_by(
     client: FlaskClient, people: People, engine: Engine, columns: dict[str, Any], state: str
 ) -> None:
     ann = people.ann()
     id = a_snooze(engine, **columns)
     assert client.get(f"{SNOOZES}/{id}", headers=ann.bearer).get_json()["state"] == state
-    for asked in ("asleep", "due", "claimed", "paused", "sent", "cancelled", "retired"):
-        found = client.get(f"{SNOOZES}?state={asked}", headers=ann.bearer).get_json()["snoozes"]
-        assert [row["id"] for row in found] == ([id] if asked == state else [])
+    for wanted in ("asleep", "due", "claimed", "paused", "sent", "cancelled", "retired"):
+        found = client.get(f"{SNOOZES}?state={wanted}", headers=ann.bearer).get_json()["snoozes"]
+        assert [row["id"] for row in found] == ([id] if wanted == state else [])
 
 
 def test_a_changed_time_is_a_new_promise_and_the_note_stays(
@@ -188,7 +186,7 @@ def test_a_changed_note_alone_keeps_the_promise_also_while_it_is_being_retried(
     assert client.patch(f"{SNOOZES}/{id}", json={"note": None}, headers=ann.bearer).get_json()["note"] is None
 
 
-def test_a_cancelled_snooze_stays_cancelled_and_says_so(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_a_cancelled_snooze_cannot_be_changed(client: FlaskClient, people: People, engine: Engine) -> None:
     ann = people.ann()
     id = a_snooze(engine, remind_at=now() + HOUR)
     assert client.delete(f"{SNOOZES}/{id}", headers=ann.bearer).get_json()["state"] == "cancelled"
@@ -201,12 +199,12 @@ def test_a_cancelled_snooze_stays_cancelled_and_says_so(client: FlaskClient, peo
     assert the_events(engine, id) == ["cancelled"]
 
 
-def test_pages_tell_every_row_once_although_rows_move_between_them(
+def test_pages_hold_every_row_once_although_rows_move_between_them(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
     ids = [a_snooze(engine, remind_at=now() + n * HOUR) for n in range(1, 8)]
-    a_snooze(engine, user_email="somebody@else.example")
+    a_snooze(engine, user_email="eve@snoozer.example")
     seen: list[int] = []
     path: str | None = f"{SNOOZES}?limit=3"
     while path:
@@ -219,7 +217,7 @@ def test_pages_tell_every_row_once_although_rows_move_between_them(
     assert seen == sorted(ids, reverse=True)
 
 
-def test_somebody_elses_snooze_is_not_there(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_the_snooze_of_another_account_is_not_found(client: FlaskClient, people: People, engine: Engine) -> None:
     eve = people.ann(email="eve@snoozer.example")
     id = a_snooze(engine, remind_at=now() + HOUR)
     before = the_row(engine, id)
@@ -234,7 +232,7 @@ def test_somebody_elses_snooze_is_not_there(client: FlaskClient, people: People,
     assert the_row(engine, id) == before
 
 
-def test_the_same_message_of_two_people_makes_two_snoozes(client: FlaskClient, people: People, engine: Engine) -> None:
+def test_one_message_of_two_accounts_makes_two_snoozes(client: FlaskClient, people: People, engine: Engine) -> None:
     ann, eve = people.ann(), people.ann(email="eve@snoozer.example")
     mine = post(client, ann, message_id="<m@mail.example>", when="tomorrow").get_json()
     theirs = post(client, eve, message_id="<m@mail.example>", when="tomorrow")

@@ -1,7 +1,7 @@
 """The JSON of the API as pydantic models: requests are validated by them, responses are made of them, and
 `openapi.json` is generated from them.
 
-The message of a request's error continues a sentence that begins with the name of the field.
+The message of an error continues a sentence that begins with the name of the field, unless its type is "sentence".
 """
 
 import re
@@ -39,14 +39,28 @@ _INSTANT = re.compile(
 
 
 def _schema(**members: Any) -> Callable[[dict[str, Any]], None]:
-    """Returns a finisher of a JSON schema: adds `members` and removes the titles that repeat the names."""
+    """Returns a finisher of a model's JSON schema: adds `members`, and shortens what pydantic writes at length."""
 
     def finish(schema: dict[str, Any]) -> None:
-        for part in (schema, *schema.get("properties", {}).values()):
-            part.pop("title", None)
+        schema.pop("title", None)
+        for field in schema.get("properties", {}).values():
+            _shorten(field)
         schema.update(members)
 
     return finish
+
+
+def _shorten(field: dict[str, Any]) -> None:
+    """Removes a title that repeats the name and a default of null; an optional field becomes a list of two types."""
+    field.pop("title", None)
+    match field:
+        case {"anyOf": [option, {"type": "null"}]}:
+            del field["anyOf"]
+            field.update(option, type=[option["type"], "null"])
+            if "enum" in option:
+                field["enum"] = [*option["enum"], None]
+    if field.get("default", "") is None:
+        del field["default"]
 
 
 def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
@@ -56,8 +70,8 @@ def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
         if not isinstance(value, str):
             raise PydanticCustomError("not_text", "must be a text.")
         if len(value) > MAX_TEXT_LENGTH or re.search("[\x00\ud800-\udfff]", value):
-            sentence = f"must be a text of at most {limit}, without NUL or halves of characters."
-            raise PydanticCustomError("not_storable", "{sentence}", {"sentence": sentence})
+            message = f"must be a text of at most {limit}, without NUL or halves of characters."
+            raise PydanticCustomError("not_storable", message)
         return value
 
     return BeforeValidator(check)
@@ -66,30 +80,20 @@ def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
 def _subject(text: str) -> str | None:
     """The subject as a person reads it, in one line; None when nothing visible is left."""
     if len(text) > MAX_SUBJECT_LENGTH:
-        raise PydanticCustomError("too_long", "has more than {most} characters.", {"most": MAX_SUBJECT_LENGTH})
+        raise PydanticCustomError("too_long", f"has more than {MAX_SUBJECT_LENGTH} characters.")
     return headers.sanitize_line(text) or None
 
 
-def _address(text: str) -> str:
-    address = headers.address(text)
-    if address is None:
-        raise PydanticCustomError("bad_address", "must be a bare address such as ann@example.org.")
-    return address
+def _canonical(lookup: Callable[[str], str | None], error: str, message: str) -> AfterValidator:
+    """Returns a validator that replaces a text by its canonical form, which `lookup` returns, or None."""
 
+    def replace(text: str) -> str:
+        found = lookup(text)
+        if found is None:
+            raise PydanticCustomError(error, message)
+        return found
 
-def _zone(name: str) -> str:
-    """The zone as the tz database spells it."""
-    zone = zones.canonical(name)
-    if zone is None:
-        raise PydanticCustomError("unknown_zone", "must be an IANA name such as Europe/Berlin, or UTC.")
-    return zone
-
-
-def _locale(name: str) -> str:
-    locale = locales.canonical(name)
-    if locale is None:
-        raise PydanticCustomError("unknown_locale", "must be a language and a country such as en_GB or de_DE.")
-    return locale
+    return AfterValidator(replace)
 
 
 def _instant(text: str) -> datetime:
@@ -105,20 +109,19 @@ def _instant(text: str) -> datetime:
 def _limit(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_PAGE_SIZE:
         return int(text)
-    raise PydanticCustomError("bad_limit", "must be a number from 1 to {most}.", {"most": MAX_PAGE_SIZE})
+    raise PydanticCustomError("bad_limit", f"must be a number from 1 to {MAX_PAGE_SIZE}.")
 
 
 def _cursor(text: str) -> Cursor:
     try:
         return Cursor.parse(text)
     except InvalidCursor as error:
-        sentence = f"{error} Take it from `next`, unchanged."
-        raise PydanticCustomError("bad_cursor", "{sentence}", {"sentence": sentence, "whole": True}) from None
+        raise _sentence("cursor", f"{error} Take it from `next`, unchanged.") from None
 
 
-def _wrong(field: str, sentence: str) -> PydanticCustomError:
-    """An error that only several fields together make; `sentence` stands alone."""
-    return PydanticCustomError("wrong", "{sentence}", {"field": field, "sentence": sentence, "whole": True})
+def _sentence(field: str, sentence: str) -> PydanticCustomError:
+    """Returns an error about `field` whose message is a sentence of its own."""
+    return PydanticCustomError("sentence", sentence, {"field": field})
 
 
 _MessageId = Annotated[
@@ -133,7 +136,9 @@ _Subject = Annotated[
     AfterValidator(_subject),
     Field(json_schema_extra={"maxLength": MAX_SUBJECT_LENGTH}),
 ]
-_Address = Annotated[str, _text(), AfterValidator(_address)]
+_Address = Annotated[
+    str, _text(), _canonical(headers.address, "bad_address", "must be a bare address such as ann@example.org.")
+]
 _Note = Annotated[str, _text(f"{MAX_NOTE_LENGTH} characters"), Field(json_schema_extra={"maxLength": MAX_NOTE_LENGTH})]
 _Phrase = Annotated[
     str,
@@ -146,13 +151,13 @@ _Phrase = Annotated[
 _Zone = Annotated[
     str,
     _text(),
-    AfterValidator(_zone),
+    _canonical(zones.canonical, "unknown_zone", "must be an IANA name such as Europe/Berlin, or UTC."),
     Field(description="IANA name; the account's zone unless given.", examples=["Europe/Berlin"]),
 ]
 _Locale = Annotated[
     str,
     _text(),
-    AfterValidator(_locale),
+    _canonical(locales.canonical, "unknown_locale", "must be a language and a country such as en_GB or de_DE."),
     Field(description="Decides the order of dates; the account's locale unless given.", examples=["en_GB"]),
 ]
 _Instant = Annotated[
@@ -194,7 +199,7 @@ class _Timed(Request):
 
     def check_one_time(self) -> None:
         if (self.remind_at is None) == (self.when is None):
-            raise _wrong(
+            raise _sentence(
                 "when" if self.remind_at is None else "remind_at",
                 "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am).",
             )
@@ -234,14 +239,14 @@ class Change(_Timed):
         if self.has_time():
             self.check_one_time()
         elif self.model_fields_set != {"note"}:
-            raise _wrong("when", "Give a new time (remind_at or when), a new note, or both.")
+            raise _sentence("when", "Give a new time (remind_at or when), a new note, or both.")
         return self
 
 
 class SnoozeQuery(Request):
     """Which snoozes a list holds."""
 
-    limit: Annotated[int, BeforeValidator(_limit), Field(ge=1, le=MAX_PAGE_SIZE)] = 50
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE), BeforeValidator(_limit)] = 50
     cursor: _Cursor | None = None
     state: State | None = None
 

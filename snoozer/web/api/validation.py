@@ -75,7 +75,7 @@ def _field(error: ErrorDetails) -> str:
 def _sentence(error: ErrorDetails, *, field: str, known: list[str]) -> str:
     if error["type"] == "extra_forbidden":
         return f"{field} is not a field here; the fields are {', '.join(known)}."
-    if error.get("ctx", {}).get("whole"):
+    if error["type"] == "sentence":
         return error["msg"]
     return f"{field} {_SENTENCES.get(error['type'], error['msg'])}"
 
