@@ -10,7 +10,7 @@ setup: ## the virtual environment .venv, from requirements*.txt
 run: setup ## all of Snoozer at http://127.0.0.1:8000 (PORT), data in .snoozer; Ctrl-C stops it
 	@exec .venv/bin/snoozer up --with-parent $(ARGS)
 
-dev: ## the same, with pages that follow each change of Python, templates and styles
+dev: ## the same, with pages that follow each change of code, templates and styles
 	@bin/setup dev
 	@exec .venv/bin/snoozer up --with-parent --reload $(ARGS)
 
