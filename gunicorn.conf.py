@@ -1,3 +1,3 @@
-"""Found by `gunicorn wsgi:app` in this folder; what it says is kept with the web room, so that the wheel has it too."""
+"""Read by `gunicorn wsgi:app` in this folder. The settings are in the package, so that the wheel has them too."""
 
 from snoozer.web.gunicorn import *  # noqa: F403

@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import pytest
 from flask import Flask
@@ -16,6 +19,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.models import metadata
 from snoozer.dev.postgres import Postgres
+from snoozer.dev.processes import database_reaper
 from snoozer.settings import Settings
 from tests import corpus
 from tests.factories import People
@@ -51,6 +55,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         left_out.append("storms and long sweeps ran as a sample: `make storm` runs them whole")
     for line in left_out:
         terminalreporter.write_line(f"Left out: {line}")
+
+
+def pytest_configure() -> None:
+    """A run that a time limit or a closed terminal stops ends as one that is interrupted: fixtures are torn down."""
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> NoReturn:
+    pytest.exit(f"stopped by {signal.Signals(number).name}", returncode=128 + number)
 
 
 def missing(tool: str) -> None:
@@ -92,12 +106,13 @@ def postgres_url() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="snoozer-tests-"))
     home.chmod(0o755)
     wanted = os.environ.get("SNOOZER_PG_BIN")
-    server = Postgres(home, wanted=Path(wanted) if wanted else None, shared=home / "shared")
-    try:
-        yield server.start().replace("postgresql://", "postgresql+psycopg://")
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with database_reaper() as register:
+        server = Postgres(home, wanted=Path(wanted) if wanted else None, shared=home / "shared", on_launch=register)
+        try:
+            yield server.start().replace("postgresql://", "postgresql+psycopg://")
+        finally:
+            server.stop()
+            shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

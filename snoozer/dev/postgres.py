@@ -305,7 +305,7 @@ class Postgres:
                 output = self.log.read_bytes()[before:].decode(errors="replace")
                 raise PostgresRefused(f"PostgreSQL does not start: {_reason(output)} (its log is {self.log})")
             time.sleep(_RETRY_INTERVAL)
-        raise PostgresRefused("PostgreSQL was told to stop while it was starting")
+        raise PostgresRefused("PostgreSQL was asked to stop while it was starting")
 
 
 def _serves(pid: int, data: Path) -> bool:

@@ -12,9 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from snoozer.resources import PYTHON_MODULE
 
 CHILD_SECONDS = 15.0
 DATABASE_SECONDS = 30.0
@@ -98,6 +101,20 @@ def lock_children(home: Path, *, on_wait: Callable[[], None]) -> IO[str]:
         time.sleep(_POLL_INTERVAL)
         lock = _try_lock(path)
     return lock
+
+
+@contextmanager
+def database_reaper() -> Iterator[Callable[[int], None]]:
+    """Returns a function that registers a database's process id: the database is stopped when this process ends."""
+    command = (*PYTHON_MODULE, "snoozer.dev.processes")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as reaper:
+
+        def register(pid: int) -> None:
+            assert reaper.stdin is not None  # noqa: S101
+            reaper.stdin.write(f"{DATABASE} {pid}\n")
+            reaper.stdin.flush()
+
+        yield register
 
 
 def reap() -> None:

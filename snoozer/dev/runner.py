@@ -1,7 +1,6 @@
 """One run of `snoozer up`: everything is started, watched, and stopped in the opposite order."""
 
 import asyncio
-import contextlib
 import http.client
 import os
 import signal
@@ -139,7 +138,7 @@ class Runner:
         supervisor.keep(CLOCK)
         with self._output.working("waiting for the page"):
             await self._deliver_samples(settings)
-            while not await _wait_until_ready(plan.port, seconds=START_SECONDS):
+            while not await _wait_until(lambda: _is_ready(plan.port), seconds=START_SECONDS):
                 self._output.warn("the page does not answer yet; what is in the way stands above", by="web")
         self._report_addresses(settings)
         self._on_ready(settings, link)
@@ -175,7 +174,8 @@ class Runner:
         home = self._plan.home
         if not await asyncio.to_thread(samples.are_wanted, home, settings):
             return
-        if not await _wait_for_port(settings.inbound_host, settings.inbound_port, seconds=START_SECONDS):
+        host, port = settings.inbound_host, settings.inbound_port
+        if not await _wait_until(lambda: _is_listening(host, port), seconds=START_SECONDS):
             self._output.warn("nothing answers there; the mailbox stays empty", by="inbound")
             return
         try:
@@ -261,39 +261,31 @@ def _sink(listening: int) -> Program:
     return Program(name="sink", argv=(*_SNOOZER, "sink", "--socket", str(listening)), sockets=(listening,))
 
 
-async def _wait_until_ready(port: int, *, seconds: float) -> bool:
-    """Request /readyz until its status is 200. Returns False after so many seconds."""
+async def _wait_until(check: Callable[[], bool], *, seconds: float) -> bool:
+    """Call `check` in a thread until it returns True. Returns False after so many seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if await asyncio.to_thread(_status, port, "/readyz") == http.HTTPStatus.OK:
+        if await asyncio.to_thread(check):
             return True
         await asyncio.sleep(_POLL_INTERVAL)
     return False
 
 
-async def _wait_for_port(host: str, port: int, *, seconds: float) -> bool:
-    """Connect until something listens there. Returns False after so many seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            _, writer = await asyncio.open_connection(host, port)
-        except OSError:
-            await asyncio.sleep(_POLL_INTERVAL)
-        else:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-            return True
-    return False
-
-
-def _status(port: int, path: str) -> int:
-    """The status of a page, 0 without an answer."""
+def _is_ready(port: int) -> bool:
+    """Whether /readyz is 200."""
     connection = http.client.HTTPConnection(ports.HOST, port, timeout=_REQUEST_SECONDS)
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
     except (OSError, http.client.HTTPException):
-        return 0
+        return False
     finally:
         connection.close()
+
+
+def _is_listening(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_REQUEST_SECONDS).close()
+    except OSError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -34,7 +35,12 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
 
 def install_wheel(programs: Path, *, into: Path) -> None:
     """Build the wheel of this checkout and install it, without its dependencies, into the environment of `programs`."""
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(ROOT)]
+    copy = into / "checkout"  # A build writes beside its sources.
+    for name in ("snoozer", "templates", "static", "migrations"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(copy)]
     subprocess.run(build, check=True, capture_output=True)
     [wheel] = into.glob("*.whl")
     pip = [sys.executable, "-m", "pip", "--python", f"{programs}/python", "install", "-q", "--no-deps", "--no-index"]

@@ -69,8 +69,8 @@ class Host:
     def status(self, path: str) -> int:
         """The status of a page, 0 while nothing listens."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}") as answer:
-                return int(answer.status)
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}") as response:
+                return int(response.status)
         except urllib.error.HTTPError as error:
             return error.code
         except OSError:

@@ -36,15 +36,15 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
         text=True,
     )
     assert up.stdout is not None
-    said = []
+    output = []
     for line in up.stdout:
-        said.append(line)
+        output.append(line)
         link = re.match(r"http://\S+/sign-in/\S+", line)
         if link:
             yield link.group()
             break
     else:
-        pytest.fail("".join(said))
+        pytest.fail("".join(output))
     up.send_signal(signal.SIGINT)
     up.communicate(timeout=PATIENCE)
     assert up.returncode == 0

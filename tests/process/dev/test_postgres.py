@@ -180,7 +180,7 @@ def test_a_server_that_cannot_start_reports_why(a_postgres: MakePostgres, monkey
 def test_a_stop_ends_a_start_that_goes_on(a_postgres: MakePostgres) -> None:
     postgres = a_postgres()
     postgres.stop()
-    with pytest.raises(PostgresRefused, match="told to stop"):
+    with pytest.raises(PostgresRefused, match="asked to stop"):
         postgres.start()
     assert not postgres.is_running()
 

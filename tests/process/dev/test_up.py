@@ -20,12 +20,12 @@ import pytest
 
 from tests.processes import processes_of
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 LINK = r"\n(http://127\.0\.0\.1:\d+/sign-in/\S+)\n"
 
 
 class Up:
-    """One `snoozer up`, what it has said so far, and its end."""
+    """One `snoozer up`, its output so far, and its end."""
 
     def __init__(self, home: Path, *arguments: str, at: Path = Path("/"), **settings: str) -> None:
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -38,7 +38,7 @@ class Up:
             env=environment | {"SNOOZER_HOME": str(home)} | settings,
             start_new_session=True,
         )
-        self.said = ""
+        self.output = ""
         self._listener = threading.Thread(target=self._listen)
         self._listener.start()
 
@@ -46,21 +46,21 @@ class Up:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                self.said += line
+                self.output += line
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        end = time.monotonic() + PATIENCE
-        while not (found := re.search(pattern, self.said)):
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < end, self.said
+        end = time.monotonic() + TIMEOUT
+        while not (found := re.search(pattern, self.output)):
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < end, self.output
             time.sleep(0.02)
         return found
 
     def ends(self, what: signal.Signals | None = None) -> int:
         if what is not None:
             self.process.send_signal(what)
-        code = self.process.wait(PATIENCE)
-        self._listener.join(PATIENCE)
+        code = self.process.wait(TIMEOUT)
+        self._listener.join(TIMEOUT)
         return code
 
 
@@ -85,7 +85,7 @@ def up(home: Path) -> Iterator[StartUp]:
 
 
 def wait_until_nothing_is_left(home: Path) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while left := processes_of(home):
         assert time.monotonic() < end, left
         time.sleep(0.05)
@@ -98,7 +98,7 @@ def free_port() -> int:
 
 def test_what_lies_in_the_working_folder_is_no_part_of_it(up: StartUp, tmp_path: Path) -> None:
     (tmp_path / "snoozer").mkdir()  # As where a checkout lies, seen from above.
-    (tmp_path / "click.py").write_text("raise SystemExit('somebody else’s')\n")
+    (tmp_path / "click.py").write_text("raise SystemExit('not ours')\n")
     started = up("--port", str(free_port()), at=tmp_path)
     link = started.wait_for(LINK)[1]
     with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
@@ -110,24 +110,24 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     port = free_port()
     first = up("--port", str(port))
     link = first.wait_for(LINK)[1]
-    assert f"Snoozer is ready at http://127.0.0.1:{port}\n" in first.said
-    assert "account sign-in you@snoozer.example" in first.said
+    assert f"Snoozer is ready at http://127.0.0.1:{port}\n" in first.output
+    assert "account sign-in you@snoozer.example" in first.output
     with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
         assert page.status == 200
 
     file = home / "up.json"
-    told = json.loads(file.read_text())
+    settings = json.loads(file.read_text())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with psycopg.connect(told["DATABASE_URL"]) as connection:
+    with psycopg.connect(settings["DATABASE_URL"]) as connection:
         assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
-        host, _, sink = told["SMTP_URL"].removeprefix("smtp://").partition(":")
+        host, _, sink = settings["SMTP_URL"].removeprefix("smtp://").partition(":")
         with smtplib.SMTP(host, int(sink)) as client:
             client.sendmail("a@a.example", ["b@b.example"], b"Subject: kept\r\n\r\n")
         assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
 
     second = up("--port", str(free_port()))
     assert second.ends() == 2
-    assert re.search(rf"runs already from {home}, at http://127.0.0.1:{port}: stop it", second.said)
+    assert re.search(rf"runs already from {home}, at http://127.0.0.1:{port}: stop it", second.output)
 
     assert first.ends(signal.SIGINT) == 0
     assert processes_of(home) == []
@@ -136,7 +136,7 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     again = up("--port", str(port))
     assert again.wait_for(LINK)[1] != link
     found = json.loads(file.read_text())
-    assert found["SECRET_KEY"] == told["SECRET_KEY"]
+    assert found["SECRET_KEY"] == settings["SECRET_KEY"]
     with psycopg.connect(found["DATABASE_URL"]) as connection:
         assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
         assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
@@ -181,7 +181,7 @@ def test_a_signal_in_the_middle_of_the_first_start_leaves_nothing_behind(up: Sta
     assert processes_of(home) == []
 
 
-def test_it_ends_with_whoever_started_it(home: Path) -> None:
+def test_it_ends_with_the_process_that_started_it(home: Path) -> None:
     shell = subprocess.Popen(
         ["/bin/sh", "-c", '"$@"; :', "sh", sys.executable, "-m", "snoozer", "up", "--no-open", "--with-parent"],
         stdout=subprocess.DEVNULL,
@@ -189,11 +189,11 @@ def test_it_ends_with_whoever_started_it(home: Path) -> None:
         env=os.environ | {"SNOOZER_HOME": str(home), "PORT": str(free_port())},
         start_new_session=True,
     )
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not (home / "postgres.json").exists():
         assert time.monotonic() < end
         time.sleep(0.02)
-    # make, say, killed with -9: nobody would know any more how to stop what it started.
+    # As make does when it is killed with -9: no Ctrl-C reaches what it started.
     shell.kill()
     shell.wait()
     wait_until_nothing_is_left(home)
@@ -204,7 +204,7 @@ def test_a_busy_port_is_named_in_one_sentence(up: StartUp, home: Path) -> None:
         port = busy.getsockname()[1]
         refused = up("--port", str(port))
         assert refused.ends() == 2
-    lines = refused.said.strip().splitlines()
+    lines = refused.output.strip().splitlines()
     assert len(lines) == 1
     assert f"Port {port} on 127.0.0.1 is in use" in lines[0]
     assert "--port" in lines[0]
@@ -212,9 +212,9 @@ def test_a_busy_port_is_named_in_one_sentence(up: StartUp, home: Path) -> None:
 
 
 def test_the_users_own_settings_win(up: StartUp, home: Path) -> None:
-    refused = up("--port", str(free_port()), DATABASE_URL="postgresql://nobody:x@127.0.0.1:9/none")
+    refused = up("--port", str(free_port()), DATABASE_URL="postgresql://user:x@127.0.0.1:9/none")
     assert refused.ends() == 1
-    assert "cannot be reached" in refused.said
+    assert "cannot be reached" in refused.output
     assert not (home / "postgres").exists()
     assert not (home / "up.json").exists()
 
@@ -222,5 +222,5 @@ def test_the_users_own_settings_win(up: StartUp, home: Path) -> None:
 def test_nonsense_in_the_settings_is_refused_before_anything_starts(up: StartUp, home: Path) -> None:
     refused = up("--port", str(free_port()), BASE_URL="snoozer.example")
     assert refused.ends() == 2
-    assert "BASE_URL must start with" in refused.said
+    assert "BASE_URL must start with" in refused.output
     assert not (home / "postgres").exists()

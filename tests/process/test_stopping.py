@@ -1,4 +1,4 @@
-"""However a process is told to stop, it ends well, and leaves nobody at work behind."""
+"""Whatever signal stops a process, it exits with 0 and leaves no process behind."""
 
 import os
 import re
@@ -18,8 +18,8 @@ NOWHERE = "postgresql://snoozer:secret@127.0.0.1:1/snoozer"
 
 
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM])
-def test_a_worker_takes_its_leave_whatever_tells_it_to_stop(place: Field, how: signal.Signals) -> None:
-    """A closed terminal ended it as a crash does, with its claims in hand."""
+def test_a_worker_deregisters_at_each_signal_to_stop(place: Field, how: signal.Signals) -> None:
+    """A closed terminal ended it as a crash does, with its rows still claimed."""
     process = place.start("worker")
     wait(lambda: workers(place.engine, "alive") == 1)
     process.send_signal(how)
@@ -42,7 +42,7 @@ def test_a_worker_started_with_nohup_outlives_its_terminal(place: Field) -> None
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
 def test_processes_side_by_side_end_with_the_one_that_started_them(place: Field, how: signal.Signals) -> None:
-    """They went on as orphans, and whoever started them anew had twice as many, half of which no signal reached."""
+    """They went on as orphans, and a restart doubled them; no signal reached the orphans."""
     process = place.start("worker", "--processes", "2")
     wait(lambda: workers(place.engine, "alive") == 2)
     process.send_signal(how)
@@ -92,13 +92,13 @@ def test_a_clock_with_metrics_ends_well(place: Field) -> None:
     assert ended(process)[0] == 0
 
 
-def test_a_clock_that_is_told_twice_ends_well(place: Field) -> None:
+def test_a_clock_that_is_signalled_twice_ends_well(place: Field) -> None:
     process = place.start("clock")
     with place.engine.begin() as holder:
         holder.execute(text("LOCK TABLE server_starts IN ACCESS EXCLUSIVE MODE"))
         wait_until_somebody_waits(place.engine)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
-    code, said = ended(process)
+    code, output = ended(process)
     assert code == 0
-    assert "Traceback" not in said
+    assert "Traceback" not in output
