@@ -34,9 +34,9 @@ HOW = (
     "own tables: start-up does not count."
 )
 SMTP = (
-    " Every job is one SMTP message. Snoozer writes its mail; the baseline and the others send bytes that were made "
-    "beforehand, except where it says “composing”: there the job writes the same mail as Snoozer. Where it says "
-    "“aiosmtplib”, it also hands it over by that library instead of the client that we lend."
+    " Every job is one SMTP message. Snoozer composes its mail; the baseline and the others send bytes that were made "
+    "beforehand, except with “composing”: there the job composes the same mail as Snoozer. With "
+    "“aiosmtplib”, it also sends it by that library instead of the client of the bench."
 )
 SLEEP = (
     " Not the same work: a job of the others sleeps 2 to 5 ms and sends nothing, while Snoozer and the baseline hand a "

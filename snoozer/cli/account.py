@@ -40,10 +40,10 @@ def sign_in(email: str) -> None:
     click.echo(f"{settings.load().base_url}/sign-in/{token}")
 
 
-@command.command("close", short_help="Let nobody sign in as EMAIL, and refuse its tokens.")
+@command.command("close", short_help="Refuse sign-ins as EMAIL, and its tokens.")
 @click.argument("email")
 def close(email: str) -> None:
-    """Let nobody sign in as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
+    """Refuse sign-ins as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
 
     What the person has put away still comes back by mail, and the links in those mails still act.
     """

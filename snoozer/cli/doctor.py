@@ -41,7 +41,7 @@ _SAMPLES = (".example.com", ".example.net", ".example.org")
 # By invariant: what it means that it is broken, and what to do.
 _BROKEN_INVARIANTS = {
     "one_send_per_promise": (
-        "Two sends for one promise: somebody may have had the same reminder twice.",
+        "Two sends for one promise: a person may have had the same reminder twice.",
         "Find out who wrote to reminder_sends by hand or restored a copy beside the living tables.",
     ),
     "sent_stays_sent": (
@@ -53,7 +53,7 @@ _BROKEN_INVARIANTS = {
         "Put those messages away anew, or tell their owners; find out who set the outcome by hand.",
     ),
     "no_second_dot": (
-        "A reminder was sent again while nobody had decided about its first, uncertain copy.",
+        "A reminder was sent again before anyone had decided about its first, uncertain copy.",
         "Its person may have it twice, as the same mail; please report how that came about.",
     ),
     "due_is_taken": (
@@ -150,27 +150,27 @@ def _sentence(words: str) -> str:
 def _server(connection: Connection) -> Finding:
     server = health_checks.server(connection)
     if server.version_number < MIN_SERVER_VERSION:
-        says = f"PostgreSQL {server.version} is older than 14, and Snoozer's statements are not made for it."
-        return Finding("database", "wrong", says, "Upgrade the server.")
+        text = f"PostgreSQL {server.version} is older than 14, and Snoozer's statements are not made for it."
+        return Finding("database", "wrong", text, "Upgrade the server.")
     if server.encoding != schema.ENCODING:
-        says = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
-        return Finding("database", "wrong", says, f"Restore into one made by `{schema.CREATE_COMMAND}`.")
+        text = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
+        return Finding("database", "wrong", text, f"Restore into one made by `{schema.CREATE_COMMAND}`.")
     if server.read_only:
-        says = "This server only reads: it is a standby, and nothing can be put away or sent."
+        text = "This server only reads: it is a standby, and nothing can be put away or sent."
         return Finding(
-            "database", "wrong", says, "Let DATABASE_URL name the primary, with target_session_attrs=read-write."
+            "database", "wrong", text, "Let DATABASE_URL name the primary, with target_session_attrs=read-write."
         )
     if server.switched_off:
-        says = f"{', '.join(server.switched_off)} is off: what the page confirmed can be lost when the server crashes."
-        return Finding("database", "wrong", says, "Switch it on in the server's configuration and reload it.")
+        text = f"{', '.join(server.switched_off)} is off: what the page confirmed can be lost when the server crashes."
+        return Finding("database", "wrong", text, "Switch it on in the server's configuration and reload it.")
     return Finding("database", "right", f"PostgreSQL {server.version}; what it confirms is on disk.")
 
 
 def _guards(connection: Connection) -> Finding:
     missing = health_checks.disabled_guards(connection)
     if missing:
-        says = f"Switched off or gone: {', '.join(missing)}."
-        return Finding("guards", "wrong", says, f"{_GUARDS_REMEDY}{', '.join(missing)}.")
+        text = f"Switched off or gone: {', '.join(missing)}."
+        return Finding("guards", "wrong", text, f"{_GUARDS_REMEDY}{', '.join(missing)}.")
     return Finding("guards", "right", "Unique indexes and triggers that hold the invariants are in force.")
 
 
@@ -179,30 +179,30 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     sweep_overdue = 3 * settings.sweep + 10
     if alive.swept_ago is None or alive.swept_ago > sweep_overdue:
         since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
-        says = f"Housekeeping has {since}: what lost workers hold is not taken back."
-        yield Finding("clock", "wrong", says, "Start `snoozer clock`; one is enough, more do no harm.")
+        text = f"Housekeeping has {since}: what lost workers hold is not taken back."
+        yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
         yield Finding("clock", "right", f"Housekeeping last swept {float(alive.swept_ago):.0f} s ago.")
     if alive.prepared_ago is not None and alive.prepared_ago > PARTITIONS_OVERDUE_SECONDS:
-        says = (
+        text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."
         )
         yield Finding(
-            "archive", "wrong", says, "Look at what `snoozer clock` says; its role must be allowed to create tables."
+            "archive", "wrong", text, "Look at what `snoozer clock` says; its role must be allowed to create tables."
         )
     if alive.workers:
         yield Finding("workers", "right", f"{alive.workers} alive.")
     else:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
     if alive.open_breakers:
-        says = "The breaker is open: the mail server failed, and is asked again after the cooldown. Nothing is lost."
-        yield Finding("breaker", "advice", says, "Look at the mail server below and at /admin.")
+        text = "The breaker is open: the mail server failed, and is asked again after the cooldown. Nothing is lost."
+        yield Finding("breaker", "advice", text, "Look at the mail server below and at /admin.")
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:
-        says = f"{alive.long_uncertain} reminders have been uncertain for more than a day: nobody knows if they left."
+        text = f"{alive.long_uncertain} reminders have been uncertain for more than a day: unknown if they left."
         yield Finding(
-            "uncertain", "wrong", says, "Decide about them on /admin; `snoozer support uncertain` lists them."
+            "uncertain", "wrong", text, "Decide about them on /admin; `snoozer support uncertain` lists them."
         )
     else:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
@@ -240,8 +240,8 @@ def _mail_server(settings: Settings) -> Finding:
     try:
         check_reachable(server, helo=_sender_domain(settings) or "localhost", deadline=CONNECT_SECONDS)
     except ServerUnavailable as error:
-        says = f"{where} cannot be used: {error}. Reminders wait; no attempts are spent."
-        return Finding(check, "wrong", says, "Check SMTP_URL, the way to the server and the login.")
+        text = f"{where} cannot be used: {error}. Reminders wait; no attempts are spent."
+        return Finding(check, "wrong", text, "Check SMTP_URL, the way to the server and the login.")
     return Finding(check, "right", f"{where} greets us and takes our login." if server.user else f"{where} greets us.")
 
 
@@ -251,14 +251,14 @@ def _dns_records(domain: str) -> Finding:
         return Finding(check, "skipped", "MAIL_FROM is not set here, so nothing is known of the sender's domain.")
     if _is_private(domain):
         return Finding(check, "skipped", f"{domain} is a private name; its mail stays here and needs no records.")
-    says = f"These records make mail from {domain} trusted; they are not looked up here."
+    text = f"These records make mail from {domain} trusted; they are not looked up here."
     records = (
         f'{domain} TXT "v=spf1 … -all" that names the mail server of SMTP_URL (SPF)',
         f'<selector>._domainkey.{domain} TXT "v=DKIM1; k=rsa; p=…", the key your mail server signs with (DKIM)',
         f'_dmarc.{domain} TXT "v=DMARC1; p=quarantine; rua=mailto:…" (DMARC)',
         f"{domain} MX, so that bounces and replies find a way back",
     )
-    return Finding(check, "advice", says, "\n".join(records))
+    return Finding(check, "advice", text, "\n".join(records))
 
 
 def _settings_in_force(settings: Settings) -> dict[str, str]:
@@ -315,9 +315,9 @@ def _sender(settings: Settings) -> Iterator[Finding]:
 def _links(settings: Settings) -> Finding:
     check, do = "links in mails", "Set BASE_URL for web and workers to what people type to reach the pages."
     if settings.local_links_warning:
-        domain, says = _sender_domain(settings), f"{settings.local_links_warning}."
+        domain, text = _sender_domain(settings), f"{settings.local_links_warning}."
         on_trial = _is_private(domain) or f".{domain}".endswith(_SAMPLES)
-        return Finding(check, "advice", says, do) if on_trial else Finding(check, "wrong", says, do)
+        return Finding(check, "advice", text, do) if on_trial else Finding(check, "wrong", text, do)
     if is_loopback(urlsplit(settings.base_url).hostname or ""):
         return Finding(check, "advice", f"They lead to {settings.base_url}, which opens on this machine only.", do)
     return Finding(check, "right", f"They lead to {settings.base_url}.")

@@ -1,4 +1,4 @@
-"""A command as a process of its own, on a database, and what it says."""
+"""A command as a process of its own, on a database."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-SURROUNDINGS = {
+ENVIRONMENT = {
     "SECRET_KEY": "a-key-of-enough-length-for-this",
     "SMTP_URL": "smtp://127.0.0.1:9",
     "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
@@ -15,12 +15,12 @@ SURROUNDINGS = {
 }
 
 
-def said(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def run_command(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     url = engine.url.render_as_string(hide_password=False)
     return subprocess.run(
         [sys.executable, "-m", "snoozer", *command],
-        env={**inherited, **SURROUNDINGS, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings},
+        env={**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings},
         capture_output=True,
         text=True,
         timeout=60,
@@ -29,8 +29,8 @@ def said(*command: str, engine: Engine, home: Path, **settings: str) -> subproce
 
 
 def refusal(*command: str, engine: Engine, home: Path) -> str:
-    """The one sentence that the command ends with."""
-    ended = said(*command, engine=engine, home=home)
+    """The one sentence on stderr of a command that must end with code 2."""
+    ended = run_command(*command, engine=engine, home=home)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("snoozer: ")
     assert len(ended.stderr.splitlines()) == 1

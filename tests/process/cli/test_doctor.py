@@ -1,4 +1,4 @@
-"""`snoozer doctor`: 0 when all is as promised, 1 with a sentence for what is not, 2 when it cannot ask."""
+"""`snoozer doctor`: 0 when all is right, 1 with a sentence for what is wrong, 2 without a database."""
 
 import json
 import os
@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import health_checks as questions
-from snoozer.db import schema, workers
+from snoozer.db import health_checks, schema, workers
 from snoozer.housekeeping import exclusive
 from tests.factories import HOUR, a_snooze, now
 from tests.mail.scripted_server import ScriptedServer
@@ -43,14 +42,14 @@ def examine(*arguments: str, url: str, home: Path, **settings: str) -> subproces
 
 def findings(*, url: str, home: Path, **settings: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """The exit code, and each check by its name."""
-    told = examine("--json", url=url, home=home, **settings)
-    assert told.stderr == ""
-    return told.returncode, {check["check"]: check for check in json.loads(told.stdout)["checks"]}
+    ended = examine("--json", url=url, home=home, **settings)
+    assert ended.stderr == ""
+    return ended.returncode, {check["check"]: check for check in json.loads(ended.stdout)["checks"]}
 
 
 @pytest.fixture
-def at_work(engine: Engine) -> Engine:
-    """A database that a worker and a clock are at."""
+def healthy(engine: Engine) -> Engine:
+    """A database with a live worker and a recent sweep."""
     with engine.begin() as connection:
         workers.register(connection, id="w")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() + INTERVAL '1 hour'"))
@@ -59,29 +58,29 @@ def at_work(engine: Engine) -> Engine:
     return engine
 
 
-def test_a_healthy_place_ends_in_0(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
-    a_snooze(at_work, remind_at=now() + HOUR)
+def test_a_healthy_installation_ends_in_0(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    a_snooze(healthy, remind_at=now() + HOUR)
     with ScriptedServer({}) as server:
         smtp = f"smtp://127.0.0.1:{server.smtp_server().port}"
-        told = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "Everything is as promised." in told.stdout
-    assert "\x1b" not in told.stdout
-    for invariant in questions.INVARIANTS:
-        assert f"invariant {invariant.replace('_', ' ')}" in told.stdout
+        ended = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Everything is as promised." in ended.stdout
+    assert "\x1b" not in ended.stdout
+    for invariant in health_checks.INVARIANTS:
+        assert f"invariant {invariant.replace('_', ' ')}" in ended.stdout
 
 
-def test_no_secret_is_printed(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+def test_no_secret_is_printed(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
     smtp = "smtps://carrier:hush-hush@127.0.0.1:9"
     for arguments in ((), ("--json",)):
-        told = examine(*arguments, url=postgres_url, home=tmp_path, SMTP_URL=smtp)
-        password = at_work.url.password
+        ended = examine(*arguments, url=postgres_url, home=tmp_path, SMTP_URL=smtp)
+        password = healthy.url.password
         assert password
-        assert not any(secret in told.stdout + told.stderr for secret in (SECRET, "hush-hush", password))
-        assert "SNOOZER_LEASE_SECONDS" in told.stdout
+        assert not any(secret in ended.stdout + ended.stderr for secret in (SECRET, "hush-hush", password))
+        assert "SNOOZER_LEASE_SECONDS" in ended.stdout
 
 
-def test_a_place_where_nobody_works_is_wrong(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
+def test_an_installation_without_worker_and_clock_is_wrong(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
     code, checks = findings(url=postgres_url, home=tmp_path)
     assert code == 1
     assert {name for name, check in checks.items() if check["verdict"] == "wrong"} == {"clock", "workers"}
@@ -89,8 +88,8 @@ def test_a_place_where_nobody_works_is_wrong(engine: Engine, postgres_url: str, 
     assert checks["mail server"]["verdict"] == "skipped"
 
 
-def test_a_broken_invariant_is_shown_and_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
-    id = a_snooze(at_work, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now())
+def test_a_broken_invariant_is_shown_and_wrong(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    id = a_snooze(healthy, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now())
     code, checks = findings(url=postgres_url, home=tmp_path)
     broken = checks["invariant finished has its send"]
     assert (code, broken["verdict"]) == (1, "wrong")
@@ -98,8 +97,8 @@ def test_a_broken_invariant_is_shown_and_wrong(at_work: Engine, postgres_url: st
     assert broken["do"]
 
 
-def test_the_terms_of_the_invariants_are_the_settings(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
-    a_snooze(at_work, remind_at=now() - HOUR)
+def test_the_thresholds_of_the_invariants_are_the_settings(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    a_snooze(healthy, remind_at=now() - HOUR)
     short = {
         "SNOOZER_LEASE_SECONDS": "0.02",
         "SNOOZER_HEARTBEAT_SECONDS": "0.001",
@@ -110,9 +109,9 @@ def test_the_terms_of_the_invariants_are_the_settings(at_work: Engine, postgres_
     assert findings(url=postgres_url, home=tmp_path, **short)[1]["invariant due is taken"]["verdict"] == "wrong"
 
 
-def test_a_reminder_that_is_uncertain_for_days_is_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
-    id = a_snooze(at_work, remind_at=now() + HOUR)
-    with at_work.begin() as connection:
+def test_a_reminder_that_is_uncertain_for_days_is_wrong(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    id = a_snooze(healthy, remind_at=now() + HOUR)
+    with healthy.begin() as connection:
         connection.execute(
             text(
                 "INSERT INTO reminder_sends (snooze_id, user_email, message_id, scheduled_for, bucket, zone, state, "
@@ -128,7 +127,7 @@ def test_a_reminder_that_is_uncertain_for_days_is_wrong(at_work: Engine, postgre
 
 
 def test_a_mail_server_that_is_away_is_wrong_and_gets_no_mail(
-    at_work: Engine, postgres_url: str, tmp_path: Path
+    healthy: Engine, postgres_url: str, tmp_path: Path
 ) -> None:
     code, checks = findings(url=postgres_url, home=tmp_path, SMTP_URL="smtp://127.0.0.1:9")
     assert (code, checks["mail server"]["verdict"]) == (1, "wrong")
@@ -137,7 +136,7 @@ def test_a_mail_server_that_is_away_is_wrong_and_gets_no_mail(
     assert (code, checks["mail server"]["verdict"]) == (1, "wrong")
 
 
-def test_a_public_senders_records_are_named(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+def test_a_public_senders_records_are_named(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
     public = {"MAIL_FROM": "Snoozer <snoozer@snoozer.org>", "BASE_URL": "https://snoozer.org"}
     code, checks = findings(url=postgres_url, home=tmp_path, **public)
     assert (code, checks["sender's domain"]["verdict"]) == (0, "advice")
@@ -145,7 +144,7 @@ def test_a_public_senders_records_are_named(at_work: Engine, postgres_url: str, 
         assert record in checks["sender's domain"]["do"]
 
 
-def test_a_sender_that_nobody_starts_with_is_wrong(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
+def test_a_sender_with_which_no_process_starts_is_wrong(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
     code, checks = findings(url=postgres_url, home=tmp_path, MAIL_FROM="a@snoozer.example, b@snoozer.example")
     assert (code, checks["sender"]["verdict"]) == (1, "wrong")
 
@@ -160,14 +159,14 @@ def test_a_sender_that_nobody_starts_with_is_wrong(at_work: Engine, postgres_url
     ],
 )
 def test_links_that_open_on_this_machine_only_are_found(
-    at_work: Engine, postgres_url: str, tmp_path: Path, given: dict[str, str], verdict: str
+    healthy: Engine, postgres_url: str, tmp_path: Path, given: dict[str, str], verdict: str
 ) -> None:
     code, checks = findings(url=postgres_url, home=tmp_path, **given)
     assert (code, checks["links in mails"]["verdict"]) == (int(verdict == "wrong"), verdict)
     assert verdict == "right" or "BASE_URL" in checks["links in mails"]["do"]
 
 
-def test_an_old_schema_is_wrong_and_asked_nothing_more(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
+def test_an_old_schema_is_wrong_and_ends_the_checks(engine: Engine, postgres_url: str, tmp_path: Path) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("DROP DATABASE IF EXISTS unmigrated"))
         connection.execute(text("CREATE DATABASE unmigrated"))
@@ -182,44 +181,44 @@ def test_an_old_schema_is_wrong_and_asked_nothing_more(engine: Engine, postgres_
     assert "workers" not in checks
 
 
-def test_a_server_that_may_lose_a_commit_is_wrong(at_work: Engine, tmp_path: Path) -> None:
-    url = at_work.url.update_query_dict({"options": "-c synchronous_commit=off"}).render_as_string(hide_password=False)
+def test_a_server_that_may_lose_a_commit_is_wrong(healthy: Engine, tmp_path: Path) -> None:
+    url = healthy.url.update_query_dict({"options": "-c synchronous_commit=off"}).render_as_string(hide_password=False)
     code, checks = findings(url=url, home=tmp_path, SNOOZER_PGBOUNCER="1")
     assert (code, checks["database"]["verdict"]) == (1, "wrong")
     assert "synchronous_commit is off" in checks["database"]["says"]
 
 
-def test_what_cannot_be_asked_ends_in_2(postgres_url: str, tmp_path: Path) -> None:
-    for url, settings, said in (
+def test_settings_that_make_no_sense_end_in_2(postgres_url: str, tmp_path: Path) -> None:
+    for url, settings, sentence in (
         ("", {}, "No database"),
         (postgres_url, {"SNOOZER_KEEP_MONTHS": "0"}, "SNOOZER_KEEP_MONTHS"),
     ):
-        told = examine(url=url, home=tmp_path, **settings)
-        assert (told.returncode, told.stdout) == (2, "")
-        assert said in told.stderr
-        assert len(told.stderr.strip().splitlines()) == 1
+        ended = examine(url=url, home=tmp_path, **settings)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert sentence in ended.stderr
+        assert len(ended.stderr.strip().splitlines()) == 1
 
 
 def test_a_database_that_is_away_is_wrong_and_the_rest_is_examined(tmp_path: Path) -> None:
-    url = "postgresql://nobody@127.0.0.1:9/none"
+    url = "postgresql://unknown@127.0.0.1:9/none"
     with ScriptedServer({}) as server:
-        told = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.smtp_server().port}")
-    checks = {check["check"]: check for check in json.loads(told.stdout)["checks"]}
-    assert (told.returncode, json.loads(told.stdout)["healthy"]) == (2, False)
+        ended = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.smtp_server().port}")
+    checks = {check["check"]: check for check in json.loads(ended.stdout)["checks"]}
+    assert (ended.returncode, json.loads(ended.stdout)["healthy"]) == (2, False)
     assert checks["database"]["verdict"] == "wrong"
     assert "The database cannot be reached" in checks["database"]["says"]
     assert checks["database"]["do"] == "Check DATABASE_URL and that the server runs."
     assert checks["mail server"]["verdict"] == "right"
-    assert "The database cannot be reached" in told.stderr
-    assert len(told.stderr.strip().splitlines()) == 1
+    assert "The database cannot be reached" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
 
 
-def test_findings_before_a_failure_are_told(empty_database: Engine, tmp_path: Path) -> None:
+def test_findings_before_a_failure_are_reported(empty_database: Engine, tmp_path: Path) -> None:
     schema.upgrade(empty_database)
     with empty_database.begin() as connection:
-        connection.execute(text(f"DROP VIEW invariant_{questions.INVARIANTS[0]}"))
-    told = examine("--json", url=empty_database.url.render_as_string(hide_password=False), home=tmp_path)
-    checks = json.loads(told.stdout)["checks"]
-    assert told.returncode == 2
+        connection.execute(text(f"DROP VIEW invariant_{health_checks.INVARIANTS[0]}"))
+    ended = examine("--json", url=empty_database.url.render_as_string(hide_password=False), home=tmp_path)
+    checks = json.loads(ended.stdout)["checks"]
+    assert ended.returncode == 2
     assert [check["verdict"] for check in checks if check["check"] == "schema"] == ["right"]
     assert "The database refused" in checks[-3]["says"]

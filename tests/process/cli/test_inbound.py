@@ -1,4 +1,4 @@
-"""`snoozer inbound` on an address it cannot have says which setting is at fault."""
+"""`snoozer inbound` on an address it cannot have names the setting at fault."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`snoozer plan` answers in sentences, without a database, and refuses in one."""
+"""`snoozer plan` prints sentences, without a database, and refuses in one."""
 
 import json
 import subprocess
@@ -49,22 +49,22 @@ def figures(tmp_path: Path, *reports: Any) -> list[str]:
     return [f"--figures={path}" for path in paths]
 
 
-def test_what_is_needed_is_said_in_sentences_and_with_its_assumption() -> None:
-    told = plan(*MANY)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "10,000 people who put 3 messages away a day get 30,000 reminders a day." in told.stdout
-    assert "10% of them are promised for the same second" in told.stdout
-    assert "One database with 4 cores is enough up to" in told.stdout
-    assert "That is enough here." in told.stdout
+def test_what_is_needed_is_printed_in_sentences_with_its_assumption() -> None:
+    ended = plan(*MANY)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "10,000 people who put 3 messages away a day get 30,000 reminders a day." in ended.stdout
+    assert "10% of them are promised for the same second" in ended.stdout
+    assert "One database with 4 cores is enough up to" in ended.stdout
+    assert "That is enough here." in ended.stdout
 
 
 def test_a_city_does_not_fit_into_one_database() -> None:
-    told = plan("--people=50000000", "--per-day=10")
-    assert told.returncode == 0
-    assert "Here it is not enough: divide the people among several." in told.stdout
+    ended = plan("--people=50000000", "--per-day=10")
+    assert ended.returncode == 0
+    assert "Here it is not enough: divide the people among several." in ended.stdout
 
 
-def test_programs_read_json() -> None:
+def test_the_plan_as_json() -> None:
     report = json.loads(plan(*MANY, "--json").stdout)
     assert report["plan"]["fits"] is True
     assert report["demand"]["people"] == 10_000
@@ -72,9 +72,9 @@ def test_programs_read_json() -> None:
 
 
 def test_ones_own_measurements_replace_ours(tmp_path: Path) -> None:
-    told = plan(*MANY, "--json", *figures(tmp_path, DRAINED, GROWN))
-    assert told.returncode == 0
-    used = json.loads(told.stdout)["figures"]
+    ended = plan(*MANY, "--json", *figures(tmp_path, DRAINED, GROWN))
+    assert ended.returncode == 0
+    used = json.loads(ended.stdout)["figures"]
     assert used == pytest.approx(
         {
             "batch_seconds": 0.0,
@@ -95,8 +95,8 @@ def test_ones_own_measurements_replace_ours(tmp_path: Path) -> None:
 def test_drains_in_batches_of_several_sizes_are_fitted_together(tmp_path: Path) -> None:
     small = DRAINED | {"load": {"batch": 10, "processes": 1}, "snoozer": DRAINED["snoozer"] | {"rate": 10 / 0.03}}  # type: ignore[operator]
     large = DRAINED | {"load": {"batch": 50, "processes": 1}, "snoozer": DRAINED["snoozer"] | {"rate": 50 / 0.07}}  # type: ignore[operator]
-    told = plan(*MANY, "--json", *figures(tmp_path, small, large))
-    used = json.loads(told.stdout)["figures"]
+    ended = plan(*MANY, "--json", *figures(tmp_path, small, large))
+    used = json.loads(ended.stdout)["figures"]
     assert (used["batch_seconds"], used["reminder_seconds"]) == (pytest.approx(0.02), pytest.approx(0.001))
 
 
@@ -113,10 +113,10 @@ def test_drains_in_batches_of_several_sizes_are_fitted_together(tmp_path: Path) 
     ],
 )
 def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: str) -> None:
-    told = plan(*arguments)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert words in told.stderr
-    assert told.stderr.count("\n") == 1
+    ended = plan(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: 
     ],
 )
 def test_figures_that_are_not_whole_are_refused_in_one_sentence(tmp_path: Path, report: object) -> None:
-    told = plan(*MANY, *figures(tmp_path, report))
-    assert (told.returncode, told.stdout) == (2, "")
-    assert "Traceback" not in told.stderr
-    assert told.stderr.count("\n") == 1
+    ended = plan(*MANY, *figures(tmp_path, report))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.count("\n") == 1

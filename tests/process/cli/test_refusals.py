@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 WHOLE = {
-    "DATABASE_URL": "postgresql://nobody:nothing@127.0.0.1:1/nowhere",
+    "DATABASE_URL": "postgresql://unknown:nothing@127.0.0.1:1/nowhere",
     "SECRET_KEY": "a-key-of-enough-length-for-this",
     "SMTP_URL": "smtp://127.0.0.1:9",
     "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
@@ -41,7 +41,7 @@ WHOLE = {
         ({}, "The database cannot be reached"),
     ],
 )
-def test_a_worker_that_cannot_work_says_why(tmp_path: Path, changed: dict[str, str], words: str) -> None:
+def test_a_worker_that_cannot_start_reports_why(tmp_path: Path, changed: dict[str, str], words: str) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "DATABASE_"))}
     ended = subprocess.run(
         [sys.executable, "-m", "snoozer", "worker", "--drain"],

@@ -1,4 +1,4 @@
-"""A dump of yesterday: what it says is due may have been sent since, so people decide before it goes out twice."""
+"""A restored dump: what is due in it may have been sent since, so people decide before it goes out twice."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from snoozer.db import health_checks
 from snoozer.db import workers as registry
 from tests.db.transitions import a_reserved_send, finalize, mark
 from tests.factories import HOUR, a_snooze, now, the_row, the_send
-from tests.process.cli.running import refusal, said
+from tests.process.cli.running import refusal, run_command
 
 
 def lines(engine: Engine, home: Path, *more: str, until: str | None = None) -> list[str]:
-    ended = said("restored", "--until", until or now().isoformat(), *more, engine=engine, home=home)
+    ended = run_command("restored", "--until", until or now().isoformat(), *more, engine=engine, home=home)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.splitlines()
 
@@ -38,11 +38,13 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
 
 
 def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_path: Path) -> None:
-    """Marked when the dump was made: nobody knows what came of it but the mail server."""
+    """Marked when the dump was made: only the mail server knows whether it was sent."""
     held, send = a_reserved_send(engine)
     assert mark(engine, send)
     sender = f"Snoozer <snoozer@{send.reminder_message_id.rpartition('@')[2].rstrip('>')}>"
-    listed = said("restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, MAIL_FROM=sender)
+    listed = run_command(
+        "restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, MAIL_FROM=sender
+    )
     assert [line.split()[2] for line in listed.stdout.splitlines()] == [send.reminder_message_id]
     assert the_send(engine, held.id).state == "uncertain"
     assert not finalize(engine, held)
@@ -51,16 +53,18 @@ def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_p
     assert the_send(engine, held.id).state == "failed"
 
 
-def test_nothing_is_set_aside_under_the_hands_of_a_worker(engine: Engine, tmp_path: Path) -> None:
+def test_nothing_becomes_a_case_while_a_worker_is_alive(engine: Engine, tmp_path: Path) -> None:
     a_snooze(engine)
     with engine.begin() as connection:
         registry.register(connection, id="host-1-abc")
-    patient = {"SNOOZER_WORKER_DEAD_SECONDS": "3600"}
-    ended = said("restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, **patient)
+    long_dead_after = {"SNOOZER_WORKER_DEAD_SECONDS": "3600"}
+    ended = run_command(
+        "restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, **long_dead_after
+    )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "A worker is at work" in ended.stderr
 
 
-def test_a_moment_without_its_offset_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_a_time_without_its_offset_is_refused(engine: Engine, tmp_path: Path) -> None:
     for until in ("2027-01-04T09:30", "yesterday"):
         assert "a moment with its offset" in refusal("restored", "--until", until, engine=engine, home=tmp_path)
