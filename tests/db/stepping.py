@@ -21,7 +21,7 @@ LOCK_NOT_AVAILABLE, DEADLOCK, UNIQUE_VIOLATION = "55P03", "40P01", "23505"
 
 @dataclass
 class Job:
-    """One delivery in the hands of a worker: how far it is, as far as the worker knows."""
+    """One delivery of a worker: how far it is, as far as the worker knows."""
 
     claim: Claim
     send: Send
@@ -32,7 +32,7 @@ class Job:
 
 @dataclass
 class Actor:
-    """Somebody with a connection. What it learns in a transaction it believes once that is committed."""
+    """A process with a connection. What it learns in a transaction holds once that is committed."""
 
     name: str
     connection: Connection
@@ -82,7 +82,7 @@ def fail(connection: Connection, *, actor: Actor, job: Job) -> None:
 
 
 def settle_known(connection: Connection, claim: Claim) -> None:
-    """As the courier does with what the ledger would not have reserved."""
+    """As a delivery does with what the ledger did not reserve."""
     known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=NO_HOLD)
     if known is not None and known.state == "sent":
         queue.finalize(connection, held=[(claim.id, claim.claim_token)])
@@ -118,7 +118,7 @@ def recover(connection: Connection) -> None:
 
 
 def whatever_is_locked(act: Callable[[], object]) -> bool:
-    """False when somebody else was in the way."""
+    """Returns False when a lock was in the way."""
     try:
         act()
     except DBAPIError as error:

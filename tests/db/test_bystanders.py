@@ -1,4 +1,4 @@
-"""What is done to one snooze leaves every other as it was: the person's own, and another person's of the same message.
+"""An action on one snooze leaves all others as they were: the person's own, and another person's of the same message.
 
 A statement that forgets whom it is about passes a test with one row.
 """
@@ -94,7 +94,7 @@ ACTS: dict[str, tuple[str, Act]] = {
 
 
 def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
-    """Three snoozes in the same situation, past the dot, their messages put away; answers the newest, Ann's own."""
+    """Three snoozes in the same state, after the dot, their messages snoozed; returns the newest, Ann's own."""
     promise = now() - HOUR
     for email, message_id in ((BOB, THIS), (ANN, OTHER), (ANN, THIS)):
         a_kept_message(engine, user_email=email, original=an_original(message_id=message_id))
@@ -107,7 +107,7 @@ def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
 
 
 def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
-    """Everything that is known of this snooze, and of all others."""
+    """All rows about this snooze, and about all others."""
     tables = (
         "SELECT id = :id, to_jsonb(t) FROM email_snoozes AS t",
         "SELECT snooze_id = :id, to_jsonb(t) FROM reminder_sends AS t",
@@ -122,7 +122,7 @@ def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_what_is_done_to_one_leaves_the_others_as_they_were(engine: Engine, act: str) -> None:
+def test_an_action_on_one_snooze_leaves_the_others_as_they_were(engine: Engine, act: str) -> None:
     situation, do = ACTS[act]
     held, send = three(engine, situation)
     ours, others = seen(engine, held.id)
@@ -133,7 +133,7 @@ def test_what_is_done_to_one_leaves_the_others_as_they_were(engine: Engine, act:
     assert others_now == others
 
 
-def test_the_ledger_is_asked_about_one_snooze(engine: Engine) -> None:
+def test_the_ledger_lookup_concerns_one_snooze(engine: Engine) -> None:
     held, send = three(engine, "uncertain")
     with engine.begin() as connection:
         known = ledger.lookup(connection, snooze_id=held.id, uncertainty=UncertainPolicy(hold=timedelta(0)))
@@ -142,8 +142,8 @@ def test_the_ledger_is_asked_about_one_snooze(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("act", ["rearm", "go on", "reschedule", "enqueue"])
-def test_a_new_promise_has_nothing_of_the_old_ones_troubles(engine: Engine, act: str) -> None:
-    """Else what repeats becomes a case in spring for what failed in winter."""
+def test_a_new_promise_starts_without_errors_and_attempts(engine: Engine, act: str) -> None:
+    """Else a recurring snooze would become a case in spring for failures in winter."""
     held, send = a_reserved_send(engine, message_id=THIS)
     with engine.begin() as connection:
         connection.execute(

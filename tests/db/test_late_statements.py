@@ -1,4 +1,4 @@
-"""What a worker gave up waiting for is done minutes later, when the way to the database flows again: it does no harm.
+"""A statement that timed out is executed minutes later, when the connection flows again: it does no harm.
 
 The worker has gone on by another way meanwhile. Decisions are fenced by the claim's token, facts are facts whenever.
 """
@@ -22,7 +22,7 @@ NAME = "snoozer-hanging"
 
 @pytest.fixture
 def far(way: StallingWay) -> Iterator[Engine]:
-    """The database by the way that stalls, with one session open that was used already."""
+    """The database through a stalling proxy, with one session open that was used before."""
     far = make_engine(way.url, name="hanging", pool_size=1, ping_after=60, read_timeout=lambda: 0.2)
     with far.connect() as connection:
         connection.execute(text("SELECT 1"))
@@ -42,7 +42,7 @@ def withdraw(engine: Engine, held: Claim, send: Send) -> None:
 
 
 def until_what_was_said_is_done(engine: Engine) -> None:
-    """The sessions that were given up end once they have done what they were told."""
+    """Wait until the sessions that timed out have executed their statements and ended."""
     left = text("SELECT count(*) FROM pg_stat_activity WHERE application_name = :name")
     with engine.connect() as connection:
         while connection.execute(left, {"name": NAME}).scalar_one():
@@ -50,7 +50,7 @@ def until_what_was_said_is_done(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("lost", ["the mark", "its answer"])
-def test_a_mark_that_was_given_up_authorises_one_dot_later_and_no_more(
+def test_a_mark_that_timed_out_authorises_one_dot_later_and_no_more(
     engine: Engine, way: StallingWay, far: Engine, lost: str
 ) -> None:
     held, send = a_reserved_send(engine)
@@ -69,7 +69,7 @@ def test_a_mark_that_was_given_up_authorises_one_dot_later_and_no_more(
     assert not mark(engine, send)
 
 
-def test_a_conclusion_that_comes_late_changes_nothing_and_a_fact_is_known_once(
+def test_a_late_finalize_changes_nothing_and_a_fact_is_recorded_once(
     engine: Engine, way: StallingWay, far: Engine
 ) -> None:
     held, send = a_reserved_send(engine)
@@ -85,7 +85,7 @@ def test_a_conclusion_that_comes_late_changes_nothing_and_a_fact_is_known_once(
     assert (the_row(engine, held.id).outcome, the_send(engine, held.id).state) == ("sent", "sent")
 
 
-def test_a_heartbeat_that_comes_late_wakes_no_dead_worker(engine: Engine, way: StallingWay, far: Engine) -> None:
+def test_a_late_heartbeat_revives_no_dead_worker(engine: Engine, way: StallingWay, far: Engine) -> None:
     with engine.begin() as connection:
         workers.register(connection, id="w")
     way.asks.clear()

@@ -1,4 +1,4 @@
-"""What is done for many waits for nobody's lock for long: whoever stands behind it is tried alone."""
+"""Statements for a whole batch wait for a lock for a second at most; the rows behind it are tried alone."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ ACTS: dict[str, tuple[str, Act]] = {
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_it_does_not_wait_for_the_lock_of_somebody_who_forgot_it(name: str, engine: Engine) -> None:
+def test_it_does_not_wait_long_for_a_lock(name: str, engine: Engine) -> None:
     lock, act = ACTS[name]
     held, send = a_reserved_send(engine)
     if name != "mark":
