@@ -1,14 +1,22 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check storm bench compare
+.PHONY: help setup run dev test fast check storm bench compare lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## the virtual environment .venv, from requirements.lock
+setup: ## the virtual environment .venv, from requirements*.txt
 	@bin/setup
 
 run: setup ## all of Snoozer at http://127.0.0.1:8000 (PORT), data in .snoozer; Ctrl-C stops it
 	@exec .venv/bin/snoozer up --with-parent $(ARGS)
+
+dev: ## the same, with pages that follow each change of Python, templates and styles
+	@bin/setup dev
+	@exec .venv/bin/snoozer up --with-parent --reload $(ARGS)
+
+fast: ## the tests that need no other process than Postgres: half the truth in a minute
+	@bin/setup dev
+	@.venv/bin/pytest -n 2 -m fast
 
 test: check ## every test, on a real Postgres, real mail servers and a real browser
 	@bin/prepare-tests
@@ -21,13 +29,24 @@ check: ## style, types and the import map
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/deptry --no-ansi snoozer migrations
+	@.venv/bin/deptry --no-ansi tests --exclude bench --ignore DEP002,DEP004
 
 bench: setup ## how fast this machine drains, beside a bare loop over the same statements
-	@exec .venv/bin/snoozer bench $(ARGS)
+	@exec .venv/bin/python -m bench $(ARGS)
 
 compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs into bench/.venv
-	@exec .venv/bin/python -m bench.compare $(ARGS)
+	@exec .venv/bin/python -m bench compare $(ARGS)
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev
-	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm
+	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py tests/chaos/test_time_presets.py
+
+# Versions that are pinned already stay as long as pyproject.toml allows them.
+LOCK = uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header --no-annotate
+
+lock: ## requirements*.txt after a change of pyproject.toml, by uv
+	@$(LOCK) pyproject.toml -o requirements.txt
+	@$(LOCK) --group up -c requirements.txt -o requirements-up.txt
+	@$(LOCK) --group dev -c requirements.txt -c requirements-up.txt -o requirements-dev.txt

@@ -1,1 +1,4 @@
-"""The comparison with other queues on PostgreSQL: scripts for who develops Snoozer, no part of what is installed."""
+"""How fast and how punctual this machine is: Snoozer, its baseline and its peers. Not part of the installed package.
+
+Every run is on loopback and brings a scratch database and a mail server of its own.
+"""

@@ -1,54 +1,76 @@
-"""bench/.venv: where the other queues are installed, by exact versions, apart from the project's own environment."""
+"""Where a run takes place: a scratch database, gone afterwards, and a mail server that accepts every mail."""
 
-import hashlib
+import os
 import shutil
-import subprocess
-import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-REQUIREMENTS = HERE / "requirements.txt"
-FOLDER = HERE / ".venv"
+from sqlalchemy import Engine
+
+from bench import mails
+from bench.mail_server import bench_mail_server
+from bench.report import BenchError
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
+from snoozer.dev.binaries import NoPostgres
+from snoozer.dev.postgres import CONNECTIONS, Postgres, PostgresRefused
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
-class EnvironmentRefused(Exception):
-    """The other queues could not be installed."""
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """A migrated, empty database, its server's process and log, and the port of the mail server."""
+
+    engine: Engine
+    url: str
+    server_pid: int
+    server_log: Path
+    smtp_port: int
+    home: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables of a worker of this checkout; none of the caller's settings is passed on."""
+        return {
+            "PATH": os.defpath,
+            "LC_ALL": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "DATABASE_URL": self.url,
+            "SECRET_KEY": mails.SECRET,
+            "SMTP_URL": f"smtp://127.0.0.1:{self.smtp_port}",
+            "MAIL_FROM": mails.MAIL_FROM,
+            "BASE_URL": mails.BASE_URL,
+            "SNOOZER_HOME": str(self.home),
+        }
 
 
-def python() -> Path:
-    """The interpreter that knows the other queues. The environment is made when it is missing or its pins changed."""
-    interpreter, stamp = FOLDER / "bin" / "python", FOLDER / "requirements.sha256"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        for command in _commands(interpreter):
-            _run(command)
-        stamp.write_text(wanted)
-    return interpreter
+@contextmanager
+def scratch_environment(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iterator[Environment]:
+    """All that one run needs. Raises BenchError when the database server cannot be started.
 
-
-def pins() -> dict[str, str]:
-    """Package by package, the version that is compared."""
-    lines = [line.strip() for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines()]
-    pairs = (line.partition("==") for line in lines if line and not line.startswith("#"))
-    return {name: version for name, _, version in pairs}
-
-
-def _commands(interpreter: Path) -> list[list[str]]:
-    if shutil.which("uv"):
-        return [
-            ["uv", "venv", "--quiet", "--no-config", "--python", sys.executable, str(FOLDER)],
-            ["uv", "pip", "install", "--quiet", "--python", str(interpreter), "-r", str(REQUIREMENTS)],
-        ]
-    return [
-        [sys.executable, "-m", "venv", str(FOLDER)],
-        [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(REQUIREMENTS)],
-    ]
-
-
-def _run(command: list[str]) -> None:
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    if told.returncode:
-        last = (told.stderr.strip().splitlines() or ["no word of why"])[-1]
-        raise EnvironmentRefused(f"{command[0]} could not install what {REQUIREMENTS.name} names: {last}")
+    `work` is how many milliseconds the mail server takes over a mail, at least and at most; `connections` is the
+    database server's max_connections.
+    """
+    home = Path(tempfile.mkdtemp(prefix="snoozer-bench-"))
+    home.chmod(0o755)
+    server = Postgres(home, wanted=None, shared=home / "shared", connections=connections)
+    try:
+        url = server.start()
+        with bench_mail_server(work) as port:
+            engine = make_engine(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
+            schema.upgrade(engine)
+            try:
+                yield Environment(
+                    engine=engine, url=url, server_pid=server.pid, server_log=server.log, smtp_port=port, home=home
+                )
+            finally:
+                engine.dispose()
+    except (PostgresRefused, NoPostgres) as error:
+        raise BenchError(str(error)) from None
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)

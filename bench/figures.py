@@ -1,4 +1,4 @@
-"""What was measured, as numbers, as tables and as JSON. Ratios are taken within a round and their medians shown."""
+"""The figures of a comparison: medians, ratios, table and JSON. Ratios are taken within a round."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,8 +7,8 @@ from statistics import median
 from rich import box
 from rich.table import Table
 
-US = "snoozer"
-# The words of a figure, how it is written, and whether a quotient of it says something.
+SNOOZER = "snoozer"
+# A figure's label, its format, and whether a quotient of it means something.
 FIGURES = {
     "rate": ("per s", "{:,.0f}", True),
     "p50_wait": ("p50, s", "{:.2f}", True),
@@ -22,11 +22,11 @@ FIGURES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One contestant in one round, by the measures of `snoozer.bench.run.Outcome`.
+    """One contestant in one round, in the measures of `bench.drain.Result`.
 
-    Time begins with the first job's start and ends with the last job's end, both as the contestant's own tables tell
-    it, so that nobody's start-up counts. CPU is of the worker processes from birth to death. `mails` is what the mail
-    server counted, where it counts; `duplicates` is what the contestant knows of, or what the server has too many.
+    Time begins with the first job's start and ends with the last job's end, both by the contestant's own tables, so
+    that no start-up counts. CPU is of the worker processes from start to end. `mails` is what the mail server counted,
+    where it counts; `duplicates` is what the contestant knows of, or what the server has too many.
     """
 
     who: str
@@ -49,15 +49,15 @@ def names(runs: Sequence[Run]) -> list[str]:
 
 
 def medians(runs: Sequence[Run], who: str) -> dict[str, float]:
-    """The middle of each figure, but the worst of what was done twice: a median would hide it."""
+    """The median of each figure, but the maximum of duplicates, which a median would hide."""
     mine = [asdict(run) for run in runs if run.who == who]
     middle = {name: median(one[name] for one in mine) for name in FIGURES}
     return middle | {"duplicates": max(one["duplicates"] for one in mine)}
 
 
 def ratios(runs: Sequence[Run], who: str) -> dict[str, float]:
-    """Snoozer's figure through theirs, round by round, and of that the median: the machine's moods cancel out."""
-    ours = {run.round: asdict(run) for run in runs if run.who == US}
+    """The median of Snoozer's figure divided by theirs in the same round, so that a slow minute affects both."""
+    ours = {run.round: asdict(run) for run in runs if run.who == SNOOZER}
     theirs = {run.round: asdict(run) for run in runs if run.who == who}
     return {
         name: median(ours[number][name] / theirs[number][name] for number in ours)
@@ -67,18 +67,18 @@ def ratios(runs: Sequence[Run], who: str) -> dict[str, float]:
 
 
 def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
-    """A row a contestant; below them, Snoozer's figures divided by theirs."""
+    """A row for each contestant; below them, Snoozer's figures divided by theirs."""
     drawn = Table(title=title, caption=caption, caption_justify="left", box=box.SIMPLE, pad_edge=False)
     drawn.add_column("", min_width=14)
-    for words, _, _ in FIGURES.values():
-        drawn.add_column(words, justify="right", no_wrap=True)
+    for label, _, _ in FIGURES.values():
+        drawn.add_column(label, justify="right", no_wrap=True)
     for who in names(runs):
         middle = medians(runs, who)
         drawn.add_row(who, *(form.format(middle[name]) for name, (_, form, _) in FIGURES.items()))
-    if US in names(runs):
+    if SNOOZER in names(runs):
         drawn.add_section()
         for who in names(runs):
-            if who != US:
+            if who != SNOOZER:
                 quotients = ratios(runs, who)
                 drawn.add_row(
                     f"Snoozer ÷ {who}", *(f"{quotients[name]:.2f}" if name in quotients else "" for name in FIGURES)
@@ -87,9 +87,9 @@ def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
 
 
 def report(runs: Sequence[Run]) -> dict[str, object]:
-    """The same for machines, with every run."""
+    """The same for JSON, with every run."""
     return {
         "medians": {who: medians(runs, who) for who in names(runs)},
-        "snoozer_through_theirs": {who: ratios(runs, who) for who in names(runs) if who != US},
+        "snoozer_divided_by_theirs": {who: ratios(runs, who) for who in names(runs) if who != SNOOZER},
         "runs": [asdict(run) for run in runs],
     }

@@ -6,10 +6,12 @@ They are at the top of a checkout, and inside the package of an installed wheel.
 import sys
 from pathlib import Path
 
-# -u: output is not buffered. -P: modules of the working directory, such as a `click.py`, do not shadow others.
-PYTHON_MODULE = (sys.executable, "-u", "-P", "-m")
-
 _PACKAGE = Path(__file__).resolve().parent
+
+# Starts a module of this copy. -u: output is not buffered. -P: a working folder that happens to hold a `click.py` or a
+# folder `snoozer` must not become part of Snoozer; only in its own checkout, which need not be installed, is it looked
+# for in the working folder.
+PYTHON_MODULE = (sys.executable, "-u", *(() if Path.cwd() == _PACKAGE.parent else ("-P",)), "-m")
 
 
 def resource_folder(name: str) -> Path:

@@ -5,6 +5,7 @@ There are two sources, the first takes precedence: the environment, then `up.jso
 """
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -23,10 +24,11 @@ from pydantic_settings import (
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import secret_keys
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.smtp.url import SmtpServer, is_loopback
 
 UP_FILE = "up.json"
+DEFAULT_HOME = Path(".snoozer")
 
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -53,7 +55,7 @@ class Settings(BaseSettings):
     mail_from: str = Field(default="", alias="MAIL_FROM")
     port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
 
-    home: Path = Field(default=Path(".snoozer"), alias="SNOOZER_HOME")
+    home: Path = Field(default=DEFAULT_HOME, alias="SNOOZER_HOME")
     pg_bin: Path | None = Field(default=None, alias="SNOOZER_PG_BIN")
     pgbouncer: bool = Field(default=False, alias="SNOOZER_PGBOUNCER")
     inbound_host: str = Field(default="127.0.0.1", alias="SNOOZER_INBOUND_HOST")
@@ -179,8 +181,18 @@ def load() -> Settings:
         raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None
 
 
+def home() -> Path:
+    """SNOOZER_HOME, which is known before the other settings: one of their sources lies in it."""
+    return Path(os.environ.get("SNOOZER_HOME") or DEFAULT_HOME)
+
+
+def has_display() -> bool:
+    """Whether a browser can open a window here."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def _up_file() -> Path:
-    return Path(os.environ.get("SNOOZER_HOME") or ".snoozer") / UP_FILE
+    return home() / UP_FILE
 
 
 def _sentence(error: ValidationError) -> str:
@@ -237,6 +249,6 @@ _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
     "secret_key": lambda settings: secret_keys.validate(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": lambda settings: mail_from.validate(settings.mail_from),
+    "mail_from": lambda settings: headers.validate_mail_from(settings.mail_from),
     "base_url": _need_base_url,
 }

@@ -17,6 +17,7 @@ from snoozer.db.engine import make_engine
 from snoozer.db.models import metadata
 from snoozer.dev.postgres import Postgres
 from snoozer.settings import Settings
+from tests import corpus
 from tests.factories import People
 from tests.stalling import StallingWay
 
@@ -26,7 +27,30 @@ CHROMIUMS = (
     "/usr/bin/google-chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+TESTS = Path(__file__).resolve().parent
+# The quick half: rules, statements, mail and pages, without what starts processes or browsers.
+FOLDERS = {"process": "process", "chaos": "chaos", "browser": "browser"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test has the marker of its folder; what is not marked slow in the others is fast."""
+    for item in items:
+        marker = FOLDERS.get(item.path.relative_to(TESTS).parts[0])
+        if marker is not None:
+            item.add_marker(marker)
+        elif item.get_closest_marker("slow") is None:
+            item.add_marker("fast")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The run ends with what it left out."""
+    left_out = []
+    if not corpus.is_real():
+        left_out.append("the corpus of real broken mail is not beside the checkout: generated messages stood in")
+    if os.environ.get("SNOOZER_STORM") != "1":
+        left_out.append("storms and long sweeps ran as a sample: `make storm` runs them whole")
+    for line in left_out:
+        terminalreporter.write_line(f"Left out: {line}")
 
 
 def missing(tool: str) -> None:
@@ -46,6 +70,20 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def messages() -> dict[str, bytes]:
+    """Original bytes of broken messages by name: the real corpus, or the generated one where that is missing."""
+    return corpus.messages()
+
+
+@pytest.fixture(scope="session")
+def real_messages() -> dict[str, bytes]:
+    """The real corpus, for tests that name its messages; they are left out where it is missing."""
+    if not corpus.is_real():
+        pytest.skip("left out: the corpus of real messages does not lie beside the checkout")
+    return corpus.messages()
 
 
 @pytest.fixture(scope="session")

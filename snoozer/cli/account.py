@@ -3,9 +3,7 @@
 import click
 
 from snoozer import accounts, settings
-from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
-
-CLOSED = "This account is closed; open it with: snoozer account open EMAIL"
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 
 
 @click.group("account", help="Accounts: who may sign in, and as what.")
@@ -20,7 +18,7 @@ def command() -> None:
 )
 @click.option("--zone", default="UTC", show_default=True, help="The person's zone, such as Europe/Berlin.")
 def create(email: str, role: str | None, zone: str) -> None:
-    with transaction(settings.load(), name="account") as connection:
+    with transaction(name="account") as connection:
         account = accounts.create(connection, email=email, role=role, zone=zone)
     if account.created:
         click.echo(f"Created the account {account.email} ({account.role}).")
@@ -35,12 +33,11 @@ def create(email: str, role: str | None, zone: str) -> None:
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")
 @click.argument("email")
 def sign_in(email: str) -> None:
-    terms = settings.load()
-    with transaction(terms, name="account") as connection:
+    with transaction(name="account") as connection:
         token = accounts.console_sign_in_token(connection, email=email)
         if token is None:
-            refuse(CLOSED if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
-    click.echo(f"{terms.base_url}/sign-in/{token}")
+            refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
+    click.echo(f"{settings.load().base_url}/sign-in/{token}")
 
 
 @command.command("close", short_help="Let nobody sign in as EMAIL, and refuse its tokens.")
@@ -50,7 +47,7 @@ def close(email: str) -> None:
 
     What the person has put away still comes back by mail, and the links in those mails still act.
     """
-    with transaction(settings.load(), name="account") as connection:
+    with transaction(name="account") as connection:
         closed = accounts.close(connection, email=email)
     if closed is None:
         refuse(NO_ACCOUNT)
@@ -68,7 +65,7 @@ def close(email: str) -> None:
 )
 @click.argument("email")
 def reopen(email: str) -> None:
-    with transaction(settings.load(), name="account") as connection:
+    with transaction(name="account") as connection:
         opened = accounts.reopen(connection, email=email)
     if opened is None:
         refuse(NO_ACCOUNT)

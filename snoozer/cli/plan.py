@@ -1,96 +1,256 @@
-"""`snoozer plan`: what so many people need, by the figures of a benchmark. It needs no database and no settings."""
+"""`snoozer plan`: what so many people need, by a throughput formula fitted to measurements. No database, no settings.
+
+A worker process takes `batch_seconds + batch * reminder_seconds` for a batch: what each batch costs (claim, commits,
+round trips) and what each reminder adds. Throughput is workers times batch over that. The CPU of the database server
+follows the same line with figures of its own. One database runs out of it first: workers can be on other machines.
+"""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil
 from pathlib import Path
+from statistics import linear_regression, mean
+from typing import Any
 
 import click
 from rich.table import Table
 
-from snoozer.cli import bench_results as own
-from snoozer.cli.capacity import MEASURED, Demand, Figures, Means, Plan, plan
 from snoozer.cli.console import show
 from snoozer.settings import SettingsError
 
+YEAR_DAYS = 365
 
-def _number(least: float, most: float) -> Callable[[click.Context, click.Parameter, str], float]:
-    """A number within bounds, or one sentence."""
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Measurements, in seconds and bytes; `server_…` is CPU of the database server, `other_wal_bytes` of insert and
+    archive. Bytes of rows include indexes: waiting (`asleep`), sent with its ledger entry (`over`), archived."""
+
+    batch_seconds: float = 0.0118
+    reminder_seconds: float = 0.00060
+    worker_cpu_seconds: float = 0.00089
+    server_batch_seconds: float = 0.0033
+    server_reminder_seconds: float = 0.00022
+    wal_bytes: float = 3_900
+    other_wal_bytes: float = 3_500
+    asleep_bytes: float = 640
+    over_bytes: float = 1_270
+    archived_bytes: float = 975
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """Who snoozes how much. `herd_share` of a day's reminders are due in the same second and sent `herd_seconds` later;
+    the others are spread evenly over `waking_hours`."""
+
+    people: float
+    per_day: float
+    herd_share: float = 0.1
+    herd_seconds: float = 60.0
+    waking_hours: float = 12.0
+    asleep_days: float = 3.0
+
+    @property
+    def daily(self) -> float:
+        """Reminders a day."""
+        return self.people * self.per_day
+
+    @property
+    def peak(self) -> float:
+        """Reminders a second while the herd is sent, those that become due meanwhile included."""
+        evenly = self.daily * (1 - self.herd_share) / (self.waking_hours * 3600)
+        return self.daily * self.herd_share / self.herd_seconds + evenly
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """The machine. `busy` is the share of a core or a disk to be used at the peak."""
+
+    batch: int = 50
+    database_cores: float = 4.0
+    wal_bytes_a_second: float = 50e6
+    busy: float = 0.7
+    archive_after_days: float = 35.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is needed, and the limit of one database: `most` reminders a second at the peak, `most_people` people."""
+
+    peak: float
+    a_worker: float
+    workers: int
+    worker_cores: float
+    database_cores: float
+    wal_bytes_a_day: float
+    bytes_after_a_year: float
+    most: float
+    most_people: float
+    limit: str
+    fits: bool
+
+
+def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
+    """What this demand needs, by these figures."""
+    a_worker = throughput(figures, batch=means.batch)
+    server = figures.server_reminder_seconds + figures.server_batch_seconds / means.batch
+    by_cpu = means.busy * means.database_cores / server
+    by_wal = means.busy * means.wal_bytes_a_second / figures.wal_bytes
+    most, days_over = min(by_cpu, by_wal), min(means.archive_after_days, YEAR_DAYS)
+    bytes_each = (
+        demand.asleep_days * figures.asleep_bytes
+        + days_over * figures.over_bytes
+        + (YEAR_DAYS - days_over) * figures.archived_bytes
+    )
+    return Plan(
+        peak=demand.peak,
+        a_worker=a_worker,
+        workers=max(1, ceil(demand.peak / (means.busy * a_worker))),
+        worker_cores=demand.peak * figures.worker_cpu_seconds / means.busy,
+        database_cores=demand.peak * server / means.busy,
+        wal_bytes_a_day=demand.daily * (figures.wal_bytes + figures.other_wal_bytes),
+        bytes_after_a_year=demand.daily * bytes_each,
+        most=most,
+        most_people=most * demand.people / demand.peak,
+        limit="CPU" if by_cpu <= by_wal else "write-ahead log",
+        fits=demand.peak <= most,
+    )
+
+
+def throughput(figures: Figures, *, batch: int, workers: int = 1) -> float:
+    """Reminders a second: workers * batch / (what a batch costs + what its reminders cost)."""
+    return workers * batch / (figures.batch_seconds + batch * figures.reminder_seconds)
+
+
+def fitted(seconds: Mapping[int, float]) -> tuple[float, float]:
+    """The cost of a batch and of each reminder, by least squares over the seconds of a batch of each size.
+
+    Neither is negative; with one size only, all of it counts as the reminders'.
+    """
+    sizes, times = list(seconds), list(seconds.values())
+    if len(sizes) > 1:
+        slope, intercept = linear_regression(sizes, times)
+        if slope < 0:
+            return mean(times), 0.0
+        if intercept >= 0:
+            return intercept, slope
+    # A line through the origin.
+    return 0.0, sum(size * time for size, time in seconds.items()) / sum(size**2 for size in sizes)
+
+
+def read_figures(paths: Sequence[Path]) -> Figures:
+    """Figures by the reports of the bench, ours where they have none. Raises SettingsError."""
+    figures, reports = Figures(), {run: list[Any]() for run in _RUNS}
+    for path in paths:
+        try:
+            report = json.loads(path.read_text(encoding="utf-8"))
+            reports[report["run"]].append(report)
+        except (OSError, ValueError, TypeError, KeyError):
+            command = f"python -m bench RUN --json FILE (RUN: {', '.join(_RUNS)})"
+            raise SettingsError(f"{path} holds no figures; write them with: {command}") from None
+    for run, of_run in reports.items():
+        try:
+            figures = _RUNS[run](figures, of_run) if of_run else figures
+        except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError):
+            raise SettingsError(f"The figures of `bench {run}` are not whole; measure again") from None
+    return figures
+
+
+def _drained(figures: Figures, reports: Sequence[Any]) -> Figures:
+    """Runs with batches of several sizes are fitted together."""
+    runs = [(int(report["load"]["batch"]), report["load"]["processes"], report["snoozer"]) for report in reports]
+    batch, each = fitted({size: size * processes / run["rate"] for size, processes, run in runs})
+    server_batch, server_each = fitted({size: size * run["server_cpu_ms"] / 1000 for size, _, run in runs})
+    return replace(
+        figures,
+        batch_seconds=batch,
+        reminder_seconds=each,
+        worker_cpu_seconds=mean(run["cpu_ms"] for *_, run in runs) / 1000,
+        server_batch_seconds=server_batch,
+        server_reminder_seconds=server_each,
+        wal_bytes=mean(run["wal_bytes"] for *_, run in runs),
+    )
+
+
+def _grown(figures: Figures, reports: Sequence[Any]) -> Figures:
+    """The last run's largest table, and its archive where that was measured."""
+    largest, archive = max(reports[-1]["claims"], key=lambda one: one["future"]), reports[-1]["archive"]
+    figures = replace(figures, asleep_bytes=(largest["table_bytes"] + largest["index_bytes"]) / largest["future"])
+    if archive is None:
+        return figures
+    stored = [one for one in archive["stored"] if one["name"].endswith("_archive")]
+    return replace(
+        figures,
+        archived_bytes=sum(one["table_bytes"] + one["index_bytes"] for one in stored) / archive["reminders"],
+        over_bytes=archive["over_bytes"],
+        other_wal_bytes=largest["insert_wal_bytes"] + archive["wal_bytes"],
+    )
+
+
+_RUNS: dict[str, Callable[[Figures, Sequence[Any]], Figures]] = {"drain": _drained, "growth": _grown}
+
+
+def _number(name: str, bounds: tuple[float, float], metavar: str, help: str, default: str | None = None) -> Decorator:
+    """An option for a number within bounds; it is required without a default."""
 
     def read(context: click.Context, option: click.Parameter, given: str) -> float:
         try:
             value = float(given)
         except ValueError:
             value = float("nan")
-        if not least <= value <= most:
-            raise SettingsError(f"{option.opts[0]} must be a number from {least:,g} to {most:,g}, not {given!r}")
+        if not bounds[0] <= value <= bounds[1]:
+            raise SettingsError(f"{name} must be a number from {bounds[0]:,g} to {bounds[1]:,g}, not {given!r}")
         return value
 
-    return read
+    return click.option(
+        name, required=default is None, default=default, show_default=True, callback=read, metavar=metavar, help=help
+    )
 
 
 @click.command("plan", short_help="What so many people need, and when one database stops being enough.")
-@click.option("--people", required=True, callback=_number(1, 1e10), metavar="N", help="Who snooze.")
-@click.option("--per-day", required=True, callback=_number(0.001, 10_000), metavar="M", help="Reminders of each a day.")
-@click.option(
-    "--herd-share", default="0.1", show_default=True, callback=_number(0, 1), metavar="X",
-    help="Share of a day's reminders that are promised for one and the same second.",
-)  # fmt: skip
-@click.option(
-    "--herd-seconds", default="60", show_default=True, callback=_number(1, 86_400), metavar="S",
-    help="How soon all of those are to be out.",
-)  # fmt: skip
-@click.option("--waking-hours", default="12", show_default=True, callback=_number(0.1, 24), metavar="H",
-    help="Over which the others come evenly.")  # fmt: skip
-@click.option("--asleep-days", default="3", show_default=True, callback=_number(0, 3650), metavar="D",
-    help="How long a message is put away for.")  # fmt: skip
-@click.option("--batch", default="50", show_default=True, callback=_number(1, 1000), metavar="N",
-    help="Rows that a worker claims at once.")  # fmt: skip
-@click.option("--database-cores", default="4", show_default=True, callback=_number(1, 1024), metavar="N",
-    help="Cores of the largest database server you would run.")  # fmt: skip
-@click.option("--database-mb", default="50", show_default=True, callback=_number(1, 100_000), metavar="N",
-    help="Megabytes of write-ahead log that its disk takes in a second.")  # fmt: skip
-@click.option("--busy", default="0.7", show_default=True, callback=_number(0.05, 1), metavar="X",
-    help="Share of a core or disk that you want to use at the peak.")  # fmt: skip
+@_number("--people", (1, 1e10), "N", "Who snooze.")
+@_number("--per-day", (0.001, 10_000), "M", "Reminders of each a day.")
+@_number(
+    "--herd-share", (0, 1), "X", "Share of a day's reminders that are promised for one and the same second.", "0.1"
+)
+@_number("--herd-seconds", (1, 86_400), "S", "How soon all of those are to be out.", "60")
+@_number("--waking-hours", (0.1, 24), "H", "Over which the others come evenly.", "12")
+@_number("--asleep-days", (0, 3650), "D", "How long a message is put away for.", "3")
+@_number("--batch", (1, 1000), "N", "Rows that a worker claims at once.", "50")
+@_number("--database-cores", (1, 1024), "N", "Cores of the largest database server you would run.", "4")
+@_number("--database-mb", (1, 100_000), "N", "Megabytes of write-ahead log that its disk takes in a second.", "50")
+@_number("--busy", (0.05, 1), "X", "Share of a core or disk that you want to use at the peak.", "0.7")
 @click.option(
     "--figures", "files", type=click.Path(dir_okay=False, path_type=Path), multiple=True,
-    help="Measured on your machine: what `snoozer bench drain|growth --json` wrote. Several times for several.",
+    help="Measured on your machine: what `python -m bench drain|growth --json` wrote. Several times for several.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    people: float,
-    per_day: float,
-    herd_share: float,
-    herd_seconds: float,
-    waking_hours: float,
-    asleep_days: float,
-    batch: float,
-    database_cores: float,
-    database_mb: float,
-    busy: float,
-    files: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+def command(files: tuple[Path, ...], as_json: bool, **numbers: float) -> None:
     """Say what N people need who put M messages away a day, and when one database stops being enough."""
-    demand = Demand(
-        people=people,
-        per_day=per_day,
-        herd_share=herd_share,
-        herd_seconds=herd_seconds,
-        waking_hours=waking_hours,
-        asleep_days=asleep_days,
+    figures = read_figures(files)
+    means = Means(
+        batch=int(numbers.pop("batch")),
+        database_cores=numbers.pop("database_cores"),
+        wal_bytes_a_second=numbers.pop("database_mb") * 1e6,
+        busy=numbers.pop("busy"),
     )
-    means = Means(batch=int(batch), database_cores=database_cores, wal_bytes_a_second=database_mb * 1e6, busy=busy)
-    figures = own.read(files, MEASURED)
+    demand = Demand(**numbers)
     planned = plan(demand, means, figures)
     if as_json:
-        told = {"plan": asdict(planned) | {"fits": planned.fits}, "demand": asdict(demand) | {"peak": demand.peak}}
-        click.echo(json.dumps(told | {"means": asdict(means), "figures": asdict(figures)}, indent=2))
+        given = {"demand": asdict(demand) | {"peak": demand.peak}, "means": asdict(means), "figures": asdict(figures)}
+        click.echo(json.dumps({"plan": asdict(planned)} | given, indent=2))
         return
     for sentence in _sentences(demand, means, planned):
         click.echo(sentence)
     show(_table(planned))
-    click.echo(_whence(figures, own=bool(files)))
+    source = "by your figures" if files else "measured on 2 cores; give --figures of your machine for better ones"
+    click.echo(
+        f"A worker takes a batch in {1000 * figures.batch_seconds:.1f} ms and "
+        f"{1000 * figures.reminder_seconds:.2f} ms more for each reminder in it ({source})."
+    )
 
 
 def _sentences(demand: Demand, means: Means, planned: Plan) -> list[str]:
@@ -110,24 +270,15 @@ def _sentences(demand: Demand, means: Means, planned: Plan) -> list[str]:
 
 
 def _table(planned: Plan) -> Table:
-    told = Table("", "needed", "one database ends at")
-    told.columns[1].justify = told.columns[2].justify = "right"
-    told.add_row("reminders a second at the peak", _rate(planned.peak), _rate(planned.most))
-    told.add_row("worker processes", f"{planned.workers:,}", "")
-    told.add_row("cores for workers", f"{planned.worker_cores:,.1f}", "")
-    told.add_row("cores for the database", f"{planned.database_cores:,.1f}", "")
-    told.add_row("database after a year", _size(planned.bytes_after_a_year), "")
-    told.add_row("write-ahead log a day", _size(planned.wal_bytes_a_day), "")
-    return told
-
-
-def _whence(figures: Figures, *, own: bool) -> str:
-    formula = (
-        f"A worker takes a batch in {1000 * figures.batch_seconds:.1f} ms and "
-        f"{1000 * figures.reminder_seconds:.2f} ms more for each reminder in it"
-    )
-    source = "by your figures" if own else "measured on 2 cores; give --figures of your machine for better ones"
-    return f"{formula} ({source})."
+    table = Table("", "needed", "one database ends at")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    table.add_row("reminders a second at the peak", _rate(planned.peak), _rate(planned.most))
+    table.add_row("worker processes", f"{planned.workers:,}", "")
+    table.add_row("cores for workers", f"{planned.worker_cores:,.1f}", "")
+    table.add_row("cores for the database", f"{planned.database_cores:,.1f}", "")
+    table.add_row("database after a year", _size(planned.bytes_after_a_year), "")
+    table.add_row("write-ahead log a day", _size(planned.wal_bytes_a_day), "")
+    return table
 
 
 def _rate(value: float) -> str:

@@ -1,14 +1,13 @@
-"""`snoozer restored`: of a restored dump, which reminders may go out twice; with --apply they wait for people."""
+"""`snoozer restored`: lists reminders of a restored dump that may go out twice; --apply makes cases of them."""
 
 from datetime import UTC, datetime, timedelta
 
 import click
 
 from snoozer import settings, triage
-from snoozer.cli.console import refuse
+from snoozer.cli.console import open_engine, refuse
 from snoozer.db import health_checks
-from snoozer.db.engine import make_engine
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 
 ROUTE = "restored"
 
@@ -25,31 +24,31 @@ def command(until: str, apply: bool) -> None:
     Message-ID by which the mail server's log tells whether its reminder left. With --apply they become cases: send
     them or close them on /admin. What repeats is not among them, and is sent.
     """
-    moment = _moment(until)
-    terms = settings.load().require("database_url", "mail_from")
-    engine = make_engine(terms.database_url.get_secret_value(), name="restored", pool_size=1, pgbouncer=terms.pgbouncer)
-    with engine.connect() as connection:
-        if health_checks.liveness(connection, dead_after=timedelta(seconds=terms.worker_dead)).workers:
+    stopped_at = _instant(until)
+    config = settings.load().require("database_url", "mail_from")
+    with open_engine(config, name=ROUTE).connect() as connection:
+        if health_checks.liveness(connection, dead_after=timedelta(seconds=config.worker_dead)).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
-        found = triage.retire_restored(connection, until=moment, domain=mail_from.domain(terms.mail_from), route=ROUTE)
+        domain = headers.mail_from_domain(config.mail_from)
+        found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
         if apply:
             connection.commit()
     for one in found:
         click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}")
-    click.echo(_sum(len(found), apply=apply), err=True)
+    click.echo(_summary(len(found), apply=apply), err=True)
 
 
-def _moment(until: str) -> datetime:
+def _instant(until: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(until)
+        instant = datetime.fromisoformat(until)
     except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        instant = None
+    if instant is None or instant.tzinfo is None:
         refuse("--until is a moment with its offset, such as 2027-01-04T09:30+01:00.")
-    return moment
+    return instant
 
 
-def _sum(count: int, *, apply: bool) -> str:
+def _summary(count: int, *, apply: bool) -> str:
     if not count:
         return "Nothing was due by then: no reminder goes out twice."
     what = "1 snooze" if count == 1 else f"{count} snoozes"

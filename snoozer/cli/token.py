@@ -1,13 +1,12 @@
-"""`snoozer token`: what a person's programs carry. A secret is shown once, when it is made."""
+"""`snoozer token`: API tokens of accounts. A secret is printed once, when it is made."""
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from snoozer import accounts, settings
+from snoozer import accounts
 from snoozer.cli import console
-from snoozer.cli.account import CLOSED
-from snoozer.cli.console import NO_ACCOUNT, refuse, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 from snoozer.db.accounts import Token
 
 
@@ -19,21 +18,21 @@ def command() -> None:
 @command.command("create", help="Print a new API token for EMAIL. It is shown this once.")
 @click.argument("email")
 def create(email: str) -> None:
-    with transaction(settings.load(), name="token") as connection:
+    with transaction(name="token") as connection:
         token = accounts.create_token(connection, email=email)
         if token is None:
-            refuse(CLOSED if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
+            refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
     click.echo(token)
 
 
 @command.command("list", help="List the tokens of EMAIL, or everybody's, by number. Secrets are never shown.")
 @click.argument("email", required=False)
 def show(email: str | None) -> None:
-    with transaction(settings.load(), name="token") as connection:
+    with transaction(name="token") as connection:
         tokens = accounts.list_tokens(connection, email=email)
     table = Table("number", "account", "made", "now")
     for token in tokens:
-        table.add_row(str(token.id), Text(token.email), f"{token.created_at:%Y-%m-%d %H:%M} UTC", _now(token))
+        table.add_row(str(token.id), Text(token.email), f"{token.created_at:%Y-%m-%d %H:%M} UTC", _status(token))
     if not tokens:
         table.caption = "No tokens."
     console.show(table)
@@ -46,7 +45,7 @@ def revoke(which: str) -> None:
 
     WHICH is its number in `snoozer token list`, or the token itself, or an address for all tokens of that account.
     """
-    with transaction(settings.load(), name="token") as connection:
+    with transaction(name="token") as connection:
         revoked = accounts.revoke_tokens(connection, which=which)
     if not revoked:
         refuse("There is no such token in force; `snoozer token list` shows them by number.")
@@ -54,7 +53,7 @@ def revoke(which: str) -> None:
         click.echo(f"Revoked token {number} of {email}.")
 
 
-def _now(token: Token) -> str:
+def _status(token: Token) -> str:
     if token.revoked_at is not None:
         return f"revoked {token.revoked_at:%Y-%m-%d %H:%M} UTC"
     return "refused: the account is closed" if token.closed else "in force"

@@ -1,4 +1,4 @@
-"""`snoozer times-moved`: after a newer tz database, which promises it moves; with --apply it moves them."""
+"""`snoozer times-moved`: lists the reminders that a newer tz database moves; --apply moves them."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import click
 
 from snoozer import settings, zone_change
+from snoozer.cli.console import open_engine
 from snoozer.db import statements
-from snoozer.db.engine import make_engine
 from snoozer.db.queue import ZoneShift
 
 ROUTE = "times-moved"
@@ -21,35 +21,32 @@ def command(apply: bool) -> None:
     A snooze for a time on the clock keeps its hour when a country changes its rules: update the tz database (or the
     package tzdata), then run this. One line a snooze: its id, the old instant, the new one, the zone.
     """
-    terms = settings.load().require("database_url")
-    engine = make_engine(
-        terms.database_url.get_secret_value(), name="times-moved", pool_size=1, pgbouncer=terms.pgbouncer
-    )
+    engine = open_engine(settings.load(), name=ROUTE)
     count = 0
     after: int | None = 0
     while after is not None:
         with engine.begin() as connection:
-            moves, unsaid, after = zone_change.find_outdated(
+            moves, unknown, after = zone_change.find_outdated(
                 connection, now=statements.database_time(connection), after=after
             )
             moved = list(zone_change.apply_corrections(connection, moves, route=ROUTE)) if apply else moves
         for move in moved:
             click.echo(_line(move))
-        for id in unsaid:
+        for id in unknown:
             click.echo(f"{id}  its zone or its repetition is not known here; it stays as promised", err=True)
         count += len(moved)
-    click.echo(_sum(count, apply=apply), err=True)
+    click.echo(_summary(count, apply=apply), err=True)
 
 
 def _line(move: ZoneShift) -> str:
-    return f"{move.id}  {_said(move.promised, move.zone)} → {_said(move.remind_at, move.zone)}  {move.zone}"
+    return f"{move.id}  {_local(move.promised, move.zone)} → {_local(move.remind_at, move.zone)}  {move.zone}"
 
 
-def _said(moment: datetime, zone: str) -> str:
-    return moment.astimezone(ZoneInfo(zone)).isoformat()
+def _local(instant: datetime, zone: str) -> str:
+    return instant.astimezone(ZoneInfo(zone)).isoformat()
 
 
-def _sum(count: int, *, apply: bool) -> str:
+def _summary(count: int, *, apply: bool) -> str:
     if not count:
         return "Every promise stands where the rules of its zone put it. Nothing to move."
     what = f"{count} {'snooze' if count == 1 else 'snoozes'}"

@@ -9,7 +9,7 @@ import click
 from snoozer.timephrase import ParseError, locales, parse
 from snoozer.timephrase.zones import canonical, zone_of
 
-_REFUSED = 2
+_REFUSED_EXIT = 2
 
 
 @click.command("when", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
@@ -28,10 +28,10 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         click.echo(context.get_help())
         context.exit()
     try:
-        parsed = parse(" ".join(words), now=_moment(now, zone), zone=zone, locale=_known(locale))
-    except ParseError as refused:
-        _refuse(refused, as_json=as_json)
-        sys.exit(_REFUSED)
+        parsed = parse(" ".join(words), now=_present(now, zone), zone=zone, locale=_canonical_locale(locale))
+    except ParseError as error:
+        _print_error(error, as_json=as_json)
+        sys.exit(_REFUSED_EXIT)
     if as_json:
         click.echo(json.dumps(parsed.as_json()))
         return
@@ -39,30 +39,30 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
     click.echo(parsed.sentence)
 
 
-def _known(locale: str) -> str:
+def _canonical_locale(locale: str) -> str:
     name = locales.canonical(locale)
     if name is None:
         raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
     return name
 
 
-def _moment(now: str | None, zone: str) -> datetime:
-    """The moment that was asked for, or the present one to the second."""
+def _present(now: str | None, zone: str) -> datetime:
+    """The value of --now, or the present time to the second."""
     if now is None:
         return datetime.now(UTC).replace(microsecond=0)
     try:
-        moment = datetime.fromisoformat(now)
+        present = datetime.fromisoformat(now)
     except ValueError:
         message = "The value of --now cannot be read; give a date and time such as 2026-03-05T10:20:00."
         raise ParseError("invalid_time", message) from None
     name = canonical(zone)
-    return moment if moment.tzinfo or name is None else moment.replace(tzinfo=zone_of(name))
+    return present if present.tzinfo or name is None else present.replace(tzinfo=zone_of(name))
 
 
-def _refuse(refused: ParseError, *, as_json: bool) -> None:
+def _print_error(error: ParseError, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(refused.as_json()))
+        click.echo(json.dumps(error.as_json()))
         return
-    click.echo(f"{refused.code}: {refused.message}", err=True)
-    if refused.suggestions:
-        click.echo("Try: " + " · ".join(refused.suggestions), err=True)
+    click.echo(f"{error.code}: {error.message}", err=True)
+    if error.suggestions:
+        click.echo("Try: " + " · ".join(error.suggestions), err=True)

@@ -1,48 +1,95 @@
-"""What the database says unasked: a row came in that is due soon (trigger `email_snoozes_due_soon`)."""
+"""LISTEN for rows that come in and are due soon (trigger `email_snoozes_due_soon`). What is missed, the poll finds."""
 
+import logging
 import time
 from collections.abc import Callable
+from threading import Event, Thread
 
 import psycopg
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from snoozer.db.engine import CONNECT_TIMEOUT, autocommit
+from snoozer.db.errors import error_text
 from snoozer.db.statements import execute
 from snoozer.db.timeouts import deadline
+from snoozer.runtime.backoff import Backoff
 
-LOOK_SECONDS = 0.5
-# Who says nothing may have nothing to say, or hang, or be a primary that was left for another one.
-LIFE_SECONDS = 10.0
+log = logging.getLogger(__name__)
+
+# Seconds in which a stop is noticed.
+POLL_INTERVAL = 0.5
+# Silence may mean that nothing happens, that the server hangs, or that it is no primary any more: checked this often.
+CHECK_INTERVAL = 10.0
+# A connection that was cut is opened again at once; a database that is away is not hammered.
+INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 
-def listen(engine: Engine, *, heard: Callable[[], None], until: Callable[[], bool]) -> None:
-    """Call `heard` for each notice, until `until` says so, or the server takes no writes any more: rows come in
-    elsewhere. Raises SQLAlchemyError when the connection is lost or the server hangs.
+class NotifyListener:
+    """Calls `on_notify` from a thread of its own, between `start` and `stop`; reconnects when its connection is cut."""
 
-    It is called at the beginning, too: nobody knows what was said before.
+    def __init__(
+        self, engine: Engine, *, on_notify: Callable[[], None], initial_backoff: float = INITIAL_BACKOFF
+    ) -> None:
+        self._engine = engine
+        self._on_notify = on_notify
+        self._backoff = Backoff(first=initial_backoff, cap=MAX_BACKOFF, healthy_after=MAX_BACKOFF)
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="notify-listener", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                listen(self._engine, on_notify=self._on_notify, until=self._stop.is_set)
+            except SQLAlchemyError as error:
+                log.info("no notifications for a moment: %s", error_text(error))
+                self._stop.wait(self._backoff.next_wait(worked_for=time.monotonic() - began))
+
+
+def listen(
+    engine: Engine,
+    *,
+    on_notify: Callable[[], None],
+    until: Callable[[], bool],
+    check_interval: float = CHECK_INTERVAL,
+    check_timeout: float = CONNECT_TIMEOUT,
+) -> None:
+    """Call `on_notify` for each notification, until `until()` is true or the server takes no writes any more.
+
+    It is called at the beginning, too, because what was sent before is unknown. Raises SQLAlchemyError when the
+    connection is lost or the server hangs.
     """
     with autocommit(engine) as connection:
         execute(connection, "session/listen")
-        heard()
+        on_notify()
         try:
-            _hear(connection, heard=heard, until=until)
-            while not until() and _takes_writes(connection):
-                _hear(connection, heard=heard, until=until)
+            _receive(connection, on_notify=on_notify, until=until, seconds=check_interval)
+            while not until() and _is_writable(connection, within=check_timeout):
+                _receive(connection, on_notify=on_notify, until=until, seconds=check_interval)
         except psycopg.Error as lost:
             connection.invalidate()
             raise OperationalError("LISTEN", None, lost) from lost
         connection.invalidate()
 
 
-def _hear(connection: Connection, *, heard: Callable[[], None], until: Callable[[], bool]) -> None:
-    ends = time.monotonic() + LIFE_SECONDS
+def _receive(
+    connection: Connection, *, on_notify: Callable[[], None], until: Callable[[], bool], seconds: float
+) -> None:
+    ends = time.monotonic() + seconds
     raw = connection.connection.driver_connection
     while not until() and time.monotonic() < ends:
-        for _ in raw.notifies(timeout=LOOK_SECONDS, stop_after=1):  # type: ignore[union-attr]
-            heard()
+        for _ in raw.notifies(timeout=POLL_INTERVAL, stop_after=1):  # type: ignore[union-attr]
+            on_notify()
 
 
-def _takes_writes(connection: Connection) -> bool:
-    with deadline(CONNECT_TIMEOUT):
+def _is_writable(connection: Connection, *, within: float) -> bool:
+    with deadline(within):
         return bool(execute(connection, "session/is_writable").scalar_one())

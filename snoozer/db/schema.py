@@ -1,6 +1,9 @@
 """The schema's versions, by Alembic, from the migrations of this release."""
 
+import logging
+import time
 from dataclasses import dataclass
+from threading import Event
 from typing import Literal
 
 from alembic import command
@@ -8,17 +11,24 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
 from snoozer.db import health_checks
+from snoozer.db.errors import error_text
 from snoozer.db.timeouts import per_query_timeout
 
 ENCODING = "UTF8"
 CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
 # Longer than a migration's own statement_timeout.
 MIGRATION_SECONDS = 630
+POLL_SECONDS = 1.0
+REPORT_SECONDS = 30.0
 _MIGRATE = "run `snoozer migrate`"
 _GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
+
+
+log = logging.getLogger(__name__)
 
 
 class SchemaError(Exception):
@@ -77,6 +87,32 @@ def status(connection: Connection) -> SchemaStatus:
         )
     message = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
     return SchemaStatus(where="ahead", current=current, message=message, do=_GO_BACK)
+
+
+def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
+    """Wait until the schema is at this copy's revision, or at a newer one. Returns False when `stopping` is set first.
+
+    Logs at once, and again every 30 s, what it waits for. Raises DBAPIError when the database cannot be reached at the
+    first look; later that is waited for as well.
+    """
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # It logs each look.
+    found, report_at = _what_is_missing(engine), time.monotonic()
+    while found and not stopping.is_set():
+        if time.monotonic() >= report_at:
+            log.warning("waiting for the schema: %s", found)
+            report_at = time.monotonic() + REPORT_SECONDS
+        stopping.wait(POLL_SECONDS)
+        try:
+            found = _what_is_missing(engine)
+        except DBAPIError as error:
+            found = error_text(error)
+    return not stopping.is_set()
+
+
+def _what_is_missing(engine: Engine) -> str:
+    with engine.connect() as connection:
+        found = status(connection)
+    return f"{found.message}; {found.do}" if found.where in {"nothing there", "behind"} else ""
 
 
 def _scripts(connection: Connection) -> ScriptDirectory:

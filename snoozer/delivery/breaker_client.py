@@ -1,4 +1,4 @@
-"""The breaker as one worker sees it: asked before a batch is claimed, told afterwards what the mail server did."""
+"""The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it."""
 
 import logging
 from dataclasses import dataclass
@@ -9,34 +9,34 @@ from sqlalchemy import Engine
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.smtp.failure_limiter import FailureLimiter
+from snoozer.smtp.limits import ServerLimits
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BreakerClient:
-    """Keeps a mail server that is down from being tried more than the breaker allows. `server` is host:port."""
+    """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port."""
 
     engine: Engine
-    failures: FailureLimiter
+    limits: ServerLimits
     server: str
     threshold: int
     cooldown: timedelta
 
     def acquire(self) -> Permit:
-        """May a batch be claimed? The gate of this process follows the answer."""
+        """The permit to claim a batch. A probe limits this process to one attempt to connect."""
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
-            self.failures.reset(max_attempts=1)
-        elif permit.kind == "closed" and not self.failures.is_closed:
-            self.failures.reset()
+            self.limits.reset(max_attempts=1)
+        elif permit.kind == "closed" and not self.limits.is_closed:
+            self.limits.reset()
         return permit
 
     def report(self, permit: Permit) -> None:
-        """What the batch saw goes to the breaker that all workers share."""
-        seen = self.failures.take_report()
+        """Reports what this process saw of the mail server since the last report."""
+        seen = self.limits.take_report()
         if seen.failures:
             with self.engine.begin() as connection:
                 state = breaker.fail(
@@ -53,7 +53,7 @@ class BreakerClient:
         elif seen.succeeded and (permit.failures or permit.kind == "probe"):
             with self.engine.begin() as connection:
                 breaker.succeed(connection, server=self.server, probe_token=permit.probe_token)
-            self.failures.reset()
+            self.limits.reset()
         elif permit.kind == "probe":
             with self.engine.begin() as connection:
                 breaker.return_probe(connection, server=self.server, probe_token=permit.probe_token)

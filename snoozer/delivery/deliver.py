@@ -1,62 +1,32 @@
-"""Deliveries that a worker may still call back when it leaves: their mails have no mark yet."""
+"""One delivery: the body, the mark, the local fence, the dot, the reply, the fact, the end. In that order."""
 
 import asyncio
 import hashlib
+import logging
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+from opentelemetry import trace
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer import telemetry
 from snoozer.db import ledger
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import is_transient
-from snoozer.delivery.batching import BatchExecutor
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook, ReserveError
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
+from snoozer.delivery.executor import BatchExecutor
 from snoozer.delivery.outcome import OutcomeRecorder, uncertain_error
 from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Send
 from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.failure_limiter import CircuitOpen
-from snoozer.smtp.session import NoReplyAfterData, Rejected, ServerUnavailable, SmtpSession
+from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.smtp.session import SmtpSession
 
-
-class DeliveryCancelled(Exception):
-    """The worker leaves; this mail gets no dot."""
-
-
-class Cancellation:
-    """For one event loop."""
-
-    def __init__(self) -> None:
-        self._called = False
-        self._begun: set[asyncio.Task[object]] = set()
-
-    @contextmanager
-    def until_marked(self) -> Iterator[None]:
-        """What the current task does in here ends with CalledBack when it is called back."""
-        task = asyncio.current_task()
-        if task is None or self._called:
-            raise DeliveryCancelled
-        self._begun.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self._called:
-                raise
-            task.uncancel()
-            raise DeliveryCancelled from None
-        finally:
-            self._begun.discard(task)
-
-    def cancel_all(self) -> None:
-        """All that are there, and whoever comes later."""
-        self._called = True
-        for task in self._begun:
-            task.cancel()
-
+log = logging.getLogger(__name__)
 
 BYTES_DIFFER = (
     "A first copy may have been sent, and templates, keys or settings have changed since, so a second copy would "
@@ -65,20 +35,55 @@ BYTES_DIFFER = (
 COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
 
 
-class Undeliverable(Exception):
-    """The reminder cannot go out as it is; so many attempts are spent on that."""
+class DeliveryCancelled(Exception):
+    """The worker shuts down; this mail gets no dot."""
 
-    def __init__(self, why: str, *, spent: int) -> None:
-        super().__init__(why)
-        self.attempts_used = spent
+
+class Undeliverable(Exception):
+    """The reminder cannot be sent as it is."""
+
+    def __init__(self, reason: str, *, attempts_used: int) -> None:
+        super().__init__(reason)
+        self.attempts_used = attempts_used
+
+
+class Cancellation:
+    """Cancels deliveries that have no mark yet. For one event loop."""
+
+    def __init__(self) -> None:
+        self._cancelled = False
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    @contextmanager
+    def until_marked(self) -> Iterator[None]:
+        """Raises DeliveryCancelled in the current task once `cancel_all` was called."""
+        task = asyncio.current_task()
+        if task is None or self._cancelled:
+            raise DeliveryCancelled
+        self._tasks.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+            task.uncancel()
+            raise DeliveryCancelled from None
+        finally:
+            self._tasks.discard(task)
+
+    def cancel_all(self) -> None:
+        """Cancel the tasks inside `until_marked` now and those that enter it later."""
+        self._cancelled = True
+        for task in self._tasks:
+            task.cancel()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deliverer:
-    """Delivers reminders, one call each, as many at once as one likes, on one event loop.
+    """Delivers reminders, one call each, any number at once, on one event loop.
 
-    `compose` makes the bytes of a send. `passage` hears each step. `still_ours` is the local fence: by the boot-time
-    clock, neither the lease of this snooze nor the last heartbeat is too old.
+    `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
+    lease of this snooze nor the last heartbeat is too old.
     """
 
     engine: Engine
@@ -91,7 +96,6 @@ class Deliverer:
 
     @cached_property
     def cancellation(self) -> Cancellation:
-        """Calls back what has no mark yet."""
         return Cancellation()
 
     @cached_property
@@ -103,20 +107,47 @@ class Deliverer:
             authorised = ledger.mark(connection, dots=dots)
         return [send.id in authorised for send, _ in dots]
 
-    async def deliver(self, delivery: Delivery, *, on_accepted: Callable[[], None]) -> DeliveryOutcome:
-        """Take one reminder to its verdict. A database that goes away at a bad moment leaves it to recovery (LOST).
+    async def deliver(self, delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        """Deliver one reminder, with its span and its metrics. Never raises: one bad reminder must not stop the worker.
 
-        `answered` hears that the server has taken the mail, so that all that is left is to write it down.
+        `on_accepted` is called when the server has accepted the mail. Returns LOST, which leaves the claim to recovery,
+        where the database goes away at a bad moment.
         """
+        began = time.monotonic()
+        with telemetry.delivery_span(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
+            try:
+                outcome = await self._deliver(delivery, on_accepted)
+            except Exception as error:
+                outcome = await self._record_crash(delivery, error)
+        telemetry.count_delivery(outcome, milliseconds=(time.monotonic() - began) * 1000)
+        return outcome
+
+    async def _deliver(self, delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        claim, refused = delivery.claim, delivery.error
         try:
-            if delivery.error is not None:
-                return await self._reject(delivery.claim, delivery.error)
+            if refused is not None:
+                return await self.outcomes.release(
+                    claim, error=refused.error, attempts_used=refused.attempts_used, permanent=refused.permanent
+                )
             if delivery.send is None:
-                return await self._resolve_known(delivery.claim)
-            return await self._send(delivery.claim, delivery.send, on_accepted=on_accepted)
+                return await self._resolve_known(claim)
+            return await self._send(claim, delivery.send, on_accepted=on_accepted)
         except SQLAlchemyError as error:
             if not is_transient(error):
                 raise
+            return DeliveryOutcome.LOST
+
+    async def _record_crash(self, delivery: Delivery, error: Exception) -> DeliveryOutcome:
+        # Without the error's text: a database error holds the values of a row.
+        where, kind = "".join(traceback.format_tb(error.__traceback__)), type(error).__name__
+        log.error("delivery of snooze %d broke down (%s)\n%s", delivery.claim.id, kind, where)
+        trace.get_current_span().record_exception(error)
+        sentence = f"The delivery broke down ({kind})"
+        try:
+            if delivery.send is None:
+                return await self.outcomes.release(delivery.claim, error=sentence, attempts_used=1)
+            return await self.outcomes.record_crash(delivery.claim, delivery.send, error=sentence)
+        except SQLAlchemyError:
             return DeliveryOutcome.LOST
 
     async def _send(self, claim: Claim, send: Send, *, on_accepted: Callable[[], None]) -> DeliveryOutcome:
@@ -124,16 +155,16 @@ class Deliverer:
         try:
             with self._marks.expecting():
                 session, digest = await self._send_body(send)
-        except Undeliverable as unfit:
+        except Undeliverable as error:
             return await self.outcomes.release(
-                claim, error=str(unfit), attempts_used=unfit.attempts_used, permanent=True
+                claim, error=str(error), attempts_used=error.attempts_used, permanent=True
             )
         except (CircuitOpen, DeliveryCancelled):
             return await self.outcomes.unclaim(claim)
-        except ServerUnavailable as down:
-            return await self.outcomes.defer(claim, error=str(down))
-        except Rejected as refused:
-            return await self.outcomes.reject(claim, send, refused)
+        except ServerUnavailable as unavailable:
+            return await self.outcomes.defer(claim, error=str(unavailable))
+        except Rejected as rejected:
+            return await self.outcomes.reject(claim, send, rejected)
         denied = await self._authorise_dot(claim, session, send, digest=digest)
         if denied is not None:
             return denied
@@ -141,14 +172,14 @@ class Deliverer:
         return await self._send_dot(claim, send, session, deadline=left, on_accepted=on_accepted)
 
     async def _send_body(self, send: Send) -> tuple[SmtpSession, str]:
-        """The whole mail but its final dot; answers where it stands and the sha256 of its bytes."""
+        """Send the whole mail but its final dot; returns the session that carries it and the sha256 of its bytes."""
         try:
             message = self.compose(send)
-        except ValueError as unfit:
-            raise Undeliverable(f"The reminder cannot be written. {unfit}", spent=1) from unfit
+        except ValueError as error:
+            raise Undeliverable(f"The reminder cannot be written. {error}", attempts_used=1) from error
         digest = hashlib.sha256(message).hexdigest()
         if send.bytes_sha256 not in (None, digest):
-            raise Undeliverable(BYTES_DIFFER, spent=0)
+            raise Undeliverable(BYTES_DIFFER, attempts_used=0)
         half = self.config.deadline / 2
         with self.cancellation.until_marked():
             return await self.pool.send_body(rcpt_to=send.user_email, message=message, deadline=half), digest
@@ -156,7 +187,7 @@ class Deliverer:
     async def _authorise_dot(
         self, claim: Claim, session: SmtpSession, send: Send, *, digest: str
     ) -> DeliveryOutcome | None:
-        """The mark, then the local fence; None when the dot may leave. On any doubt the connection is dropped."""
+        """The mark, then the local fence; None when the dot may be sent. Otherwise the connection is dropped."""
         marked = fenced = False
         try:
             self.failpoint("body", send.message_id)
@@ -165,7 +196,7 @@ class Deliverer:
                 self.failpoint("marked", send.message_id)
                 fenced = self.lease_is_safe(send.snooze_id)
         except SQLAlchemyError as error:
-            # The commit may have been lost on its way back, but no dot left.
+            # The commit may have been done although its reply was lost, but no dot was sent.
             if not is_transient(error):
                 raise
             marked = True
@@ -173,7 +204,7 @@ class Deliverer:
             if not fenced:
                 self.pool.discard(session)
         if not marked:
-            # The claim is not ours any more, or the entry changed, and who claims the row anew finds out.
+            # The claim was lost or the send changed; the next claim of the row finds out.
             return await self.outcomes.unclaim(claim)
         if not fenced:
             await self.outcomes.abort_send(send)
@@ -186,14 +217,14 @@ class Deliverer:
         try:
             with self.outcomes.expecting():
                 reply = await session.send_dot(deadline=deadline, on_dot=lambda: self.failpoint("dot", send.message_id))
-        except ServerUnavailable as down:
-            self.pool.lost(session, reason=str(down))
-            verdict = await self.outcomes.defer(claim, error=str(down))
+        except ServerUnavailable as unavailable:
+            self.pool.lost(session, reason=str(unavailable))
+            outcome = await self.outcomes.defer(claim, error=str(unavailable))
             await self.outcomes.abort_send(send)
-            return verdict
-        except Rejected as refused:
-            self.pool.rejected(session, refused)
-            return await self.outcomes.reject(claim, send, refused)
+            return outcome
+        except Rejected as rejected:
+            self.pool.rejected(session, rejected)
+            return await self.outcomes.reject(claim, send, rejected)
         except NoReplyAfterData as silence:
             self.pool.lost(session, reason=str(silence))
             return await self.outcomes.mark_uncertain(claim, send, reason=str(silence))
@@ -203,28 +234,22 @@ class Deliverer:
         self.failpoint("replied", send.message_id)
         self.pool.release(session)
         on_accepted()
-        verdict = await self.outcomes.complete(
+        outcome = await self.outcomes.complete(
             claim, send, reply, recorded=lambda: self.failpoint("recorded", send.message_id)
         )
         self.failpoint("finalized", send.message_id)
-        return verdict
-
-    async def _reject(self, claim: Claim, flaw: ReserveError) -> DeliveryOutcome:
-        """The ledger cannot take the row: a case, or a failure like another."""
-        return await self.outcomes.release(
-            claim, error=flaw.error, attempts_used=flaw.attempts_used, permanent=flaw.permanent
-        )
+        return outcome
 
     async def _resolve_known(self, claim: Claim) -> DeliveryOutcome:
-        """The ledger would not reserve it: it was sent, or may have been and is on hold."""
+        """The ledger did not reserve it: it was sent already, or may have been and is on hold."""
         known = await self.outcomes.db_retry.in_thread(self._lookup, claim)
         if known is not None and known.state == "sent":
-            return await self.outcomes.finalize(claim, verdict=DeliveryOutcome.ALREADY_SENT)
+            return await self.outcomes.finalize(claim, outcome=DeliveryOutcome.ALREADY_SENT)
         exhausted = known is not None and known.resends >= MAX_RESENDS
         if known is not None and known.state == "uncertain" and (exhausted or self.config.uncertainty.for_operator):
             return await self.outcomes.release(claim, error=uncertain_error(exhausted), attempts_used=0, permanent=True)
-        pause = known.hold_left if known is not None and known.hold_left is not None else self.config.first_delay
-        return await self.outcomes.retry_later(claim, reason=COPY_IN_FLIGHT, delay=pause)
+        wait = known.hold_left if known is not None and known.hold_left is not None else self.config.first_delay
+        return await self.outcomes.retry_later(claim, reason=COPY_IN_FLIGHT, delay=wait)
 
     def _lookup(self, claim: Claim) -> ledger.KnownSend | None:
         with self.engine.begin() as connection:

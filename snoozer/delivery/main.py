@@ -1,4 +1,9 @@
-"""`snoozer worker`: one incarnation of a worker, from its settings to its last word."""
+"""`snoozer worker`: one worker, built from its settings and run to its exit code.
+
+On the machine it shows as a process of niceness 7: on a shared host, a herd of reminders yields the CPU to the pages.
+Garbage collection is tuned: what exists when the loop starts is frozen (`gc.freeze()`), and cycles are looked for
+rarely, because a delivery leaves none; looking for them took a fifteenth of a worker's CPU.
+"""
 
 import gc
 import logging
@@ -17,40 +22,38 @@ import click
 from sqlalchemy import Engine
 
 from snoozer import settings, telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.fact_journal import FactJournal
+from snoozer.db.listen_notify import NotifyListener
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import DeliveryConfig, FailpointHook
-from snoozer.delivery.db_retry import THREADS
+from snoozer.delivery.claiming import DeliveryConfig, FailpointHook, no_failpoint
 from snoozer.delivery.deliver import Deliverer
+from snoozer.delivery.executor import RETRY_THREADS
 from snoozer.delivery.heartbeat import Heartbeat
-from snoozer.delivery.notify_listener import NotifyListener
 from snoozer.delivery.outcome import OutcomeRecorder, record_inherited_facts
-from snoozer.delivery.processes import run as side_by_side
 from snoozer.delivery.worker import ShutdownRequested, Worker
-from snoozer.domain.reminder import Send
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
-from snoozer.mime import mail_from
+from snoozer.mime import headers
 from snoozer.mime.compose import compose_reminder
-from snoozer.runtime import failpoint
+from snoozer.runtime import failpoint as failpoints
+from snoozer.runtime import supervisor
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.failure_limiter import FailureLimiter
+from snoozer.smtp.limits import ServerLimits
 from snoozer.smtp.url import SmtpServer
 
 log = logging.getLogger(__name__)
 
 MAX_CONNECT_SECONDS = 60.0
-# Where a machine is shared, a herd of reminders steps back behind the pages that people look at.
 NICENESS = 7
-# Longer than a poll: whatever a worker asks, it asks again when the session turns out to be dead.
+# Longer than a poll; a worker repeats every query whose connection turns out to be dead.
 PING_AFTER = 2.0
-# A delivery leaves no cycles behind, and looking for them took a fifteenth of a worker's CPU.
 GC_THRESHOLD = 50_000
-# Claims, heartbeat, bell, gauges; marks, conclusions, facts; and the threads that settle what is left.
-CONNECTIONS = 4 + 3 + THREADS
+# Claims, heartbeat, listener, gauges; marks, completions, facts; and the threads that retry.
+CONNECTIONS = 4 + 3 + RETRY_THREADS
 
 
 @click.command("worker", help="Deliver what is due until told to stop.")
@@ -64,96 +67,124 @@ def command(drain: bool, batch: int, concurrency: int, processes: int, parent: i
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
-        sys.exit(side_by_side(arguments, count=processes, lasting=not drain))
+        sys.exit(supervisor.run(arguments, count=processes, restart=not drain))
     sys.exit(run_worker(given, drain=drain, batch_size=batch, concurrency=concurrency, parent=parent))
 
 
 def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
-    """Run one worker; answers the exit code. 1 means it was declared dead, and another incarnation must take over."""
-    terms, passage, stopping = _config(settings), _failpoint(settings), Event()
+    """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
+    config, hook, stopping = delivery_config(settings), _failpoint(settings), Event()
     os.nice(NICENESS)
-    outbox = _connection_pool(settings, domain=terms.domain)
-    rouse: list[Callable[[], None]] = []
+    pool = connection_pool(settings, helo=config.domain)
+    wakeups: list[Callable[[], None]] = []
 
     def stop() -> None:
         stopping.set()
-        for wake in rouse:
+        for wake in wakeups:
             wake()
 
     on_stop_signal(stop)
     if parent is not None:
         on_parent_exit(stop, parent=parent)
-    rng = Random()  # noqa: S311 - scatters waiting times, guards nothing
     with ExitStack() as closing:
-        engine = make_engine(
-            settings.database_url.get_secret_value(),
-            name="worker",
-            pool_size=CONNECTIONS,
-            pgbouncer=settings.pgbouncer,
-            ping_after=PING_AFTER,
-            idle=settings.worker_dead,
-            read_timeout=read_timeout_until(stopping),
-        )
+        engine = _engine(settings, stopping=stopping)
         closing.callback(engine.dispose)
+        if not drain and not schema.wait_until_migrated(engine, stopping=stopping):
+            return 0
         closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
-        journal = _journal(settings, worker=terms.worker)
+        journal = _journal(settings, worker=config.worker)
         closing.callback(journal.close)
-        record_inherited_facts(engine, journal=journal, actor=terms.actor)
-        pulse = _heartbeat(settings, engine, worker=terms.worker)
-        pulse.start()
-        closing.callback(pulse.stop)
+        record_inherited_facts(engine, journal=journal, actor=config.actor)
+        heartbeat = start_heartbeat(settings, engine, worker=config.worker)
+        closing.callback(heartbeat.stop)
         if settings.local_links_warning:
             log.warning("%s", settings.local_links_warning)
-        settlement = OutcomeRecorder(
-            engine=engine, journal=journal, config=terms, shutting_down=stopping.is_set, rng=rng
-        )
-        courier = Deliverer(
-            engine=engine,
-            pool=outbox,
-            outcomes=settlement,
-            config=terms,
-            compose=_compose(settings, domain=terms.domain),
-            failpoint=passage,
-            lease_is_safe=pulse.lease_is_safe,
-        )
-        worker = Worker(
+        worker = build_worker(
+            settings,
             engine,
-            deliverer=courier,
-            heartbeat=pulse,
-            breaker=_breaker_client(settings, engine, outbox=outbox),
+            config=config,
+            pool=pool,
+            journal=journal,
+            heartbeat=heartbeat,
+            failpoint=hook,
             stopping=stopping,
             batch_size=batch_size,
             concurrency=concurrency,
-            poll=settings.poll,
-            rng=rng,
         )
         closing.callback(worker.close)
-        rouse.append(worker.wake)
-        _tune_garbage_collection()
+        wakeups.append(worker.wake)
+        gc.freeze()
+        gc.set_threshold(GC_THRESHOLD)
         if not settings.pgbouncer and not drain:
-            bell = NotifyListener(engine, on_notify=worker.wake)
-            bell.start()
-            closing.callback(bell.stop)
+            listener = NotifyListener(engine, on_notify=worker.wake)
+            listener.start()
+            closing.callback(listener.stop)
         with suppress(ShutdownRequested):
             if drain:
-                worker.drain(
-                    sweep=lambda: chores.sweep(engine, config=SweepConfig.from_settings(settings)), every=settings.sweep
-                )
+                sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))
+                worker.drain(sweep=sweep, every=settings.sweep)
             else:
                 worker.run()
-        return 1 if pulse.declared_dead.is_set() else 0
+        return 1 if heartbeat.declared_dead.is_set() else 0
 
 
-def _tune_garbage_collection() -> None:
-    """What stands by now is never garbage, and little of what comes is."""
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
+def build_worker(
+    settings: Settings,
+    engine: Engine,
+    *,
+    config: DeliveryConfig,
+    pool: ConnectionPool,
+    journal: FactJournal,
+    heartbeat: Heartbeat,
+    failpoint: FailpointHook,
+    stopping: Event,
+    batch_size: int,
+    concurrency: int,
+) -> Worker:
+    """A worker with everything it delivers by."""
+    rng = Random()  # noqa: S311 - jitter of waits, guards nothing
+    outcomes = OutcomeRecorder(engine=engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
+    compose = partial(
+        compose_reminder,
+        mail_from=settings.mail_from,
+        base_url=settings.base_url,
+        keys=settings.keys,
+        instance=config.domain,
+    )
+    deliverer = Deliverer(
+        engine=engine,
+        pool=pool,
+        outcomes=outcomes,
+        config=config,
+        compose=compose,
+        failpoint=failpoint,
+        lease_is_safe=heartbeat.lease_is_safe,
+    )
+    breaker = BreakerClient(
+        engine=engine,
+        limits=pool.limits,
+        server=f"{pool.server.host}:{pool.server.port}",
+        threshold=settings.breaker_threshold,
+        cooldown=timedelta(seconds=settings.breaker_cooldown),
+    )
+    return Worker(
+        engine,
+        deliverer=deliverer,
+        heartbeat=heartbeat,
+        breaker=breaker,
+        stopping=stopping,
+        batch_size=batch_size,
+        concurrency=concurrency,
+        poll=settings.poll,
+        rng=rng,
+    )
 
 
-def _config(settings: Settings) -> DeliveryConfig:
+def delivery_config(settings: Settings) -> DeliveryConfig:
+    """The configuration of a new worker, with an id that is never used again."""
     return DeliveryConfig(
         worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
-        domain=mail_from.domain(settings.mail_from),
+        domain=headers.mail_from_domain(settings.mail_from),
         lease=timedelta(seconds=settings.lease),
         uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
@@ -161,13 +192,54 @@ def _config(settings: Settings) -> DeliveryConfig:
     )
 
 
+def connection_pool(settings: Settings, *, helo: str) -> ConnectionPool:
+    """The pool for SMTP_URL. Raises SettingsError."""
+    try:
+        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    return ConnectionPool(
+        server,
+        helo=helo,
+        mail_from=headers.mail_from_address(settings.mail_from),
+        connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
+        limits=ServerLimits(threshold=settings.breaker_threshold),
+    )
+
+
+def start_heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heartbeat:
+    """Register the worker and start its heartbeat."""
+    heartbeat = Heartbeat(
+        engine,
+        worker=worker,
+        interval=settings.heartbeat,
+        dead_after=settings.worker_dead,
+        lease=settings.lease,
+        deadline=settings.deadline,
+    )
+    heartbeat.start()
+    return heartbeat
+
+
+def _engine(settings: Settings, *, stopping: Event) -> Engine:
+    return make_engine(
+        settings.database_url.get_secret_value(),
+        name="worker",
+        pool_size=CONNECTIONS,
+        pgbouncer=settings.pgbouncer,
+        ping_after=PING_AFTER,
+        idle=settings.worker_dead,
+        read_timeout=read_timeout_until(stopping),
+    )
+
+
 def _failpoint(settings: Settings) -> FailpointHook:
     if not settings.failpoints or not settings.failpoint:
-        return failpoint.disabled
+        return no_failpoint
     try:
-        return failpoint.parse(settings.failpoint)
-    except failpoint.InvalidFailpoint as bad:
-        raise SettingsError(str(bad)) from None
+        return failpoints.parse(settings.failpoint)
+    except failpoints.InvalidFailpoint as error:
+        raise SettingsError(str(error)) from None
 
 
 def _journal(settings: Settings, *, worker: str) -> FactJournal:
@@ -179,48 +251,3 @@ def _journal(settings: Settings, *, worker: str) -> FactJournal:
             f"The worker keeps what the mail server said in {folder} while the database is away, and cannot write "
             f"there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
         ) from None
-
-
-def _heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heartbeat:
-    return Heartbeat(
-        engine,
-        worker=worker,
-        interval=settings.heartbeat,
-        dead_after=settings.worker_dead,
-        lease=settings.lease,
-        deadline=settings.deadline,
-    )
-
-
-def _connection_pool(settings: Settings, *, domain: str) -> ConnectionPool:
-    try:
-        relay = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-    except ValueError as refused:
-        raise SettingsError(str(refused)) from None
-    return ConnectionPool(
-        relay,
-        helo=domain,
-        mail_from=mail_from.address(settings.mail_from),
-        connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
-        failures=FailureLimiter(threshold=settings.breaker_threshold),
-    )
-
-
-def _breaker_client(settings: Settings, engine: Engine, *, outbox: ConnectionPool) -> BreakerClient:
-    return BreakerClient(
-        engine=engine,
-        failures=outbox.failures,
-        server=f"{outbox.server.host}:{outbox.server.port}",
-        threshold=settings.breaker_threshold,
-        cooldown=timedelta(seconds=settings.breaker_cooldown),
-    )
-
-
-def _compose(settings: Settings, *, domain: str) -> Callable[[Send], bytes]:
-    return partial(
-        compose_reminder,
-        mail_from=settings.mail_from,
-        base_url=settings.base_url,
-        keys=settings.keys,
-        instance=domain,
-    )

@@ -1,8 +1,9 @@
-"""The worker's loop: claim a batch, deliver it side by side, wait for what is due next."""
+"""The worker's loop: claim a batch, deliver it side by side, wait until something is due."""
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -16,31 +17,85 @@ from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import claim_and_reserve
+from snoozer.delivery.claiming import SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Deliverer
-from snoozer.delivery.executor import DeliveryExecutor, instrumented
+from snoozer.delivery.executor import DeliveryExecutor
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
-from snoozer.delivery.poison_rows import EXCLUSIVE_SECONDS, PoisonRowTurns
-from snoozer.delivery.scheduling import SUPPORTED_SCHEMA, FairScheduler
 from snoozer.domain.reminder import Claim
+from snoozer.runtime.backoff import Backoff, exponential
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 POLL_INTERVAL = 0.25
-CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 MAX_BACKOFF = 5.0
-# A worker that leaves waits so long for mails that have no mark yet.
+CLOSED = Permit(kind="closed", probe_token=None, failures=0)
+# At a shutdown, seconds for mails that have no mark yet.
 GRACE_SECONDS = 5.0
+
+# Poison rows: seconds between looks for one while there is work, seconds in a row that others wait for them, and
+# seconds until one that was locked is looked for again.
+CHECK_INTERVAL = 1.0
+EXCLUSIVE_SECONDS = 5.0
+RETRY_INTERVAL = 30.0
+# Where deliveries are always in flight, others wait longer each time, and have so many times as long in between.
+MAX_WAIT, WAIT_SPACING = 60.0, 6
 
 
 class ShutdownRequested(Exception):
-    """The worker was told to stop while the database was away."""
+    """The worker is to stop while the database is away."""
+
+
+@dataclass
+class PoisonRowTurns:
+    """When a worker may stop all else to deliver a poison row alone: these go first, but after some seconds in a row
+    others get as long as they waited. Times are monotonic seconds."""
+
+    _check_at: float = float("-inf")
+    _others_waited: float = 0.0
+    _others_first: bool = False
+    _never_idle: int = 0
+
+    @property
+    def max_wait(self) -> float:
+        """Seconds to wait for the deliveries in flight to end before a poison row."""
+        return exponential(self._never_idle + 1, first=EXCLUSIVE_SECONDS, cap=MAX_WAIT)
+
+    def should_check(self, now: float, *, busy: bool) -> bool:
+        """Is it time to look for a poison row? With nothing in flight, looking delays no other row."""
+        if now < self._check_at and (busy or self._others_first):
+            return False
+        self._check_at, self._others_first = now + CHECK_INTERVAL, False
+        return True
+
+    def none_due(self) -> None:
+        """No poison row is due."""
+        self._others_waited, self._never_idle = 0.0, 0
+
+    def was_locked(self, now: float) -> None:
+        """One is due and cannot be claimed."""
+        self._check_at, self._others_waited = now + RETRY_INTERVAL, 0.0
+
+    def was_never_idle(self, now: float) -> None:
+        """One is due, and something else was in flight for all of `max_wait`."""
+        self._check_at, self._others_waited = now + WAIT_SPACING * self.max_wait, 0.0
+        self._never_idle += 1
+
+    def was_delivered(self, now: float, *, seconds: float) -> None:
+        """Others waited so long for this one."""
+        self._others_waited, self._never_idle = self._others_waited + seconds, 0
+        if self._others_waited >= EXCLUSIVE_SECONDS:
+            self._check_at, self._others_first = now + self._others_waited, True
+            self._others_waited = 0.0
+
+    def no_other_rows(self) -> None:
+        """The others had their turn, and none was due."""
+        self._others_first = False
 
 
 class Worker:
-    """One incarnation. `tick` delivers what is due now; `run` goes on; `drain` until nothing is left."""
+    """One worker. `tick` delivers what is due now, `run` goes on, `drain` ends when nothing is left."""
 
     def __init__(
         self,
@@ -55,7 +110,7 @@ class Worker:
         poll: float,
         rng: Random,
     ) -> None:
-        """Once `stopping` is set, nothing new is taken, what was not begun is given back, what is begun is finished."""
+        """Once `stopping` is set, nothing is claimed, pending deliveries are given back and running ones finished."""
         self._engine = engine
         self._deliverer = deliverer
         self._heartbeat = heartbeat
@@ -72,29 +127,29 @@ class Worker:
         self._executor = DeliveryExecutor(
             concurrency=concurrency,
             low_watermark=self._low_watermark,
-            deliver=instrumented(deliverer),
+            deliver=deliverer.deliver,
             on_done=heartbeat.untrack,
             on_close=deliverer.pool.close,
         )
 
     def run(self) -> None:
-        """Deliver until told to stop, or until declared dead."""
+        """Deliver until `stopping` is set or the worker is declared dead."""
         while not self._is_stopping():
             if not self._has_room:
                 self._executor.reap(timeout=POLL_INTERVAL)
                 continue
             self._executor.reap(timeout=0)
-            pause = self._seconds_until_due()
-            if pause == 0 and not self._retry_transient(self.tick):
-                # What is due and was not taken (another worker's, one behind its key, an open breaker) is asked for
-                # after a poll.
-                pause = self._seconds_until_due(not_due_yet=True)
-            if pause > 0:
-                self._sleep(pause)
+            wait = self._seconds_until_due()
+            if wait == 0 and not self._retry_transient(self.tick):
+                # What is due and was not claimed (another worker's bucket, a busy serialization key, an open breaker)
+                # is looked for again after a poll.
+                wait = self._seconds_until_due(not_due_yet=True)
+            if wait > 0:
+                self._sleep(wait)
         self._shut_down()
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
-        """Deliver until nothing is due or claimed. Nobody else may be sweeping, so this does, too."""
+        """Deliver until nothing is due or claimed. Calls `sweep` every so many seconds, as no clock may be running."""
         swept = float("-inf")
         while not self._is_stopping():
             if time.monotonic() - swept >= every:
@@ -109,14 +164,14 @@ class Worker:
         self._shut_down()
 
     def tick(self) -> int:
-        """Take on what there is room for, and begin it; answers how many.
+        """Claim what there is room for and start its delivery; returns how many.
 
-        A row that lost a worker before (a suspect) is delivered alone: nothing new is taken until all is settled, and
-        then until it is, but others wait only some seconds for that, and one that cannot be had halts nobody.
+        A poison row, which a worker crashed on before, is delivered alone: nothing is claimed until all else has ended,
+        and then until it has. Other rows wait only some seconds for that.
         """
         if not self._heartbeat.is_healthy or not self._has_room:
             return 0
-        # What came of the last batch is told first: a breaker that has not heard of it would let too much through.
+        # The last batch is reported first: without it, the breaker would let too much through.
         self._breaker.report(self._permit)
         permit = self._permit = self._breaker.acquire()
         if permit.kind == "open":
@@ -125,17 +180,21 @@ class Worker:
             return self._probe()
         return self._deliver_poison_row() or self._top_up()
 
+    def wake(self) -> None:
+        """Look at the queue now. From any thread."""
+        self._executor.wake()
+
     def close(self) -> None:
         self._executor.close()
 
     def _top_up(self) -> int:
         self._scheduler.buckets = self._heartbeat.buckets
-        taken = self._claim_and_submit(
+        claimed = self._claim_and_submit(
             lambda connection: self._scheduler.claim_batch(connection, batch_size=self._room)
         )
-        if not taken:
+        if not claimed:
             self._poison_rows.no_other_rows()
-        return len(taken)
+        return len(claimed)
 
     @property
     def _room(self) -> int:
@@ -150,94 +209,92 @@ class Worker:
         if not self._poison_rows.should_check(began, busy=bool(self._executor)):
             return 0
         with autocommit(self._engine) as connection:
-            waits = queue.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
-        if not waits:
+            is_due = queue.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
+        if not is_due:
             self._poison_rows.none_due()
             return 0
         if not self._reap_all(within=self._poison_rows.max_wait):
             self._poison_rows.was_never_idle(time.monotonic())
             return 0
-        taken = self._claim_and_submit(self._scheduler.claim_poison_row)
-        if taken:
+        claimed = self._claim_and_submit(self._scheduler.claim_poison_row)
+        if claimed:
             self._reap_all(within=EXCLUSIVE_SECONDS)
             self._poison_rows.was_delivered(time.monotonic(), seconds=time.monotonic() - began)
         else:
             self._poison_rows.was_locked(time.monotonic())
-        return len(taken)
+        return len(claimed)
 
     def _probe(self) -> int:
         self._reap_all(within=EXCLUSIVE_SECONDS)
-        taken = self._claim_and_submit(self._scheduler.claim_one)
-        while any(map(self._heartbeat.is_tracked, taken)) and not self._is_stopping():
+        claimed = self._claim_and_submit(self._scheduler.claim_one)
+        while any(map(self._heartbeat.is_tracked, claimed)) and not self._is_stopping():
             self._executor.reap(timeout=POLL_INTERVAL)
         self._breaker.report(self._permit)
         self._permit = CLOSED
-        return len(taken)
+        return len(claimed)
 
     def _is_stopping(self) -> bool:
         if self._executor.is_stalled() and not self._heartbeat.declared_dead.is_set():
-            log.critical("a delivery does not let go; this worker gives up and leaves its claims to recovery")
+            log.critical("a delivery blocks the event loop; this worker ends and leaves its claims to recovery")
             self._heartbeat.declared_dead.set()
         return self._stopping.is_set() or self._heartbeat.declared_dead.is_set()
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
         since = boot_time()
-        taken = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._deliverer.failpoint)
-        self._heartbeat.track((delivery.claim for delivery in taken), since=since)
-        telemetry.count_claimed(len(taken))
-        self._executor.submit(taken)
-        return [delivery.claim for delivery in taken]
+        deliveries = claim_and_reserve(
+            self._engine, config=self._config, claim=claim, failpoint=self._deliverer.failpoint
+        )
+        self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
+        telemetry.count_claimed(len(deliveries))
+        self._executor.submit(deliveries)
+        return [delivery.claim for delivery in deliveries]
 
-    def _reap_all(self, *, within: float = float("inf")) -> bool:
-        """Wait for what is in hand, so many seconds; answers whether nothing is."""
+    def _reap_all(self, *, within: float) -> bool:
+        """Wait so many seconds for the deliveries in flight; returns whether all have ended."""
         ends = time.monotonic() + within
         while self._executor and time.monotonic() < ends and not self._is_stopping():
             self._executor.reap(timeout=POLL_INTERVAL)
         return not self._executor
 
     def _shut_down(self) -> None:
-        """Nothing new; what was not begun goes back, and after a few seconds what has no mark. The rest is finished."""
-        unbegun = self._executor.cancel_pending()
+        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
+        pending = self._executor.cancel_pending()
         try:
             with self._engine.begin() as connection:
                 workers.drain(connection, id=self._config.worker)
-                queue.unclaim(connection, held=[(claim.id, claim.claim_token) for claim in unbegun])
+                queue.unclaim(connection, held=[(claim.id, claim.claim_token) for claim in pending])
         except SQLAlchemyError as error:
-            log.warning("what was not begun is recovered later: %s", error_text(error))
-        for claim in unbegun:
+            log.warning("claims that were not started are recovered later: %s", error_text(error))
+        for claim in pending:
             self._heartbeat.untrack(claim)
-        called_back, ends = False, time.monotonic() + GRACE_SECONDS
+        cancelled, ends = False, time.monotonic() + GRACE_SECONDS
         while self._executor and not self._executor.is_stalled():
             self._executor.reap(timeout=POLL_INTERVAL)
-            if not called_back and time.monotonic() > ends:
-                called_back = True
+            if not cancelled and time.monotonic() > ends:
+                cancelled = True
                 self._executor.call_on_loop(self._deliverer.cancellation.cancel_all)
 
-    def wake(self) -> None:
-        """Look at the queue now. From any thread."""
-        self._executor.wake()
-
-    def _sleep(self, pause: float) -> None:
-        """Sleep until the next snooze is due, a poll at the most, scattered so that workers do not march in step."""
+    def _sleep(self, wait: float) -> None:
+        """Sleep until the next snooze is due, a poll at the most, with jitter so that workers do not poll in step."""
         if self._is_stopping():
             return
         poll = self._poll * (0.75 + self._rng.random() / 2)
-        self._executor.reap(timeout=min(poll, pause))
+        self._executor.reap(timeout=min(poll, wait))
 
     def _seconds_until_due(self, *, not_due_yet: bool = False) -> float:
-        def ask() -> float:
+        def peek() -> float:
             with autocommit(self._engine) as connection:
                 return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, not_due_yet=not_due_yet)
 
-        return self._retry_transient(ask)
+        return self._retry_transient(peek)
 
     def _has_unfinished(self) -> bool:
         with autocommit(self._engine) as connection:
             return queue.unfinished(connection, known_schema=SUPPORTED_SCHEMA)
 
     def _retry_transient(self, act: Callable[[], T]) -> T:
-        """Do it with the database there; wait for it as long as it takes."""
-        pause = POLL_INTERVAL
+        """Call it again for as long as the database is away. Raises ShutdownRequested instead while stopping."""
+        backoff = Backoff(first=POLL_INTERVAL, cap=MAX_BACKOFF, rng=self._rng)
         while True:
             try:
                 return act()
@@ -247,5 +304,4 @@ class Worker:
                 if self._is_stopping():
                     raise ShutdownRequested from None
                 log.warning("the database is away: %s", error_text(error))
-            self._stopping.wait(pause * (0.5 + self._rng.random()))
-            pause = min(pause * 2, MAX_BACKOFF)
+            self._stopping.wait(backoff.next_wait())

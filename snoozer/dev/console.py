@@ -1,7 +1,7 @@
-"""What `snoozer up` says: one line at a time, each after the name of who speaks.
+"""The output of `snoozer up`: one line at a time, each after the name of the process that wrote it.
 
-A terminal that takes no more text (Ctrl-S, a reader that has gone) must hold up neither a worker nor a Ctrl-C, so a
-thread of its own does the writing and lines that find no room are counted and left out.
+A terminal that takes no more text (Ctrl-S, a closed reader) must block neither a worker nor a Ctrl-C, so a thread of
+its own writes, and lines that find no room in its queue are counted and left out.
 """
 
 import queue
@@ -25,12 +25,12 @@ _STYLES = {
     "sink": "bright_magenta",
 }
 _WIDTH = max(map(len, _STYLES))
-_WAITING_LINES = 5_000
+_QUEUE_SIZE = 5_000
 _FLUSH_SECONDS = 2.0
 
 
-class Voice:
-    """Lines for a person: coloured on a terminal, plain in a file or with NO_COLOR. Saying something never blocks."""
+class Output:
+    """Lines for a person: coloured on a terminal, plain in a file or with NO_COLOR. No method blocks but `close`."""
 
     def __init__(self, console: Console | None = None) -> None:
         if console is None:
@@ -41,75 +41,70 @@ class Voice:
         self._bar = "│" if console.encoding.lower().startswith("utf") else "|"
         self._left_out = 0
         self._status: Status | None = None
-        self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(maxsize=_WAITING_LINES)
-        self._writer = threading.Thread(target=self._write, name="voice", daemon=True)
-        self._writer.start()
+        self._queue: queue.Queue[Callable[[], None]] = queue.Queue(maxsize=_QUEUE_SIZE)
+        threading.Thread(target=self._write, name="console", daemon=True).start()
 
-    @property
-    def is_terminal(self) -> bool:
-        return self._console.is_terminal
-
-    def say(self, line: str, *, by: str = ITSELF, style: str = "") -> None:
-        """One line after the speaker's name."""
+    def line(self, line: str, *, by: str = ITSELF, style: str = "") -> None:
+        """Write a line after the name of the process it comes from."""
         text = Text.assemble((by.ljust(_WIDTH), _STYLES.get(by, "")), (f" {self._bar} ", "dim"), (_clean(line), style))
         self._put(lambda: self._console.print(text))
 
     def warn(self, line: str, *, by: str = ITSELF) -> None:
-        """One line about something that is not as it should be."""
-        self.say(line, by=by, style="bold yellow")
+        """Write a line about a failure."""
+        self.line(line, by=by, style="bold yellow")
 
-    def alone(self, line: str, *, style: str = "") -> None:
-        """One line with nothing before it, so that it can be copied whole."""
+    def plain(self, line: str, *, style: str = "") -> None:
+        """Write a line with nothing before it, so that it can be copied whole."""
         self._put(lambda: self._console.print(Text(_clean(line), style=style)))
 
     @contextmanager
     def working(self, on: str) -> Iterator[None]:
-        """Shows that something takes a while: a spinner on a terminal, one line elsewhere."""
-        if not self.is_terminal:
-            self.say(f"{on} …")
+        """Show that something takes a while: by a spinner on a terminal, by one line elsewhere."""
+        if not self._console.is_terminal:
+            self.line(f"{on} …")
             yield
             return
-        self._put(lambda: self._spin(on))
+        self._put(lambda: self._start_spinner(on))
         try:
             yield
         finally:
-            self._put(self._rest)
+            self._put(self._stop_spinner)
 
     def close(self) -> None:
-        """Write what is waiting, for two seconds at most."""
+        """Write what is queued, for two seconds at most."""
         finished = threading.Event()
         self._put(finished.set)
         finished.wait(_FLUSH_SECONDS)
 
-    def _put(self, act: Callable[[], None]) -> None:
+    def _put(self, action: Callable[[], None]) -> None:
         try:
-            self._waiting.put_nowait(act)
+            self._queue.put_nowait(action)
         except queue.Full:
             self._left_out += 1
 
     def _write(self) -> None:
         while True:
-            act = self._waiting.get()
+            action = self._queue.get()
             try:
-                if self._left_out and self._waiting.empty():
+                if self._left_out and self._queue.empty():
                     left_out, self._left_out = self._left_out, 0
                     self._console.print(Text(f"({left_out} lines were left out: nothing could be written)", "dim"))
-                act()
+                action()
             except (OSError, ValueError):
-                # The terminal or the reader has gone. What runs goes on without being heard.
+                # The terminal or the reader has gone; the processes run on.
                 continue
 
-    def _spin(self, on: str) -> None:
-        self._rest()
+    def _start_spinner(self, on: str) -> None:
+        self._stop_spinner()
         self._status = self._console.status(Text(on))
         self._status.start()
 
-    def _rest(self) -> None:
+    def _stop_spinner(self) -> None:
         if self._status is not None:
             self._status.stop()
             self._status = None
 
 
 def _clean(line: str) -> str:
-    """What a child writes must not move the cursor or colour the rest of the terminal."""
+    """The line without control characters, which could move the cursor or recolour the terminal."""
     return "".join(sign if sign.isprintable() or sign == "\t" else "\N{REPLACEMENT CHARACTER}" for sign in line)

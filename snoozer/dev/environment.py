@@ -1,15 +1,13 @@
-"""What `snoozer up` runs with: what the user set in the environment, and Snoozer's own defaults for the rest."""
+"""What `snoozer up` runs with: what the user set in the environment, and defaults of its own for the rest."""
 
 import json
+import os
 import secrets
+import tempfile
 from pathlib import Path
-
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from snoozer import settings
 from snoozer.dev import ports
-from snoozer.dev.secure_file import write_private
 from snoozer.settings import UP_FILE, Settings
 
 OWNER = "you@snoozer.example"
@@ -17,29 +15,21 @@ MAIL_FROM = "Snoozer <snoozer@snoozer.example>"
 SECRET_FILE = "secret"  # noqa: S105 - a file's name
 
 
-class Surroundings(BaseSettings):
-    """What has to be known before the settings can be: the home folder, and whether there is a display."""
+def load_user_settings(home: Path) -> Settings:
+    """The settings of the environment alone, without those that an earlier `snoozer up` wrote to its file.
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
-
-    home: Path = Field(default=Path(".snoozer"), alias="SNOOZER_HOME")
-    display: str = Field(default="", alias="DISPLAY")
-    wayland_display: str = Field(default="", alias="WAYLAND_DISPLAY")
-
-
-def of_the_user(home: Path) -> Settings:
-    """The settings of the environment alone: what an earlier `snoozer up` wrote must not count as the user's wish.
-
-    Call it under the lock of the home. Raises SettingsRefused.
+    Called with the home locked. Raises SettingsError.
     """
-    forget(home)
+    remove_up_file(home)
     return settings.load()
 
 
-def write(home: Path, given: Settings, *, database_url: str, port: int, inbound_port: int, sink_port: int) -> Settings:
-    """Write what every other command on this machine is to find (mode 0600), and return it together with `given`.
+def write_up_file(
+    home: Path, given: Settings, *, database_url: str, port: int, inbound_port: int, sink_port: int
+) -> Settings:
+    """Write the settings that every other command on this machine finds (mode 0600), and return them.
 
-    What the user set wins over Snoozer's own defaults. Raises SettingsRefused when the whole makes no sense.
+    What the user set wins over the defaults of `snoozer up`. Raises SettingsError when the whole makes no sense.
     """
     own_url = f"http://{ports.HOST}:{port}"
     sink_url = f"smtp://{ports.HOST}:{sink_port}"
@@ -52,24 +42,39 @@ def write(home: Path, given: Settings, *, database_url: str, port: int, inbound_
         "MAIL_FROM": given.mail_from or MAIL_FROM,
         "PORT": port,
         "SNOOZER_INBOUND_PORT": inbound_port,
-        "SNOOZER_SINK": wants_sink(given),
+        "SNOOZER_SINK": uses_sink(given),
     }
     write_private(home / UP_FILE, json.dumps(found, indent=2) + "\n")
     return settings.load().require("database_url", "secret_key", "smtp_url", "mail_from")
 
 
-def wants_sink(given: Settings) -> bool:
-    """Whether mail goes to Snoozer's own sink: not when the user named a mail server."""
+def uses_sink(given: Settings) -> bool:
+    """Whether mail goes to the sink of `snoozer up`: not when the user named a mail server."""
     return not given.smtp_url.get_secret_value()
 
 
-def forget(home: Path) -> None:
-    """Nothing runs (any more): other commands are to say so, rather than to knock at a database that is gone."""
+def remove_up_file(home: Path) -> None:
+    """Other commands then report that no database is set, rather than connect to one that is gone."""
     (home / UP_FILE).unlink(missing_ok=True)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file with mode 0600. A reader sees the old text or the new one, and a crash leaves one of them."""
+    # mkstemp makes its file 0600 from the first moment on.
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
 def _secret(home: Path) -> str:
-    """A random key ring, the same at every start: a new one would break the links in mail that is on its way."""
+    """A random key, the same at every start: a new one would break the links in mail that is on its way."""
     file = home / SECRET_FILE
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48) + "\n")

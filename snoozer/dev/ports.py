@@ -1,4 +1,4 @@
-"""Ports on loopback: which are free, and holding one for a child so that nobody takes it in between."""
+"""Ports on loopback. One that a child will need is held open, so that no other program takes it in between."""
 
 import socket
 
@@ -6,7 +6,7 @@ HOST = "127.0.0.1"
 
 
 def hold(port: int) -> socket.socket | None:
-    """A listening socket on this port (0: any that is free), to be handed to a child; None when it is taken."""
+    """A listening socket on this port (0: any that is free), to be inherited by a child; None when it is taken."""
     try:
         return socket.create_server((HOST, port), backlog=512)
     except OSError:

@@ -1,6 +1,6 @@
-"""Snoozer's own PostgreSQL: made once, started, found again after a crash, stopped.
+"""The PostgreSQL of `snoozer up`: made once, started, found again after a crash, stopped.
 
-The server listens on loopback TCP only, asks for a random password (scram), keeps checksums and flushes to disk. Any
+The server listens on loopback TCP only, requires a random password (scram), keeps checksums and flushes to disk. Any
 number of processes may start the same home at once: one of them does it, the others adopt the server that runs.
 """
 
@@ -10,69 +10,154 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
-from snoozer.dev import binaries, initdb, os_user, ports
-from snoozer.dev.binaries import Binaries
-from snoozer.dev.errors import PostgresRefused
-from snoozer.dev.postmaster import CONNECTIONS, Postmaster
-from snoozer.dev.secure_file import write_private
+from snoozer.dev import binaries, ports
+from snoozer.dev.binaries import Account, Binaries
+from snoozer.dev.environment import write_private
+from snoozer.dev.processes import has_name, is_running, send, wait_until_gone
 
 USER = "snoozer"
 DATABASE = "postgres"
-MEMORY_FILE = "postgres.json"
+CONNECTIONS = 100
+STATE_FILE = "postgres.json"
 LOG_FILE = "postgres.log"
-LARGEST_LOG_BYTES = 8 * 1024 * 1024
-START_AGAIN_SECONDS = 10.0
+MAX_LOG_BYTES = 8 * 1024 * 1024
+RETRY_SECONDS = 10.0
 STOP_SECONDS = 30.0
-_LOOK = 0.05
-_AGAIN = 0.25
-_WORTH_A_WORD = 3.0
+_POLL_INTERVAL = 0.05
+_RETRY_INTERVAL = 0.25
+_REPORT_AFTER = 3.0
+_LOCALES = ("C.UTF-8", "C")
+# No variable of the caller may change how the server runs; LC_ALL keeps macOS from starting threads in it.
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_SETTINGS = (
+    f"listen_addresses={ports.HOST}",
+    "unix_socket_directories=",
+    "cluster_name=snoozer",
+    "shared_buffers=128MB",
+    "max_wal_size=512MB",
+    "jit=off",
+    "timezone=UTC",
+    "log_timezone=UTC",
+    "logging_collector=off",
+    "log_checkpoints=off",
+    # A failed statement and the details of a violated constraint carry addresses and subjects.
+    "log_min_error_statement=panic",
+    "log_error_verbosity=terse",
+)
+
+
+class PostgresRefused(Exception):
+    """PostgreSQL could not be made, started or stopped; the text is one sentence."""
+
+
+@dataclass
+class Postmaster:
+    """The main process of a server: a child of ours, or one that an earlier process left. `port` is 0 if unknown."""
+
+    pid: int
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def launch(
+        cls, binaries: Binaries, *, data: Path, port: int, log: Path, account: Account, connections: int = CONNECTIONS
+    ) -> Self:
+        """Start a server on a data folder. Its output is appended to the log file."""
+        settings = (f"port={port}", f"max_connections={connections}", *_SETTINGS)
+        arguments = [argument for setting in settings for argument in ("-c", setting)]
+        with log.open("ab") as out:
+            log.chmod(0o600)
+            process = subprocess.Popen(
+                [binaries.program("postgres"), "-D", str(data), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd="/",
+                env=_ENVIRONMENT,
+                # A Ctrl-C at the terminal goes to the whole foreground group; the server has to stop last.
+                start_new_session=True,
+                **account.run_as,
+            )
+        return cls(pid=process.pid, port=port, process=process)
+
+    @classmethod
+    def of(cls, data: Path) -> Self | None:
+        """The server that postmaster.pid names, if it runs on this data."""
+        try:
+            lines = (data / "postmaster.pid").read_text().splitlines()
+            pid = int(lines[0])
+        except (OSError, ValueError, IndexError):
+            return None
+        if not _serves(pid, data):
+            return None
+        port = int(lines[3]) if len(lines) > 5 and lines[3].isdigit() else 0
+        return cls(pid=pid, port=port)
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None if self.process else is_running(self.pid)
+
+    def send(self, what: signal.Signals) -> None:
+        if self.is_running():
+            send(self.pid, what)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is gone. Returns False when it still runs after `seconds`."""
+        if self.process is None:
+            return not wait_until_gone([self.pid], seconds=seconds)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
 
 class Postgres:
-    """The server of one home folder. `start` makes it when it is new; `stop` stops it, whoever started it."""
+    """The server of one home folder. `start` makes it when it is new; `stop` stops it, whichever process started it."""
 
     def __init__(
         self,
         home: Path,
         *,
         wanted: Path | None = None,
-        shared: Path = os_user.SHARED,
-        say: Callable[[str], None] = lambda line: None,
-        launched: Callable[[int], None] = lambda pid: None,
+        shared: Path = binaries.SHARED,
+        on_message: Callable[[str], None] = lambda line: None,
+        on_launch: Callable[[int], None] = lambda pid: None,
         connections: int = CONNECTIONS,
     ) -> None:
-        """`wanted` is SNOOZER_PG_BIN; `say` hears what a person may want to know, `launched` each server's process.
+        """`wanted` is SNOOZER_PG_BIN; `connections` is the max_connections of a server that is started here.
 
-        `connections` are the most that a server started here takes at once.
+        `on_message` is called with sentences for people, `on_launch` with the process id of each server.
         """
         self.home = home.absolute()
         self.log = self.home / LOG_FILE
         self._wanted = wanted
         self._shared = shared
-        self._say = say
-        self._launched = launched
+        self._on_message = on_message
+        self._on_launch = on_launch
         self._connections = connections
-        self._account = os_user.for_postgres()
+        self._account = binaries.server_account()
         self._binaries: Binaries | None = None
-        self._memory: dict[str, Any] = {}
+        self._state: dict[str, Any] = {}
         self._postmaster: Postmaster | None = None
         self._stopping = False
 
     @property
     def data(self) -> Path:
-        return Path(self._memory["place"]) / "data"
+        return Path(self._state["place"]) / "data"
 
     @property
     def port(self) -> int:
-        return int(self._memory["port"])
+        return int(self._state["port"])
 
     @property
     def url(self) -> str:
@@ -86,18 +171,19 @@ class Postgres:
         return self._postmaster is not None and self._postmaster.is_running()
 
     def start(self) -> str:
-        """Have the server answer, and return its DATABASE_URL. Raises NoPostgres or PostgresRefused, one sentence each.
+        """Start or adopt the server, and return its DATABASE_URL. Raises NoPostgres or PostgresRefused.
 
-        Starting again is retried for ten seconds (a killed server's leftovers hold its memory for a moment); while
-        the server lives, its recovery may take as long as it takes.
+        A start that fails is retried for ten seconds (the remains of a killed server hold its memory for a moment);
+        while the server runs, its recovery may take any time.
         """
         with (self.home / "postgres.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._remember()
+            self._load_state()
             if not self._adopt():
                 chosen = self._choose_binaries()
                 if not self.data.exists():
-                    self._make(chosen)
+                    self._on_message(f"making the database in {self.data}")
+                    _initdb(self.data, binaries=chosen, account=self._account, password=self._state["password"])
                 self._run(chosen)
         return self.url
 
@@ -107,72 +193,71 @@ class Postgres:
         postmaster = self._postmaster
         if postmaster is None:
             return
-        for what, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, STOP_SECONDS)):
+        for what in (signal.SIGINT, signal.SIGQUIT):
             postmaster.send(what)
-            if postmaster.wait(seconds):
+            if postmaster.wait(STOP_SECONDS):
                 return
         raise PostgresRefused(f"PostgreSQL (process {postmaster.pid}) does not stop; its log is {self.log}")
 
-    def keep_log_small(self) -> None:
-        """Move a log that has grown large aside; the server appends, so it writes on at the new beginning.
-
-        Where that cannot be, as on a full disk, the log grows on: whoever keeps it small has more to watch than that.
-        """
+    def rotate_log(self, *, max_bytes: int = MAX_LOG_BYTES) -> None:
+        """Copy a large log aside and truncate it: the server appends. Where that fails (a full disk), it grows on."""
         with suppress(OSError):
-            if self.log.exists() and self.log.stat().st_size > LARGEST_LOG_BYTES:
+            if self.log.exists() and self.log.stat().st_size > max_bytes:
                 shutil.copy2(self.log, self.log.with_suffix(".log.1"))
                 os.truncate(self.log, 0)
 
     def _url(self, port: int) -> str:
-        return f"postgresql://{USER}:{self._memory['password']}@{ports.HOST}:{port}/{DATABASE}"
+        return f"postgresql://{USER}:{self._state['password']}@{ports.HOST}:{port}/{DATABASE}"
 
-    def _remember(self) -> None:
-        """Read where the data lies, its port and its password; decide all three when the home is new."""
+    def _load_state(self) -> None:
+        """Read where the data lies, its port and its password; choose all three when the home is new."""
         inside = self.home / "postgres"
-        memory = self.home / MEMORY_FILE
-        if memory.exists():
-            self._memory = json.loads(memory.read_text())
+        file = self.home / STATE_FILE
+        if file.exists():
+            self._state = json.loads(file.read_text())
             if not self.data.exists() and (inside / "data").exists():
                 # The home was moved, and its database with it.
-                self._keep_in_mind(place=str(inside))
+                self._save_state(place=str(inside))
         elif (inside / "data").exists():
             raise PostgresRefused(
-                f"{inside} holds a database, but {MEMORY_FILE} with its password is missing beside it: bring that file "
+                f"{inside} holds a database, but {STATE_FILE} with its password is missing beside it: bring that file "
                 "back, or move the folder away to begin with an empty database"
             )
         else:
-            place = os_user.data_place(self.home, account=self._account, shared=self._shared)
-            self._keep_in_mind(place=str(place), port=ports.any_free(), password=secrets.token_urlsafe(24))
+            place = binaries.make_data_folder(self.home, account=self._account, shared=self._shared)
+            self._save_state(place=str(place), port=ports.any_free(), password=secrets.token_urlsafe(24))
 
-    def _keep_in_mind(self, **facts: str | int) -> None:
-        self._memory |= facts
-        write_private(self.home / MEMORY_FILE, json.dumps(self._memory, indent=2) + "\n")
+    def _save_state(self, **facts: str | int) -> None:
+        self._state |= facts
+        write_private(self.home / STATE_FILE, json.dumps(self._state, indent=2) + "\n")
 
     def _adopt(self) -> bool:
-        """Take over a server that runs on our data, once it answers; one that is shutting down is waited for."""
-        began, told = time.monotonic(), False
+        """Take over a server that runs on our data, once it accepts connections. Waits for one that shuts down."""
+        began, reported = time.monotonic(), False
         while (found := Postmaster.of(self.data)) and not self._stopping:
-            if found.port and self._answers(found.port):
+            if found.port and self._accepts_connections(found.port):
                 if found.port != self.port:
-                    self._keep_in_mind(port=found.port)
+                    self._save_state(port=found.port)
                 if found.pid != self.pid:
                     self._postmaster = found
-                    self._launched(found.pid)
-                    self._say(f"PostgreSQL was running already (process {found.pid}); it is used as it is")
+                    self._on_launch(found.pid)
+                    self._on_message(f"PostgreSQL was running already (process {found.pid}); it is used as it is")
                 return True
-            if not told and time.monotonic() - began > _WORTH_A_WORD:
-                self._say(f"waiting for the PostgreSQL that runs already (process {found.pid}) to answer or to end")
-                told = True
-            time.sleep(_LOOK)
+            if not reported and time.monotonic() - began > _REPORT_AFTER:
+                self._on_message(
+                    f"waiting for the PostgreSQL that runs already (process {found.pid}) to answer or to end"
+                )
+                reported = True
+            time.sleep(_POLL_INTERVAL)
         return False
 
-    def _answers(self, port: int) -> bool:
+    def _accepts_connections(self, port: int) -> bool:
         try:
             psycopg.connect(self._url(port), connect_timeout=2).close()
         except psycopg.OperationalError as error:
             if "password authentication failed" in str(error):
                 raise PostgresRefused(
-                    f"PostgreSQL refuses the password in {self.home / MEMORY_FILE}: that file and the data in "
+                    f"PostgreSQL refuses the password in {self.home / STATE_FILE}: that file and the data in "
                     f"{self.data} do not belong together"
                 ) from None
             return False
@@ -181,27 +266,27 @@ class Postgres:
     def _choose_binaries(self) -> Binaries:
         if self._binaries is None:
             chosen = binaries.find(wanted=self._wanted, data=self.data)
-            self._say(f"PostgreSQL {chosen.version} from {chosen.folder}: {chosen.why}")
-            self._binaries = os_user.reachable_binaries(chosen, account=self._account, shared=self._shared)
+            self._on_message(f"PostgreSQL {chosen.version} from {chosen.folder}: {chosen.why}")
+            self._binaries = binaries.reachable(chosen, account=self._account, shared=self._shared)
             if self._binaries.folder != chosen.folder:
-                self._say(f"used from {self._binaries.folder}, where the account {self._account.name} can run it")
+                self._on_message(
+                    f"used from {self._binaries.folder}, where the account {self._account.name} can run it"
+                )
         return self._binaries
 
-    def _make(self, chosen: Binaries) -> None:
-        self._say(f"making the database in {self.data}")
-        initdb.make(self.data, binaries=chosen, account=self._account, user=USER, password=self._memory["password"])
-
     def _run(self, chosen: Binaries) -> None:
-        end = time.monotonic() + START_AGAIN_SECONDS
-        # Once others know the address it has to stay.
+        end = time.monotonic() + RETRY_SECONDS
+        # Once other processes know the address it has to stay.
         may_move = self._postmaster is None
         if self._postmaster is not None:
-            # It is gone, and has to be collected.
+            # It has ended, and has to be collected.
             self._postmaster.wait(STOP_SECONDS)
         while not self._stopping:
-            Postmaster.forget_stale(self.data)
+            if Postmaster.of(self.data) is None:
+                # PostgreSQL refuses to start while its id belongs to any process.
+                (self.data / "postmaster.pid").unlink(missing_ok=True)
             if may_move and not ports.is_free(self.port):
-                self._keep_in_mind(port=ports.any_free())
+                self._save_state(port=ports.any_free())
             before = self.log.stat().st_size if self.log.exists() else 0
             self._postmaster = Postmaster.launch(
                 chosen,
@@ -211,13 +296,63 @@ class Postgres:
                 account=self._account,
                 connections=self._connections,
             )
-            self._launched(self._postmaster.pid)
+            self._on_launch(self._postmaster.pid)
             while self._postmaster.is_running():
-                if self._answers(self.port):
+                if self._accepts_connections(self.port):
                     return
-                time.sleep(_LOOK)
+                time.sleep(_POLL_INTERVAL)
             if time.monotonic() > end:
-                said = self.log.read_bytes()[before:].decode(errors="replace")
-                raise PostgresRefused(f"PostgreSQL does not start: {initdb.last_line(said)} (its log is {self.log})")
-            time.sleep(_AGAIN)
+                output = self.log.read_bytes()[before:].decode(errors="replace")
+                raise PostgresRefused(f"PostgreSQL does not start: {_reason(output)} (its log is {self.log})")
+            time.sleep(_RETRY_INTERVAL)
         raise PostgresRefused("PostgreSQL was told to stop while it was starting")
+
+
+def _serves(pid: int, data: Path) -> bool:
+    """Whether this process is the server of this data, by its working folder where the system shows it."""
+    if not is_running(pid):
+        return False
+    if not Path("/proc/self/cwd").exists():
+        return has_name(pid, ("postgres", "postmaster"))
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink() == data.resolve()
+    except OSError:
+        return False
+
+
+def _initdb(data: Path, *, binaries: Binaries, account: Account, password: str) -> None:
+    """Make a database as a draft that is renamed to `data` when it is whole. Raises PostgresRefused."""
+    place = data.parent
+    for left in place.glob("draft-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    password_file = place / "password"
+    write_private(password_file, password)
+    account.own(password_file)
+    command = [binaries.program("initdb"), "-U", USER, "-A", "scram-sha-256", "--data-checksums", "--encoding=UTF8"]
+    try:
+        for locale in _LOCALES:
+            # A name of its own: the initdb of a killed `snoozer up` may still be writing.
+            draft = place / f"draft-{secrets.token_hex(4)}"
+            made = subprocess.run(
+                [*command, f"--locale={locale}", f"--pwfile={password_file}", "-D", str(draft)],
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd="/",
+                env=_ENVIRONMENT,
+                start_new_session=True,
+                **account.run_as,
+            )
+            if made.returncode == 0:
+                draft.rename(data)
+                return
+    finally:
+        password_file.unlink(missing_ok=True)
+    raise PostgresRefused(f"initdb could not make the database in {place}: {_reason(made.stderr)}")
+
+
+def _reason(output: str) -> str:
+    """The line in which the server or initdb gave up, without its time stamp."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    fatal = [line.partition(mark)[2].strip() for line in lines for mark in ("FATAL:", "error:") if mark in line]
+    return (fatal or lines or ["it gave no reason"])[-1]

@@ -1,10 +1,13 @@
-"""The life of one `snoozer up`: everything is started, watched, and stopped in the opposite order."""
+"""One run of `snoozer up`: everything is started, watched, and stopped in the opposite order."""
 
 import asyncio
+import contextlib
+import http.client
 import os
 import signal
 import smtplib
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,27 +15,43 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.dev import environment, ports, programs, reaper, seed, wait_for
+from snoozer.dev import environment, ports, processes, samples
 from snoozer.dev.binaries import NoPostgres
-from snoozer.dev.console import Voice
-from snoozer.dev.errors import PostgresRefused
-from snoozer.dev.postgres import Postgres
-from snoozer.dev.supervisor import CommandFailed, Supervisor
+from snoozer.dev.console import Output
+from snoozer.dev.environment import OWNER
+from snoozer.dev.postgres import Postgres, PostgresRefused
+from snoozer.dev.supervisor import CommandFailed, Program, Supervisor
+from snoozer.resources import PYTHON_MODULE, resource_folder
+from snoozer.runtime.backoff import Backoff
 from snoozer.settings import Settings, SettingsError
 
-STARTING_SECONDS = 60.0
+START_SECONDS = 60.0
+# A worker that is asked to stop still finishes what the mail server has already accepted.
+DRAIN_SECONDS = 60.0
 _WATCH_SECONDS = 0.5
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 30.0
+_POLL_INTERVAL = 0.1
+_REQUEST_SECONDS = 10.0
+_INITIAL_BACKOFF = 0.5
+_MAX_BACKOFF = 30.0
 
-Welcome = Callable[[Settings, str | None], None]
+_SNOOZER = (*PYTHON_MODULE, "snoozer")
+MIGRATE = Program(name="migrate", argv=(*_SNOOZER, "migrate"), stop_timeout=30)
+CREATE_ACCOUNT = Program(name="account", argv=(*_SNOOZER, "account", "create", OWNER, "--role", "admin"))
+SIGN_IN = Program(name="account", argv=(*_SNOOZER, "account", "sign-in", OWNER))
+INBOUND = Program(name="inbound", argv=(*_SNOOZER, "inbound"))
+WORKER = Program(name="worker", argv=(*_SNOOZER, "worker"), stop_timeout=DRAIN_SECONDS)
+CLOCK = Program(name="clock", argv=(*_SNOOZER, "clock"))
+# First what accepts new work, last what others need.
+STOP_ORDER = (("web", "inbound"), ("worker",), ("clock",), ("sink",))
+
+OnReady = Callable[[Settings, str | None], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What was found out before anything is started, with the ports held so that nobody takes them in between.
+    """What is known before anything is started. The ports are open already; `sink` is None with a mail server given.
 
-    `sink` is None when the user has a mail server.
+    `lock` is inherited by the reaper, `reload` has the pages follow each change of the checkout.
     """
 
     home: Path
@@ -42,61 +61,62 @@ class Plan:
     inbound: socket.socket
     lock: int
     with_parent: bool
+    reload: bool
 
     @property
     def port(self) -> int:
         return ports.of(self.web)
 
 
-class Life:
-    """Starts everything, says so through `welcome` (with the sign-in link), and stops it when it is told to."""
+class Runner:
+    """Starts everything, calls `on_ready` with the settings and the sign-in link, and stops at a signal."""
 
-    def __init__(self, plan: Plan, voice: Voice, *, welcome: Welcome) -> None:
+    def __init__(self, plan: Plan, output: Output, *, on_ready: OnReady) -> None:
         self._plan = plan
-        self._voice = voice
-        self._welcome = welcome
-        self._supervisor = Supervisor(voice)
-        self._stop = asyncio.Event()
+        self._output = output
+        self._on_ready = on_ready
+        self._supervisor = Supervisor(output)
+        self._stopping = asyncio.Event()
         self._postgres: Postgres | None = None
-        self._postgres_starts: asyncio.Future[str] | None = None
+        self._postgres_start: asyncio.Future[str] | None = None
 
     async def run(self) -> int:
-        """Live until a signal comes or the start fails; returns the exit code. Nothing is left running."""
+        """Run until a signal comes or the start fails. Returns the exit code; nothing is left running."""
         loop = asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(each, self._told_to_stop)
-        living = [asyncio.create_task(self._start()), asyncio.create_task(self._stop.wait())]
+            loop.add_signal_handler(each, self._on_stop_signal)
+        tasks = [asyncio.create_task(self._start()), asyncio.create_task(self._stopping.wait())]
         if self._plan.with_parent:
-            living.append(asyncio.create_task(self._stop_with_parent(os.getppid())))
-        starting, stopping, *_ = living
+            tasks.append(asyncio.create_task(self._stop_with_parent(os.getppid())))
+        starting, stopping, *_ = tasks
         code = 0
         try:
             await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
                 await starting
-                living.append(asyncio.create_task(self._watch()))
-                await self._stop.wait()
+                tasks.append(asyncio.create_task(self._watch_postgres()))
+                await self._stopping.wait()
         except (NoPostgres, SettingsError) as refused:
-            self._voice.warn(str(refused))
+            self._output.warn(str(refused))
             code = 2
         except (CommandFailed, PostgresRefused, SQLAlchemyError, OSError) as failure:
-            self._voice.warn(f"Snoozer does not start: {failure}")
+            self._output.warn(f"Snoozer does not start: {failure}")
             code = 1
         finally:
-            for task in living:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*living, return_exceptions=True)
-            await self._end()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._stop()
         return code
 
     async def _start(self) -> None:
         plan, supervisor = self._plan, self._supervisor
-        await supervisor.guard(lock=plan.lock)
+        await supervisor.start_reaper(lock=plan.lock)
         own_database = ""
         if not plan.given.database_url.get_secret_value():
-            with self._voice.working("starting the database"):
+            with self._output.working("starting the database"):
                 own_database = await self._start_postgres()
-        chosen = environment.write(
+        settings = environment.write_up_file(
             plan.home,
             plan.given,
             database_url=own_database,
@@ -104,121 +124,176 @@ class Life:
             inbound_port=ports.of(plan.inbound),
             sink_port=ports.of(plan.sink) if plan.sink else 0,
         )
-        with self._voice.working("bringing the tables up to date"):
-            await supervisor.run(programs.MIGRATE)
-        supervisor.keep(programs.web(plan.web.fileno()))
-        # The inbound door opens its port itself.
+        with self._output.working("bringing the tables up to date"):
+            await supervisor.run(MIGRATE)
+        supervisor.keep(_web(plan.web.fileno(), reload=plan.reload))
+        # The inbound server opens its port itself.
         plan.inbound.close()
-        supervisor.keep(programs.INBOUND)
+        supervisor.keep(INBOUND)
         if plan.sink is not None:
-            supervisor.keep(programs.sink(plan.sink.fileno()))
-        with self._voice.working("preparing the account"):
-            await supervisor.run(programs.CREATE_ACCOUNT)
+            supervisor.keep(_sink(plan.sink.fileno()))
+        with self._output.working("preparing the account"):
+            await supervisor.run(CREATE_ACCOUNT)
             link = await self._sign_in_link()
-        supervisor.keep(programs.WORKER)
-        supervisor.keep(programs.CLOCK)
-        with self._voice.working("waiting for the page"):
-            await self._bring_samples(chosen)
-            while not await wait_for.page(plan.port, "/readyz", seconds=STARTING_SECONDS):
-                self._voice.warn("the page does not answer yet; what is in the way stands above", by="web")
-        self._say_where(chosen)
-        self._welcome(chosen, link)
+        supervisor.keep(WORKER)
+        supervisor.keep(CLOCK)
+        with self._output.working("waiting for the page"):
+            await self._deliver_samples(settings)
+            while not await _wait_until_ready(plan.port, seconds=START_SECONDS):
+                self._output.warn("the page does not answer yet; what is in the way stands above", by="web")
+        self._report_addresses(settings)
+        self._on_ready(settings, link)
 
     async def _start_postgres(self) -> str:
         loop = asyncio.get_running_loop()
-        voice = self._voice
+        output = self._output
 
-        def launched(pid: int) -> None:
-            loop.call_soon_threadsafe(self._supervisor.announce, reaper.DATABASE, pid)
+        def on_launch(pid: int) -> None:
+            loop.call_soon_threadsafe(self._supervisor.register, processes.DATABASE, pid)
 
         self._postgres = Postgres(
             self._plan.home,
             wanted=self._plan.given.pg_bin,
-            say=lambda line: voice.say(line, by="postgres"),
-            launched=launched,
+            on_message=lambda line: output.line(line, by="postgres"),
+            on_launch=on_launch,
         )
-        self._postgres_starts = asyncio.ensure_future(asyncio.to_thread(self._postgres.start))
-        # The thread cannot be cancelled: whoever stops waits for it, and stops what it started.
-        url = await asyncio.shield(self._postgres_starts)
-        voice.say(f"{ports.HOST}:{self._postgres.port}, data in {self._postgres.data}", by="postgres")
+        self._postgres_start = asyncio.ensure_future(asyncio.to_thread(self._postgres.start))
+        # The thread cannot be cancelled: _stop waits for it, and stops what it started.
+        url = await asyncio.shield(self._postgres_start)
+        output.line(f"{ports.HOST}:{self._postgres.port}, data in {self._postgres.data}", by="postgres")
         return url
 
     async def _sign_in_link(self) -> str | None:
         try:
-            said = await self._supervisor.run(programs.SIGN_IN)
+            lines = await self._supervisor.run(SIGN_IN)
         except CommandFailed:
             return None
-        return next((line.strip() for line in said if line.strip().startswith("http")), None)
+        return next((line.strip() for line in lines if line.strip().startswith("http")), None)
 
-    async def _bring_samples(self, chosen: Settings) -> None:
-        """Fill a new mailbox through the inbound door. An empty mailbox is no reason not to start."""
+    async def _deliver_samples(self, settings: Settings) -> None:
+        """Fill a new mailbox through the inbound server. A failure leaves the mailbox empty, and the start goes on."""
         home = self._plan.home
-        if not await asyncio.to_thread(seed.are_wanted, home, chosen):
+        if not await asyncio.to_thread(samples.are_wanted, home, settings):
             return
-        if not await wait_for.door(chosen.inbound_host, chosen.inbound_port, seconds=STARTING_SECONDS):
-            self._voice.warn("nobody answers there; the mailbox stays empty", by="inbound")
+        if not await _wait_for_port(settings.inbound_host, settings.inbound_port, seconds=START_SECONDS):
+            self._output.warn("nothing answers there; the mailbox stays empty", by="inbound")
             return
         try:
-            count = await asyncio.to_thread(seed.deliver, home, chosen, now=datetime.now().astimezone())
+            count = await asyncio.to_thread(samples.deliver, home, settings, now=datetime.now().astimezone())
         except (smtplib.SMTPException, OSError) as error:
-            self._voice.warn(f"the sample messages were not all accepted ({type(error).__name__})", by="inbound")
+            self._output.warn(f"the sample messages were not all accepted ({type(error).__name__})", by="inbound")
         else:
-            self._voice.say(f"{count} sample messages came in", by="inbound")
+            self._output.line(f"{count} sample messages came in", by="inbound")
 
-    def _say_where(self, chosen: Settings) -> None:
-        door = f"{chosen.inbound_host}:{chosen.inbound_port} ({chosen.inbound_protocol.upper()})"
-        self._voice.say(f"{door} takes mail for {environment.OWNER}", by="inbound")
+    def _report_addresses(self, settings: Settings) -> None:
+        output = self._output
+        inbound = f"{settings.inbound_host}:{settings.inbound_port} ({settings.inbound_protocol.upper()})"
+        output.line(f"{inbound} takes mail for {OWNER}", by="inbound")
         if self._plan.sink is not None:
-            port = ports.of(self._plan.sink)
-            self._voice.say(f"{ports.HOST}:{port} (SMTP) keeps what the worker sends; nothing leaves here", by="sink")
-        self._voice.say("sends reminders on time", by="worker")
-        self._voice.say("recovers what a lost worker left", by="clock")
-        self._voice.say(f"http://{ports.HOST}:{self._plan.port}", by="web")
+            sink = f"{ports.HOST}:{ports.of(self._plan.sink)} (SMTP)"
+            output.line(f"{sink} keeps what the worker sends; nothing leaves here", by="sink")
+        output.line("sends reminders on time", by="worker")
+        output.line("recovers what a lost worker left", by="clock")
+        output.line(f"http://{ports.HOST}:{self._plan.port}", by="web")
 
-    async def _watch(self) -> None:
-        """Start the database again, after a growing pause, whenever it ends."""
-        pause = _FIRST_PAUSE
+    async def _watch_postgres(self) -> None:
+        """Restart the database, after a growing pause, whenever it ends."""
+        backoff = Backoff(first=_INITIAL_BACKOFF, cap=_MAX_BACKOFF)
         while self._postgres is not None:
             await asyncio.sleep(_WATCH_SECONDS)
-            await asyncio.to_thread(self._postgres.keep_log_small)
+            await asyncio.to_thread(self._postgres.rotate_log)
             if self._postgres.is_running():
                 continue
-            self._voice.warn("PostgreSQL has ended; starting it again", by="postgres")
-            self._postgres_starts = asyncio.ensure_future(asyncio.to_thread(self._postgres.start))
+            self._output.warn("PostgreSQL has ended; starting it again", by="postgres")
+            self._postgres_start = asyncio.ensure_future(asyncio.to_thread(self._postgres.start))
             try:
-                await asyncio.shield(self._postgres_starts)
+                await asyncio.shield(self._postgres_start)
             except (NoPostgres, PostgresRefused, OSError) as error:
-                self._voice.warn(f"{error}; trying again in {pause:g} s", by="postgres")
+                pause = backoff.next_wait()
+                self._output.warn(f"{error}; trying again in {pause:g} s", by="postgres")
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
             else:
-                self._voice.say("answers again", by="postgres")
-                pause = _FIRST_PAUSE
+                self._output.line("answers again", by="postgres")
+                backoff.reset()
 
-    async def _end(self) -> None:
-        self._voice.say("stopping")
-        for names in programs.STOPPING_ORDER:
+    async def _stop(self) -> None:
+        self._output.line("stopping")
+        for names in STOP_ORDER:
             await self._supervisor.stop(*names)
         if self._postgres is not None:
             try:
                 await asyncio.to_thread(self._postgres.stop)
-                if self._postgres_starts is not None:
-                    await asyncio.gather(self._postgres_starts, return_exceptions=True)
+                if self._postgres_start is not None:
+                    await asyncio.gather(self._postgres_start, return_exceptions=True)
                 await asyncio.to_thread(self._postgres.stop)
             except PostgresRefused as refused:
-                self._voice.warn(str(refused), by="postgres")
-        environment.forget(self._plan.home)
-        await self._supervisor.dismiss_guardian()
-        self._voice.say("stopped")
+                self._output.warn(str(refused), by="postgres")
+        environment.remove_up_file(self._plan.home)
+        await self._supervisor.stop_reaper()
+        self._output.line("stopped")
 
-    def _told_to_stop(self) -> None:
-        if self._stop.is_set():
-            self._voice.say("not waiting for anybody any longer")
-            self._supervisor.hurry()
-        self._stop.set()
+    def _on_stop_signal(self) -> None:
+        if self._stopping.is_set():
+            self._output.line("not waiting any longer")
+            self._supervisor.kill_now()
+        self._stopping.set()
 
     async def _stop_with_parent(self, parent: int) -> None:
-        """Whoever started us (make) is gone without a word: then nobody would know how to stop us."""
+        """Stop when the parent process (make) is gone: no Ctrl-C would reach this one any longer."""
         while os.getppid() == parent:
             await asyncio.sleep(_WATCH_SECONDS)
-        self._told_to_stop()
+        self._on_stop_signal()
+
+
+def _web(listening: int, *, reload: bool) -> Program:
+    """The web server on a listening socket that it inherits."""
+    options = ["-c", "python:snoozer.web.gunicorn", "--bind", f"fd://{listening}"]
+    if reload:
+        folders = (resource_folder("templates"), resource_folder("static"))
+        files = [str(file) for folder in folders for file in folder.rglob("*") if file.is_file()]
+        options += ["--reload", *(f"--reload-extra-file={file}" for file in files)]
+    argv = (*PYTHON_MODULE, "snoozer.web", *options, "snoozer.web:from_environment()")
+    return Program(name="web", argv=argv, sockets=(listening,), stop_timeout=20)
+
+
+def _sink(listening: int) -> Program:
+    """The mail sink on a listening socket that it inherits."""
+    return Program(name="sink", argv=(*_SNOOZER, "sink", "--socket", str(listening)), sockets=(listening,))
+
+
+async def _wait_until_ready(port: int, *, seconds: float) -> bool:
+    """Request /readyz until its status is 200. Returns False after so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if await asyncio.to_thread(_status, port, "/readyz") == http.HTTPStatus.OK:
+            return True
+        await asyncio.sleep(_POLL_INTERVAL)
+    return False
+
+
+async def _wait_for_port(host: str, port: int, *, seconds: float) -> bool:
+    """Connect until something listens there. Returns False after so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            await asyncio.sleep(_POLL_INTERVAL)
+        else:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+            return True
+    return False
+
+
+def _status(port: int, path: str) -> int:
+    """The status of a page, 0 without an answer."""
+    connection = http.client.HTTPConnection(ports.HOST, port, timeout=_REQUEST_SECONDS)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()

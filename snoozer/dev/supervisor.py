@@ -1,91 +1,180 @@
-"""One process that starts the others, passes on what they say, starts them again, and stops them in order."""
+"""Starts processes, passes on their output, restarts them when they end, and stops them in order."""
 
 import asyncio
 import contextlib
 import signal
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio import SubprocessTransport
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self, cast
 
-from snoozer.dev import reaper
-from snoozer.dev.console import Voice
-from snoozer.dev.os_process import send
-from snoozer.dev.subprocess import OUT, Child, Hear
+from snoozer.dev import processes
+from snoozer.dev.console import Output
+from snoozer.dev.processes import send
 from snoozer.resources import PYTHON_MODULE
+from snoozer.runtime.backoff import Backoff
 from snoozer.runtime.signals import describe_exit
 
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 30.0
-WELL_AFTER_SECONDS = 30.0
+INITIAL_BACKOFF = 0.5
+MAX_BACKOFF = 30.0
+HEALTHY_AFTER_SECONDS = 30.0
+MAX_LINE_LENGTH = 4_000
+_DRAIN_SECONDS = 1.0
+_OUT, _ERR = 1, 2
+
+OnLine = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A command to run. `sockets` are handed to it open; `patience` is what it gets between SIGTERM and SIGKILL."""
+    """A command to run. It inherits `sockets`, and is killed `stop_timeout` seconds after SIGTERM."""
 
     name: str
     argv: tuple[str, ...]
     sockets: tuple[int, ...] = ()
-    patience: float = 10.0
+    stop_timeout: float = 10.0
 
 
 class CommandFailed(Exception):
-    """A command that has to end well did not."""
+    """A command ended with an exit code other than 0."""
 
     def __init__(self, program: Program, code: int) -> None:
-        super().__init__(f"{program.name} {describe_exit(code)}; what it said stands above")
+        super().__init__(f"{program.name} {describe_exit(code)}; its output stands above")
+
+
+class Child(asyncio.SubprocessProtocol):
+    """A process whose end is known as soon as it ends, even while one that it started keeps its output open.
+
+    (asyncio.subprocess.Process waits for both.)
+    """
+
+    def __init__(self, on_line: OnLine) -> None:
+        self._on_line = on_line
+        self._partial = {_OUT: b"", _ERR: b""}
+        self._transport: SubprocessTransport | None = None
+        self._exit_code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._output_closed = asyncio.Event()
+
+    @classmethod
+    async def start(
+        cls, argv: Sequence[str], *, on_line: OnLine, merge_stderr: bool, sockets: Sequence[int] = ()
+    ) -> Self:
+        """Start a command in a session of its own, so that a Ctrl-C at the terminal reaches the supervisor alone.
+
+        `on_line` is called with the stream (1 or 2, always 1 with `merge_stderr`) and each line. Raises OSError.
+        """
+        _, protocol = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(on_line),
+            *argv,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT if merge_stderr else PIPE,
+            pass_fds=sockets,
+            start_new_session=True,
+        )
+        return protocol
+
+    @property
+    def pid(self) -> int:
+        assert self._transport is not None  # noqa: S101
+        return self._transport.get_pid()
+
+    async def wait(self) -> int:
+        """Wait for its end. Returns the exit code, or minus the signal that ended it."""
+        return await asyncio.shield(self._exit_code)
+
+    async def drain_output(self) -> None:
+        """After its end, read what is left of its output for a second, and close the pipes."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._output_closed.wait(), _DRAIN_SECONDS)
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        *lines, partial = (self._partial[fd] + data).split(b"\n")
+        self._partial[fd] = partial[:MAX_LINE_LENGTH]
+        for line in lines:
+            self._on_line(fd, line[:MAX_LINE_LENGTH].decode(errors="replace").rstrip("\r"))
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        partial, self._partial[fd] = self._partial[fd], b""
+        if partial:
+            self._on_line(fd, partial.decode(errors="replace"))
+
+    def process_exited(self) -> None:
+        code = self._transport.get_returncode() if self._transport is not None else None
+        self._exit_code.set_result(code if code is not None else 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._output_closed.set()
 
 
 class Supervisor:
-    """Keeps programs running, and keeps a guardian for the case that it is killed itself."""
+    """Keeps programs running, and a reaper that stops them if the supervisor itself is killed."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
+    def __init__(self, output: Output) -> None:
+        self._output = output
         self._kept: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
-        self._hurry = asyncio.Event()
-        self._guardian: Process | None = None
-        self._announced: dict[int, str] = {}
-        self._guarding: asyncio.Task[None] | None = None
+        self._kill_now = asyncio.Event()
+        self._reaper: Process | None = None
+        self._reaper_task: asyncio.Task[None] | None = None
+        self._registered: dict[int, str] = {}
 
-    async def guard(self, *, lock: int) -> None:
-        """Start the guardian, which holds this open lock and outlives us if we are killed."""
+    async def start_reaper(self, *, lock: int) -> None:
+        """Start the reaper, which inherits this open lock."""
         started = asyncio.Event()
-        self._guarding = asyncio.create_task(self._keep_guardian(lock, started))
+        self._reaper_task = asyncio.create_task(self._keep_reaper(lock, started))
         await started.wait()
 
-    def announce(self, what: str, pid: int) -> None:
-        """Tell the guardian of a process that began or ended (its words: CHILD, DATABASE, GONE)."""
-        if what == reaper.GONE:
-            self._announced.pop(pid, None)
+    async def stop_reaper(self) -> None:
+        """Close the reaper's pipe and wait for its end."""
+        if self._reaper_task is None:
+            return
+        self._reaper_task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._reaper_task
+        if self._reaper is not None and self._reaper.stdin is not None:
+            self._reaper.stdin.close()
+            await self._reaper.wait()
+
+    def register(self, what: str, pid: int) -> None:
+        """Report to the reaper that a process began or ended (CHILD, DATABASE or GONE)."""
+        if what == processes.GONE:
+            self._registered.pop(pid, None)
         else:
-            self._announced[pid] = what
-        self._tell(f"{what} {pid}\n")
+            self._registered[pid] = what
+        self._write_to_reaper(f"{what} {pid}\n")
 
     async def run(self, program: Program) -> list[str]:
-        """Run a command to its end and return the lines of its standard output. Raises CommandFailed."""
-        said: list[str] = []
+        """Run a command to its end. Returns the lines of its standard output. Raises CommandFailed."""
+        lines: list[str] = []
 
-        def hear(stream: int, line: str) -> None:
-            if stream == OUT:
-                said.append(line)
+        def on_line(stream: int, line: str) -> None:
+            if stream == _OUT:
+                lines.append(line)
             else:
-                self._voice.say(line, by=program.name)
+                self._output.line(line, by=program.name)
 
-        child = await self._start(program, hear, one_stream=False)
+        child = await self._start(program, on_line, merge_stderr=False)
         try:
-            code = await child.ended()
+            code = await child.wait()
         except asyncio.CancelledError:
-            await self._end(child, program)
+            await self._stop_child(child, program)
             raise
         finally:
-            await child.last_words()
-            self.announce(reaper.GONE, child.pid)
+            await child.drain_output()
+            self.register(processes.GONE, child.pid)
         if code:
             raise CommandFailed(program, code)
-        return said
+        return lines
 
     def keep(self, program: Program) -> None:
-        """Start a program and start it again, after a growing pause, whenever it ends."""
+        """Start a program, and restart it after a growing pause whenever it ends."""
         stopping = asyncio.Event()
         self._kept[program.name] = (asyncio.create_task(self._keep(program, stopping)), stopping)
 
@@ -96,83 +185,68 @@ class Supervisor:
             stopping.set()
         await asyncio.gather(*(task for task, _ in kept))
 
-    def hurry(self) -> None:
-        """Wait for nobody any longer: what is being stopped is killed."""
-        self._hurry.set()
-
-    async def dismiss_guardian(self) -> None:
-        """Let the guardian go; it finds nothing to do."""
-        if self._guarding is None:
-            return
-        self._guarding.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._guarding
-        if self._guardian is not None and self._guardian.stdin is not None:
-            self._guardian.stdin.close()
-            await self._guardian.wait()
+    def kill_now(self) -> None:
+        """Kill what is being stopped, without waiting any longer."""
+        self._kill_now.set()
 
     async def _keep(self, program: Program, stopping: asyncio.Event) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, healthy_after=HEALTHY_AFTER_SECONDS)
         while not stopping.is_set():
             began = time.monotonic()
             how = await self._run_once(program, stopping)
             if stopping.is_set():
                 return
-            if time.monotonic() - began > WELL_AFTER_SECONDS:
-                pause = FIRST_PAUSE
-            self._voice.warn(f"{how}; starting it again in {pause:g} s", by=program.name)
+            pause = backoff.next_wait(worked_for=time.monotonic() - began)
+            self._output.warn(f"{how}; starting it again in {pause:g} s", by=program.name)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _run_once(self, program: Program, stopping: asyncio.Event) -> str:
-        """Run a program until it ends by itself or is to stop, and say how it ended."""
+        """Run a program until it ends or `stopping` is set. Returns how it ended, in words."""
         try:
-            child = await self._start(program, lambda _, line: self._voice.say(line, by=program.name), one_stream=True)
+            child = await self._start(
+                program, lambda _, line: self._output.line(line, by=program.name), merge_stderr=True
+            )
         except OSError as error:
             return f"cannot be started ({error.strerror})"
-        ended, told = asyncio.create_task(child.ended()), asyncio.create_task(stopping.wait())
-        await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
+        ended, asked = asyncio.create_task(child.wait()), asyncio.create_task(stopping.wait())
+        await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
         if not ended.done():
-            await self._end(child, program)
-        # Whoever the child left behind holds its output open, and its port; they go with it.
+            await self._stop_child(child, program)
+        # What the child left behind keeps its output and its port open.
         send(child.pid, signal.SIGKILL, group=True)
-        await child.last_words()
-        self.announce(reaper.GONE, child.pid)
+        await child.drain_output()
+        self.register(processes.GONE, child.pid)
         return describe_exit(await ended)
 
-    async def _start(self, program: Program, hear: Hear, *, one_stream: bool) -> Child:
-        child = await Child.start(program.argv, hear=hear, one_stream=one_stream, sockets=program.sockets)
-        self.announce(reaper.CHILD, child.pid)
+    async def _start(self, program: Program, on_line: OnLine, *, merge_stderr: bool) -> Child:
+        child = await Child.start(program.argv, on_line=on_line, merge_stderr=merge_stderr, sockets=program.sockets)
+        self.register(processes.CHILD, child.pid)
         return child
 
-    async def _end(self, child: Child, program: Program) -> None:
+    async def _stop_child(self, child: Child, program: Program) -> None:
         send(child.pid, signal.SIGTERM)
-        ended, hurry = asyncio.create_task(child.ended()), asyncio.create_task(self._hurry.wait())
-        await asyncio.wait({ended, hurry}, timeout=program.patience, return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
+        ended, kill = asyncio.create_task(child.wait()), asyncio.create_task(self._kill_now.wait())
+        await asyncio.wait({ended, kill}, timeout=program.stop_timeout, return_when=asyncio.FIRST_COMPLETED)
+        kill.cancel()
         if not ended.done():
-            if not self._hurry.is_set():
-                self._voice.warn(f"does not stop within {program.patience:g} s and is killed", by=program.name)
+            if not self._kill_now.is_set():
+                self._output.warn(f"does not stop within {program.stop_timeout:g} s and is killed", by=program.name)
             send(child.pid, signal.SIGKILL, group=True)
         await ended
 
-    async def _keep_guardian(self, lock: int, started: asyncio.Event) -> None:
+    async def _keep_reaper(self, lock: int, started: asyncio.Event) -> None:
         while True:
-            self._guardian = await asyncio.create_subprocess_exec(
-                *(*PYTHON_MODULE, reaper.__name__),
-                stdin=PIPE,
-                pass_fds=(lock,),
-                cwd="/",
-                start_new_session=True,
+            self._reaper = await asyncio.create_subprocess_exec(
+                *(*PYTHON_MODULE, processes.__name__), stdin=PIPE, pass_fds=(lock,), start_new_session=True
             )
-            for pid, what in self._announced.items():
-                self._tell(f"{what} {pid}\n")
+            for pid, what in self._registered.items():
+                self._write_to_reaper(f"{what} {pid}\n")
             started.set()
-            await self._guardian.wait()
-            await asyncio.sleep(FIRST_PAUSE)
+            await self._reaper.wait()
+            await asyncio.sleep(INITIAL_BACKOFF)
 
-    def _tell(self, line: str) -> None:
-        if self._guardian is not None and self._guardian.stdin is not None:
-            self._guardian.stdin.write(line.encode())
+    def _write_to_reaper(self, line: str) -> None:
+        if self._reaper is not None and self._reaper.stdin is not None:
+            self._reaper.stdin.write(line.encode())

@@ -1,4 +1,4 @@
-"""ENTRANCE of `snoozer up`: everything that Snoozer needs, started by one command and gone with it."""
+"""ENTRANCE of `snoozer up`: everything that Snoozer needs, started and stopped by one command."""
 
 import asyncio
 import contextlib
@@ -14,77 +14,72 @@ from pathlib import Path
 import click
 
 from snoozer import settings
-from snoozer.dev import environment, locks, ports
-from snoozer.dev.console import Voice
-from snoozer.dev.environment import OWNER, Surroundings
-from snoozer.dev.runner import Life, Plan
+from snoozer.dev import environment, ports, processes
+from snoozer.dev.console import Output
+from snoozer.dev.environment import OWNER
+from snoozer.dev.runner import Plan, Runner
 from snoozer.dev.sink import DEFAULT_PORT as SINK_PORT
 from snoozer.settings import Settings, SettingsError
 
 
 class Refused(Exception):
-    """`snoozer up` does not even begin."""
+    """`snoozer up` cannot begin; the text is one sentence."""
 
 
 @click.command("up")
 @click.option("--port", type=click.IntRange(1, 65_535), help="The page's port on 127.0.0.1 (PORT, else 8000).")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--with-parent", is_flag=True, hidden=True, help="Stop when the process that started this one is gone.")
-def command(port: int | None, no_open: bool, with_parent: bool) -> None:
+@click.option("--reload", is_flag=True, hidden=True, help="Restart the web server after each change of a file of it.")
+def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) -> None:
     """Start all of Snoozer on this machine: database, mail server, sample mailbox, worker and web.
 
     Data lies under SNOOZER_HOME (.snoozer). Ctrl-C stops everything.
     """
-    voice = Voice()
-    surroundings = Surroundings()
+    output = Output()
     try:
         with contextlib.ExitStack() as held:
-            plan = _plan(surroundings, voice, held, port=port, with_parent=with_parent)
-            visit = not no_open and _has_display(surroundings)
-            life = Life(
-                plan, voice, welcome=lambda chosen, link: _welcome(voice, surroundings, chosen, link, visit=visit)
+            plan = _plan(output, held, port=port, with_parent=with_parent, reload=reload)
+            open_browser = not no_open and sys.stdout.isatty() and settings.has_display()
+            runner = Runner(
+                plan, output, on_ready=lambda chosen, link: _welcome(output, chosen, link, open_browser=open_browser)
             )
-            code = asyncio.run(life.run())
+            code = asyncio.run(runner.run())
     except (Refused, SettingsError) as refused:
         click.echo(f"snoozer: {str(refused).rstrip('.')}.", err=True)
         code = 2
-    voice.close()
+    output.close()
     sys.exit(code)
 
 
-def _plan(
-    surroundings: Surroundings, voice: Voice, held: contextlib.ExitStack, *, port: int | None, with_parent: bool
-) -> Plan:
-    """Take the locks and the ports, or raise Refused with the sentence that says what is in the way."""
-    home = surroundings.home.absolute()
+def _plan(output: Output, held: contextlib.ExitStack, *, port: int | None, with_parent: bool, reload: bool) -> Plan:
+    """Take the locks and the ports, which `held` closes. Raises Refused."""
+    home = settings.home().absolute()
     _make(home)
     try:
-        held.enter_context(locks.take(home))
+        held.enter_context(processes.lock_home(home))
         lock = held.enter_context(
-            locks.outlive(home, waiting=lambda: voice.say("an earlier Snoozer is still stopping; waiting for it"))
+            processes.lock_children(
+                home, on_wait=lambda: output.line("an earlier Snoozer is still stopping; waiting for it")
+            )
         )
-    except locks.AlreadyRunning:
+    except processes.AlreadyRunning:
         raise Refused(
             f"Snoozer runs already from {home}, at {settings.load().base_url}: stop it with Ctrl-C where it runs, or "
             "set another SNOOZER_HOME and --port"
         ) from None
-    given = environment.of_the_user(home)
-    port = port or given.port
-    web = ports.hold(port)
-    if web is None:
-        raise Refused(
-            f"Port {port} on {ports.HOST} is in use by another program: stop that one, or choose another port with "
-            "`snoozer up --port N` (or PORT=N)"
-        )
+    given = environment.load_user_settings(home)
+    web = _hold(port or given.port, remedy="choose another port with `snoozer up --port N` (or PORT=N)")
     held.enter_context(web)
     return Plan(
         home=home,
         given=given,
         web=web,
-        sink=held.enter_context(_hold(SINK_PORT, voice, by="sink")) if environment.wants_sink(given) else None,
-        inbound=held.enter_context(_hold_inbound(given, voice)),
+        sink=held.enter_context(_hold_any(SINK_PORT, output, by="sink")) if environment.uses_sink(given) else None,
+        inbound=held.enter_context(_hold_inbound(given, output)),
         lock=lock.fileno(),
         with_parent=with_parent,
+        reload=reload,
     )
 
 
@@ -99,47 +94,49 @@ def _make(home: Path) -> None:
         raise Refused(f"The folder {home} cannot be made ({error.strerror}); set SNOOZER_HOME to another one") from None
 
 
-def _hold_inbound(given: Settings, voice: Voice) -> socket.socket:
-    if "inbound_port" not in given.model_fields_set:
-        return _hold(given.inbound_port, voice, by="inbound")
-    held = ports.hold(given.inbound_port)
+def _hold(port: int, *, remedy: str) -> socket.socket:
+    """This port. Raises Refused where it is taken."""
+    held = ports.hold(port)
     if held is None:
-        raise Refused(
-            f"Port {given.inbound_port} on {ports.HOST} is in use by another program: stop that one, or set "
-            "SNOOZER_INBOUND_PORT to another port"
-        )
+        raise Refused(f"Port {port} on {ports.HOST} is in use by another program: stop that one, or {remedy}")
     return held
 
 
-def _hold(port: int, voice: Voice, *, by: str) -> socket.socket:
+def _hold_inbound(given: Settings, output: Output) -> socket.socket:
+    if "inbound_port" in given.model_fields_set:
+        return _hold(given.inbound_port, remedy="set SNOOZER_INBOUND_PORT to another port")
+    return _hold_any(given.inbound_port, output, by="inbound")
+
+
+def _hold_any(port: int, output: Output, *, by: str) -> socket.socket:
     """This port, or any that is free."""
     held = ports.hold(port)
     if held is None:
         held = ports.hold(0)
         if held is None:
             raise Refused(f"There is no free port on {ports.HOST}")
-        voice.say(f"port {port} is in use; taking {ports.of(held)}", by=by)
+        output.line(f"port {port} is in use; taking {ports.of(held)}", by=by)
     return held
 
 
-def _welcome(voice: Voice, surroundings: Surroundings, chosen: Settings, link: str | None, *, visit: bool) -> None:
-    another = f"{_this_command(surroundings)} account sign-in {OWNER}"
-    voice.alone("")
-    voice.alone(f"Snoozer is ready at {chosen.base_url}", style="bold")
+def _welcome(output: Output, chosen: Settings, link: str | None, *, open_browser: bool) -> None:
+    another = f"{_own_command()} account sign-in {OWNER}"
+    output.plain("")
+    output.plain(f"Snoozer is ready at {chosen.base_url}", style="bold")
     if link:
-        voice.alone(f"Sign in as {OWNER} (once, within ten minutes):")
-        voice.alone(link, style="bold underline")
-        voice.alone(f"Another link: {another}", style="dim")
+        output.plain(f"Sign in as {OWNER} (once, within ten minutes):")
+        output.plain(link, style="bold underline")
+        output.plain(f"Another link: {another}", style="dim")
     else:
-        voice.alone(f"There is no sign-in link now; ask for one with: {another}", style="bold yellow")
-    voice.alone("Ctrl-C stops everything; the data stays.", style="dim")
-    voice.alone("")
-    if link and visit:
-        # Some browsers keep the caller until they are closed; a daemon thread keeps nobody.
+        output.plain(f"There is no sign-in link now; ask for one with: {another}", style="bold yellow")
+    output.plain("Ctrl-C stops everything; the data stays.", style="dim")
+    output.plain("")
+    if link and open_browser:
+        # Some browsers block their caller until they are closed; a daemon thread blocks no exit.
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
-def _this_command(surroundings: Surroundings) -> str:
+def _own_command() -> str:
     """How a person types this command in another terminal, in the same folder."""
     called = Path(sys.argv[0])
     found = shutil.which("snoozer")
@@ -150,12 +147,6 @@ def _this_command(surroundings: Surroundings) -> str:
     else:
         here = Path.cwd()
         command = shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
-    if "home" in surroundings.model_fields_set:
-        return f"SNOOZER_HOME={shlex.quote(str(surroundings.home.absolute()))} {command}"
-    return command
-
-
-def _has_display(surroundings: Surroundings) -> bool:
-    return sys.stdout.isatty() and bool(
-        sys.platform == "darwin" or surroundings.display or surroundings.wayland_display
-    )
+    if settings.home() == settings.DEFAULT_HOME:
+        return command
+    return f"SNOOZER_HOME={shlex.quote(str(settings.home().absolute()))} {command}"

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Event
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings, telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text
 from snoozer.housekeeping import chores
@@ -43,6 +45,9 @@ def command(once: bool) -> None:
         idle=config.worker_dead,
         read_timeout=read_timeout_until(stopping),
     )
+    if not once:
+        with suppress(DBAPIError):  # The database is away: each chore is repeated until it is back.
+            schema.wait_until_migrated(engine, stopping=stopping)
     flush = telemetry.start(service="snoozer-clock", engine=engine, **config.telemetry)
     try:
         if once:

@@ -1,35 +1,58 @@
-"""The door for mail that comes in, by LMTP from the mail server beside us or by plain SMTP.
+"""A server for incoming mail: LMTP from the mail server beside us (RFC 2033), or plain SMTP.
 
-What is kept is what was on the wire between DATA and the final dot, dots unstuffed: every CR, LF, NUL and 8-bit byte,
-lines of any length. A 250 is said only after `deliver` returned, and `deliver` commits.
+The stored message is what was sent between DATA and the final dot, dots unstuffed: every CR, LF, NUL and 8-bit byte,
+lines of any length. A 250 is sent only after `deliver` returned, and `deliver` commits.
 """
 
 import asyncio
 import logging
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from snoozer.inbound.lmtp_session import TEMPFAIL, InboundSession, IncomingMail, LmtpInboundSession, SmtpInboundSession
-
-__all__ = ["UNKNOWN_RECIPIENT", "InboundServer", "IncomingMail"]
+from aiosmtpd.lmtp import LMTP
+from aiosmtpd.smtp import SMTP, Envelope, Session
 
 CLOSE_TIMEOUT = 10
-UNKNOWN_RECIPIENT = "550 5.1.1 There is no mailbox with this address here"
+MAX_CONNECTIONS = 200
+# Bodies in memory at once, in messages of the largest size; beyond that, a temporary failure.
+MAX_HELD_MESSAGES = 8
+MAX_LINE_LENGTH = 65_536
+# Seconds for each 64 KiB of a message, and for storing it: a slow sender may take hours, a silent one not.
+DATA_TIMEOUT = 600
 
+TEMPFAIL = "451 4.3.0 Snoozer cannot keep mail at the moment; please try again later"
+UNKNOWN_RECIPIENT = "550 5.1.1 There is no mailbox with this address here"
+_TOO_LARGE = "552 5.3.4 The message is larger than Snoozer keeps"
+_TOO_BUSY = "452 4.3.1 Too much mail at once; please try again later"
+_END = b"\r\n.\r\n"
 _REPLY = re.compile(r"[245][0-9]{2} [\x20-\x7e]{1,400}")
 
 _log = logging.getLogger(__name__)
 
 
-class InboundServer:
-    """Takes mail on one port, in a thread of its own, from `start` to `stop`.
+@dataclass(frozen=True)
+class IncomingMail:
+    """One message as received. `mail_from` is empty for bounces; `original` is byte for byte what was sent."""
 
-    `knows(address)` says whether a recipient lives here; `deliver(incoming)` keeps the mail and returns one reply for
-    each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. What they raise becomes a 451, and
-    the sender comes again; `why(error)` is what the log says of it. LMTP hears each reply; SMTP, which has only one,
-    hears the worst.
+    mail_from: str
+    rcpt_to: tuple[str, ...]
+    original: bytes
+
+
+class InboundServer:
+    """Accepts mail on one port, in a thread of its own, from `start` to `stop`.
+
+    `recipient_exists(address)` decides about RCPT; `deliver(incoming)` stores the message and returns one reply for
+    each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. An exception becomes a 451, logged
+    as `error_text(error)`. LMTP sends each reply; SMTP, which has only one, the worst. The `handle_` methods are
+    aiosmtpd's hooks.
     """
 
     def __init__(
@@ -54,70 +77,194 @@ class InboundServer:
         self._recipient_exists = recipient_exists
         self._deliver = deliver
         self._error_text = error_text
-        self._session_class: type[InboundSession] = LmtpInboundSession if protocol == "lmtp" else SmtpInboundSession
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
+        self._session_class: type[InboundSession] = LmtpInboundSession if protocol == "lmtp" else InboundSession
+        self._request_stop: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
-        self._failure: Exception | None = None
 
     def start(self) -> None:
-        """Open the port; `port` then holds its number, also when 0 was asked for. OSError when it is taken."""
+        """Opens the port and sets `port` to its number, also for 0. Raises OSError when it is taken."""
         # aiosmtpd logs every command with its addresses.
         logging.getLogger("mail.log").setLevel(logging.CRITICAL)
-        ready = threading.Event()
-        self._failure = None
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="mail-door", daemon=True)
-        self._thread.start()
-        ready.wait()
-        if self._failure is not None:
-            self._thread.join()
-            raise self._failure
+        ready: Future[None] = Future()
+        thread = threading.Thread(target=self._run, args=(ready,), name="inbound", daemon=True)
+        thread.start()
+        ready.result()
+        self._thread = thread
 
     def stop(self) -> None:
-        """Close the port; mails being kept at this moment still get their reply."""
-        if self._thread is None or self._loop is None or self._stopping is None:
-            return
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join()
-        self._thread = None
+        """Closes the port; messages being stored at this moment still get their reply."""
+        if self._thread is not None:
+            self._request_stop()
+            self._thread.join()
+            self._thread = None
 
-    async def recipient_exists(self, address: str) -> str:
-        """The reply to RCPT."""
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return [*responses[:-1], "250-PIPELINING", "250 HELP"]
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if address == "<>" or not address.isprintable() or any("\ud800" <= char <= "\udfff" for char in address):
+            return "553 5.1.3 The address is malformed"
         try:
-            return "250 2.1.5 OK" if await asyncio.to_thread(self._recipient_exists, address) else UNKNOWN_RECIPIENT
+            if not await asyncio.to_thread(self._recipient_exists, address):
+                return UNKNOWN_RECIPIENT
         except Exception as error:
             _log.warning("A recipient could not be looked up: %s", self._error_text(error))
             return TEMPFAIL
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 OK"
+
+    async def handle_exception(self, error: Exception) -> str:
+        _log.warning("An SMTP session failed: %s", type(error).__name__)
+        return TEMPFAIL
 
     async def deliver(self, incoming: IncomingMail) -> list[str]:
-        """One well-formed reply for each recipient."""
+        """One valid reply for each recipient."""
         try:
             replies = list(await asyncio.to_thread(self._deliver, incoming))
         except Exception as error:
-            _log.warning("A mail could not be kept: %s", self._error_text(error))
+            _log.warning("A mail could not be stored: %s", self._error_text(error))
             replies = []
-        whole = len(replies) == len(incoming.rcpt_to) and all(_REPLY.fullmatch(reply) for reply in replies)
-        return replies if whole else [TEMPFAIL] * len(incoming.rcpt_to)
+        valid = len(replies) == len(incoming.rcpt_to) and all(_REPLY.fullmatch(reply) for reply in replies)
+        return replies if valid else [TEMPFAIL] * len(incoming.rcpt_to)
 
-    def _run(self, ready: threading.Event) -> None:
+    def _run(self, ready: "Future[None]") -> None:
         try:
             asyncio.run(self._serve(ready))
         except Exception as error:
-            self._failure = error
-            if ready.is_set():
-                _log.error("The door for mail closed itself: %s", type(error).__name__)
-        finally:
-            ready.set()
+            if ready.done():
+                _log.error("The server for incoming mail stopped: %s", type(error).__name__)
+            else:
+                ready.set_exception(error)
 
-    async def _serve(self, ready: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        server = await self._loop.create_server(lambda: self._session_class(self), self.host, self.port)
+    async def _serve(self, ready: "Future[None]") -> None:
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        server = await loop.create_server(lambda: self._session_class(self), self.host, self.port)
         self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        await self._stopping.wait()
+        self._request_stop = partial(loop.call_soon_threadsafe, stopping.set)
+        ready.set_result(None)
+        await stopping.wait()
         server.close()
         if self.in_progress:
             await asyncio.wait(self.in_progress, timeout=CLOSE_TIMEOUT)
         for transport in list(self.connections):
             transport.close()
+
+
+class InboundSession(SMTP):
+    """aiosmtpd's commands with a DATA of our own; it overrides private methods, so the version is pinned.
+
+    aiosmtpd's DATA keeps an object for each line (a gigabyte for 25 MB of empty lines), refuses lines over 1,000 bytes,
+    and sends one reply however many recipients there are, where LMTP promises one for each.
+    """
+
+    line_length_limit = MAX_LINE_LENGTH
+
+    def __init__(self, server: InboundServer) -> None:
+        super().__init__(
+            server,
+            data_size_limit=server.max_bytes,
+            enable_SMTPUTF8=True,
+            hostname=server.hostname,
+            ident="Snoozer",
+            loop=asyncio.get_running_loop(),
+        )
+        self._server = server
+        # aiosmtpd shares one table between all connections, and clears it with each new one.
+        self.command_size_limits = defaultdict(lambda: 1_024)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._server.connections.add(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self.transport is not None:
+            self._server.connections.discard(self.transport)
+        super().connection_lost(error)
+
+    async def _handle_client(self) -> None:
+        if len(self._server.connections) > MAX_CONNECTIONS and self.transport is not None:
+            await self.push("421 4.3.2 Too many connections; please try again later")
+            self.transport.close()
+            return
+        # The connection or the server is closed. Raised on, the exception would hold the body in a reference cycle:
+        # megabytes until the next garbage collection.
+        with suppress(asyncio.CancelledError):
+            await super()._handle_client()
+
+    async def smtp_DATA(self, arg: str | None) -> None:  # noqa: N802
+        if await self.check_helo_needed():
+            return
+        if self.envelope is None or not self.envelope.rcpt_tos:
+            await self.push("503 5.5.1 No recipient was accepted")
+            return
+        if arg:
+            await self.push("501 5.5.4 DATA takes no argument")
+            return
+        await self.push("354 End data with <CR><LF>.<CR><LF>")
+        self._reset_timeout(DATA_TIMEOUT)
+        sender = "" if self.envelope.mail_from in (None, "<>") else str(self.envelope.mail_from)
+        recipients = tuple(self.envelope.rcpt_tos)
+        body = bytearray()
+        replied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            refusal = await self._read_data(body)
+            self._reset_timeout(DATA_TIMEOUT)
+            self._server.in_progress.add(replied)
+            self.envelope = self._create_envelope()
+            if refusal:
+                replies = [refusal] * len(recipients)
+            else:
+                replies = await self._server.deliver(IncomingMail(sender, recipients, _unstuffed(body)))
+            for reply in self._combine_replies(replies):
+                await self.push(reply)
+        finally:
+            self._server.held_bytes -= len(body)
+            self._server.in_progress.discard(replied)
+            replied.set_result(None)
+
+    def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
+        """The worst of them: after a temporary failure the sender tries again for all, and nothing is lost."""
+        return [min(replies, key=lambda reply: "452".index(reply[0]))]
+
+    async def _read_data(self, body: bytearray) -> str:
+        """Fills `body` up to the final dot. Returns the reply that refuses it, or "". Only CRLF.CRLF ends a message."""
+        refusal = ""
+        taken = 0
+        tail = b"\r\n"
+        while not tail.endswith(_END):
+            try:
+                piece: bytes = await self._reader.readuntil(b".\r\n")
+            except asyncio.LimitOverrunError as overrun:
+                piece = await self._reader.read(overrun.consumed)
+            tail = tail[-len(_END) :] + piece[-len(_END) :]
+            taken += len(piece)
+            if taken >= MAX_LINE_LENGTH:
+                self._reset_timeout(DATA_TIMEOUT)
+                taken = 0
+            if refusal:
+                continue
+            body += piece
+            self._server.held_bytes += len(piece)
+            if len(body) > self._server.max_bytes + len(_END):
+                refusal = _TOO_LARGE
+            elif self._server.held_bytes > MAX_HELD_MESSAGES * self._server.max_bytes:
+                refusal = _TOO_BUSY
+            if refusal:
+                self._server.held_bytes -= len(body)
+                body.clear()
+        return refusal
+
+
+class LmtpInboundSession(InboundSession, LMTP):
+    def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
+        return replies
+
+
+def _unstuffed(body: bytearray) -> bytes:
+    """The message without the final dot and the dots that SMTP puts before dots (RFC 5321 §4.5.2)."""
+    return bytes(body[:-3].removeprefix(b".").replace(b"\r\n.", b"\r\n"))

@@ -1,15 +1,18 @@
-"""ENTRANCE for mail that comes in: keep it in its owner's mailbox, then say 250."""
+"""ENTRANCE for incoming mail: store it in its owner's mailbox, then reply 250."""
 
 import errno
 import logging
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Event
 
 import click
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import inbox, settings, telemetry
+from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.inbound.lmtp_server import UNKNOWN_RECIPIENT, InboundServer, IncomingMail
@@ -26,18 +29,21 @@ def command() -> None:
     on_stop_signal(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
+    with suppress(DBAPIError):  # The database is away: each message is refused for now until it is back.
+        if not schema.wait_until_migrated(engine, stopping=stopping):
+            return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
-    door = start_server(engine, given)
-    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, door.host, door.port)
+    server = start_server(engine, given)
+    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
     stopping.wait()
-    door.stop()
+    server.stop()
     flush()
     engine.dispose()
 
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
-    """The open door. Raises SettingsRefused when its host is none of this machine's or its port is taken."""
-    door = InboundServer(
+    """The running server. Raises SettingsError when its host is not of this machine or its port is taken."""
+    server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
         recipient_exists=lambda address: _owner(engine, address) is not None,
@@ -48,7 +54,7 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
         hostname=socket.gethostname(),
     )
     try:
-        door.start()
+        server.start()
     except OSError as error:
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise SettingsError(
@@ -59,11 +65,11 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
             f"Port {given.inbound_port} for incoming mail cannot be opened ({error.strerror}); "
             "set SNOOZER_INBOUND_PORT to a free one"
         ) from None
-    return door
+    return server
 
 
 def store(engine: Engine, incoming: IncomingMail) -> Sequence[str]:
-    """Keep the mail for each of its recipients, all in one transaction; committed when this returns."""
+    """Stores the message for all its recipients in one transaction, committed when this returns."""
     with engine.begin() as connection:
         owners = [inbox.owner(connection, address=address) for address in incoming.rcpt_to]
         for owner in sorted({owner for owner in owners if owner}):

@@ -1,17 +1,17 @@
-"""Bytes of a stranger, in whatever encoding they claim, to text. Never raises."""
+"""Bytes to text in whatever charset a message declares. Never raises."""
 
 import codecs
 import encodings
 from encodings.aliases import aliases
 from pkgutil import iter_modules
 
-# Text codecs that are no charset of mail; some take quadratic time on hostile input.
+# Text codecs that are not charsets of mail; some take quadratic time on hostile input.
 _NO_CHARSET = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 
-# Python remembers each name that it was ever asked for, known or not, so it is asked for these alone.
+# Python caches each name it looked up, known or not, for ever, so only these are looked up.
 _KNOWN = {name: name for _, name, _ in iter_modules(encodings.__path__)} | aliases
 
-# What senders mean when they name the smaller sibling.
+# Supersets that senders use under the name of the smaller charset.
 _SUPERSETS = {
     "ascii": "utf-8",
     "iso8859-1": "cp1252",
@@ -24,29 +24,23 @@ _SUPERSETS = {
     "iso2022_jp": "iso2022_jp_ext",
 }
 
-
-def decode_guess(data: bytes) -> str:
-    """UTF-8 where that fits, else Windows-1252, which nearly always does; the rest becomes U+FFFD."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+_LAST_RESORT = {"utf-8": "cp1252"}
 
 
 def decode_bytes(data: bytes, charset: str | None) -> str:
-    """`data` in the charset it claims; where the claim is unknown or wrong, the best guess."""
-    codec = _codec(charset)
-    if codec is None:
-        return decode_guess(data)
-    try:
-        return data.decode(codec)
-    except UnicodeDecodeError:
+    """`data` in its declared charset; where that is unknown or wrong, UTF-8 if it fits, else with U+FFFD.
+
+    Without a charset the last resort is Windows-1252, which nearly always fits.
+    """
+    codec = _codec(charset) or "utf-8"
+    for attempt, errors in ((codec, "strict"), ("utf-8", "strict"), (_LAST_RESORT.get(codec, codec), "replace")):
         try:
-            return data.decode("utf-8")
+            return data.decode(attempt, errors)
         except UnicodeDecodeError:
-            return decode_guess(data) if codec == "utf-8" else data.decode(codec, "replace")
-    except (UnicodeError, ValueError, LookupError):
-        return decode_guess(data)
+            continue
+        except (ValueError, LookupError):
+            break
+    return decode_bytes(data, None)
 
 
 def _codec(charset: str | None) -> str | None:

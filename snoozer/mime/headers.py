@@ -1,17 +1,18 @@
-"""Header text of strangers: decoded once, made harmless, and never trusted again.
+"""Header fields of messages from anywhere: decoded once, and sanitized; and the address that MAIL_FROM names.
 
-Everything here is total: whatever the input, the result is text on one line or None.
+Functions for a field accept any input and never raise: they return text on one line, or None.
 """
 
-import binascii
 import re
 import unicodedata
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.utils import getaddresses
+from functools import lru_cache
 from itertools import zip_longest
 
-from snoozer.mime.charsets import decode_bytes, decode_guess
+from snoozer.mime.charsets import decode_bytes
 
 MAX_TEXT_LENGTH = 200
 MAX_HEADER_LENGTH = 8_000
@@ -22,25 +23,27 @@ MAX_REFERENCES = 10
 
 _ENCODED_WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
 _Q_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
-_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 
 _BLANKS = re.compile("[\\s\x1c-\x1f\x85\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]+")
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # C0, DEL and C1, but for those that separate words
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # C0, DEL and C1, except those that separate words
     "\xad\u180e\u200b\u2060-\u2064\ufeff"  # invisible
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # turn the direction of what follows
-    "\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"  # no characters
-    "\U000e0000-\U000e007f]"  # tags: text nobody sees
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # change the direction of what follows
+    "\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"  # not characters
+    "\U000e0000-\U000e007f]"  # tags: invisible text
 )
-# Joiners shape Persian, Indic scripts and emoji families; beside ASCII they only hide.
+# Joiners shape Persian, Indic scripts and emoji families; beside ASCII they are only invisible.
 _STRAY_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
 _JOINERS = re.compile("([\u200c\u200d])[\u200c\u200d]+")
 _MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _TOWER = re.compile(f"({_MARK}{{8}}){_MARK}+")
 
+_MAIL_FROM_EXAMPLE = "it looks like Snoozer <snoozer@example.org>"
+
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
-# One character that may mean something in a From header, or a stretch of those that mean nothing.
+# One special character of a From header, or a run of others.
 _PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
 _WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+"
 _ATOM = re.compile(_WORD)
@@ -49,29 +52,36 @@ _ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 
 @dataclass(frozen=True)
 class Sender:
-    """Who a message says it is from. Either part may be missing; neither is proof of anything."""
+    """The sender that a message declares, without proof. Either part may be missing."""
 
     name: str | None
     email: str | None
 
 
 def raw_text(raw: bytes | str) -> str:
-    """A header's raw value as text, encoded words untouched, at most `LONGEST_HEADER` characters of it."""
+    """A header's raw value as text, encoded words left as they are, at most `MAX_HEADER_LENGTH` characters."""
     if isinstance(raw, str):
         return raw[:MAX_HEADER_LENGTH]
-    return decode_guess(raw[:MAX_HEADER_LENGTH])
+    return decode_bytes(raw[:MAX_HEADER_LENGTH], None)
 
 
 def decode_words(raw: bytes | str) -> str:
-    """RFC 2047 encoded words decoded, once: what comes out is not looked at again."""
+    """Encoded words (RFC 2047) decoded, once: the result is not decoded again."""
     text = raw_text(raw)
     return "".join(_decoded_runs(text)) if "=?" in text else text
 
 
+def decode_base64(data: bytes) -> bytes:
+    """The base64 digits in `data`, decoded; everything else is ignored."""
+    digits = _NOT_BASE64.sub(b"", data)
+    digits = digits[: len(digits) - (len(digits) % 4 == 1)]
+    return b64decode(digits + b"=" * (-len(digits) % 4))
+
+
 def sanitize_line(text: str, *, limit: int = MAX_TEXT_LENGTH) -> str:
-    """`text` with everything removed that breaks lines, hides, or turns directions; NFC; at most `limit` characters."""
+    """`text` in NFC on one line of at most `limit` characters, without invisible or direction-changing ones."""
     text = text[: 20 * limit]
-    text = " ".join(text.split()) if text.isascii() and text.isprintable() else _made_harmless(text)
+    text = " ".join(text.split()) if text.isascii() and text.isprintable() else _sanitize(text)
     text = text.replace("=?", "= ?")
     if len(text) > limit:
         text = text[: limit - 1].rstrip(" \u200c\u200d") + "…"
@@ -79,12 +89,12 @@ def sanitize_line(text: str, *, limit: int = MAX_TEXT_LENGTH) -> str:
 
 
 def subject(raw: bytes | str | None) -> str | None:
-    """The subject as a person reads it, or None when nothing readable is there."""
+    """The subject as a person reads it; None when nothing readable is there."""
     return None if raw is None else sanitize_line(decode_words(raw)) or None
 
 
 def sender(raw: bytes | str | None) -> Sender:
-    """The first mailbox of a From header. The structure is read before encoded words are decoded, never after."""
+    """The first mailbox of a From header. Its structure is parsed before encoded words are decoded, never after."""
     if raw is None:
         return Sender(None, None)
     phrase, angle, comment = _first_mailbox(raw_text(raw))
@@ -100,8 +110,8 @@ def sender(raw: bytes | str | None) -> Sender:
     name = sanitize_line(decode_words(phrase)).strip(" ,;:")
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
-    said = name or sanitize_line(decode_words(comment)) or (sanitize_line(decode_words(angle)) if email is None else "")
-    return Sender(None if said in ("", email) else said, email)
+    name = name or sanitize_line(decode_words(comment)) or ("" if email else sanitize_line(decode_words(angle)))
+    return Sender(None if name in ("", email) else name, email)
 
 
 def address(raw: str) -> str | None:
@@ -113,7 +123,7 @@ def address(raw: str) -> str | None:
 
 
 def ascii_address(raw: str) -> str | None:
-    """The address with its domain as IDNA wants it on the wire; None when it is no address or needs SMTPUTF8."""
+    """The address with its domain in IDNA; None when it is no address or needs SMTPUTF8."""
     plain = address(raw)
     if plain is None or plain.isascii():
         return plain
@@ -142,15 +152,41 @@ def references(raw: bytes | str | None) -> tuple[str, ...]:
     return tuple(distinct)
 
 
-def _made_harmless(text: str) -> str:
-    """What `one_line` does to any text at all. Of everything it looks for, printable ASCII has only runs of spaces."""
+def validate_mail_from(mail_from: str) -> None:
+    """Raises ValueError, whose text is one sentence for people, unless it is one address, with or without a name."""
+    if not mail_from.strip():
+        raise ValueError(f"MAIL_FROM is not set; {_MAIL_FROM_EXAMPLE}")
+    if not mail_from.isprintable():
+        raise ValueError(f"MAIL_FROM has characters that no address has; {_MAIL_FROM_EXAMPLE}")
+    found = [address for _, address in getaddresses([mail_from])]
+    if len(found) > 1 and "@" in found[0]:
+        raise ValueError(f"MAIL_FROM names more than one address, and a reminder comes from one; {_MAIL_FROM_EXAMPLE}")
+    if len(found) > 1:
+        raise ValueError('MAIL_FROM is not an address; a name with a comma goes into quotes, as in "Snoozer, Inc." <…>')
+    if ascii_address(found[0]) is None:
+        raise ValueError(f"MAIL_FROM is not an address; {_MAIL_FROM_EXAMPLE}")
+
+
+@lru_cache(maxsize=8)
+def mail_from_address(mail_from: str) -> str:
+    """The bare address for SMTP and header fields, its domain in ASCII; empty when MAIL_FROM names none."""
+    return ascii_address(sender(mail_from).email or "") or ""
+
+
+def mail_from_domain(mail_from: str) -> str:
+    """The domain of the sender and of the Message-IDs of reminders; empty when MAIL_FROM names no address."""
+    return mail_from_address(mail_from).rpartition("@")[2]
+
+
+def _sanitize(text: str) -> str:
+    """`sanitize_line` for any text. Printable ASCII needs nothing of it except for runs of spaces."""
     text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text)))
     text = unicodedata.normalize("NFC", _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text)))
     return _TOWER.sub(r"\1", _BLANKS.sub(" ", text)).strip()
 
 
 def _decoded_runs(raw: str) -> Iterator[str]:
-    """Plain stretches and decoded words; words of one charset side by side are joined as bytes before decoding."""
+    """Plain text and decoded words; adjacent words of one charset are joined as bytes before decoding."""
     charset: str | None = None
     pending = bytearray()
     end = 0
@@ -165,28 +201,23 @@ def _decoded_runs(raw: str) -> Iterator[str]:
         if not touching:
             yield between
         charset = named
-        pending += _word(encoding, payload)
+        pending += _decoded_payload(encoding, payload)
         end = word.end()
     yield decode_bytes(bytes(pending), charset) if pending else ""
     yield raw[end:]
 
 
-def _word(encoding: str, payload: str) -> bytes:
+def _decoded_payload(encoding: str, payload: str) -> bytes:
     if encoding in "bB":
-        digits = _NOT_BASE64.sub("", payload)
-        digits = digits[: len(digits) - (len(digits) % 4 == 1)]
-        try:
-            return b64decode(digits + "=" * (-len(digits) % 4))
-        except (binascii.Error, ValueError):
-            return payload.encode("utf-8", "replace")
+        return decode_base64(payload.encode("utf-8", "replace"))
     spaced = payload.replace("_", " ").encode("utf-8", "replace")
     return _Q_ESCAPE.sub(lambda escape: bytes.fromhex(escape.group(1).decode()), spaced)
 
 
 def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
-    """The phrase, what stands in angle brackets, and the comments of the first mailbox.
+    """The phrase, the text in angle brackets, and the comments of the first mailbox.
 
-    Quotes are left out, but for those that a local part needs: without them "a b"@c would be somebody else's b@c.
+    Quotes are left out, except where a local part needs them: without them "a b"@c would be another address, b@c.
     """
     phrase: list[str] = []
     comment: list[str] = []

@@ -1,4 +1,4 @@
-"""HTML of a stranger to the text a person reads. Never HTML out, and one pass whatever comes in.
+"""HTML from anywhere to the text a person reads. The result is never HTML, and one pass is enough for any input.
 
 `html.parser` takes quadratic time on unclosed comments and tags (CVE-2025-6069), so a megabyte could hold a process
 for minutes; this reader keeps the HTML standard's rules for where a tag ends and knows no more than text needs.

@@ -1,25 +1,100 @@
-"""Reading a stranger's message: what a person needs to see of it, never an exception."""
+"""Reads a message from anywhere in one bounded pass: what a person needs to see of it, never an exception.
 
+The standard library's parser needs a second for a thousand nested parts and then raises; this one stops at its limits
+and keeps what it has.
+"""
+
+import binascii
+import re
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import groupby
+from itertools import chain, groupby
+from urllib.parse import unquote_to_bytes
 
 from snoozer.mime import headers
 from snoozer.mime.charsets import decode_bytes
 from snoozer.mime.html_to_text import clean_text, html_to_text
-from snoozer.mime.mime_parts import MAX_READ_BYTES, Headers, Part, split_head, walk
 
+MAX_READ_BYTES = 1024 * 1024
+MAX_DEPTH = 20
+MAX_PARTS = 100
+MAX_HEADERS = 1_000
+
+_FIELD = re.compile(rb"([!-9;-~]{1,100})[ \t]*:")
+_PARAMETER = re.compile(r";\s*([^\s=;]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^;]*)", re.DOTALL)
+_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)", re.ASCII)
 _BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
 _MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
-# Mail is younger than the first of them.
+# Before 1970 there was no mail; 9999 could not be moved to another zone.
 _YEARS = range(1970, 9999)
 
 
 @dataclass(frozen=True)
+class Headers:
+    """The header fields of one part, in order, names in lower case, values unfolded."""
+
+    fields: tuple[tuple[str, bytes], ...]
+
+    def first(self, name: str) -> bytes | None:
+        """The first field of that name: mail programs show the first one of several."""
+        return next((value for key, value in self.fields if key == name), None)
+
+    def value(self, name: str) -> str:
+        """The first word of the field in lower case, without parameters; empty when it is missing."""
+        return headers.raw_text(self.first(name) or b"").partition(";")[0].strip().lower()
+
+    @property
+    def type(self) -> str:
+        """The media type in lower case; text/plain when there is none that is valid."""
+        found = _TYPE.match(headers.raw_text(self.first("content-type") or b""))
+        return found.group(1).lower() if found else "text/plain"
+
+    def parameter(self, field: str, name: str) -> str | None:
+        """A parameter such as charset, RFC 2231 pieces joined and decoded."""
+        pieces: dict[int, tuple[bool, str]] = {}
+        for key, value in _PARAMETER.findall(headers.raw_text(self.first(field) or b"")):
+            base, _, number = key.lower().partition("*")
+            digits = number.rstrip("*")
+            if base == name:
+                index = int(digits) if digits.isdecimal() and len(digits) < 4 else 0
+                pieces.setdefault(index, (key[-1] == "*", _unquoted(value)))
+        if not pieces:
+            return None
+        return _joined([pieces[index] for index in sorted(pieces)])
+
+    @property
+    def filename(self) -> str | None:
+        """The declared name of an attachment, sanitized and without folders; None when it has none."""
+        name = self.parameter("content-disposition", "filename") or self.parameter("content-type", "name") or ""
+        return headers.sanitize_line(headers.decode_words(name)).replace("\\", "/").rpartition("/")[2].strip() or None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One leaf: its headers and its raw body. `path` names the multiparts around it, outermost first."""
+
+    head: Headers
+    body: bytes
+    path: tuple[str, ...]
+
+    def content(self) -> bytes:
+        """The body with its transfer encoding decoded; an unknown encoding is left as it is."""
+        encoding = self.head.value("content-transfer-encoding").strip("\"' .")
+        if encoding == "base64":
+            return headers.decode_base64(self.body.partition(b"=")[0])
+        if encoding == "quoted-printable":
+            return binascii.a2b_qp(self.body)
+        if encoding in {"x-uuencode", "uuencode", "x-uue", "uue"}:
+            return _from_uuencode(self.body)
+        return self.body
+
+
+@dataclass(frozen=True)
 class Attachment:
-    """A part that is not shown as text. `size` in bytes once decoded; for a part cut off by the limit, an estimate."""
+    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part cut by the limit."""
 
     name: str
     type: str
@@ -28,10 +103,10 @@ class Attachment:
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedMessage:
-    """What a message says of itself. Nothing here is proof of anything.
+    """What a message declares, without proof.
 
-    `message_id` is None when there is none that is well formed. `date` is in UTC. `auto_submitted` is True for
-    everything a machine or a list sent, which must never be answered. `instance` is the Snoozer that made it.
+    `message_id` is None unless well formed. `date` is in UTC. `auto_submitted` is True for everything that a machine
+    or a list sent, which must never be replied to. `instance` is the Snoozer that made it.
     """
 
     message_id: str | None
@@ -47,7 +122,7 @@ class ParsedMessage:
 
 
 def parse(original: bytes) -> ParsedMessage:
-    """Read at most the first megabyte, 100 parts, 20 levels. Whatever the bytes are, there is an Original."""
+    """Reads at most the first megabyte, 100 parts, 20 levels. Returns a message whatever the bytes are."""
     head, body = split_head(original[:MAX_READ_BYTES].removeprefix(BOM_UTF8))
     parts = list(walk(head, body))
     sender = headers.sender(head.first("from") or head.first("sender") or head.first("reply-to"))
@@ -70,18 +145,90 @@ def parse(original: bytes) -> ParsedMessage:
     )
 
 
+def split_head(data: bytes) -> tuple[Headers, bytes]:
+    """Splits at the blank line. Lines that are no header are ignored, unless the message begins with one."""
+    fields: list[tuple[str, bytearray]] = []
+    position, end = 0, len(data)
+    while position < end and len(fields) < MAX_HEADERS:
+        stop = data.find(b"\n", position)
+        stop = end if stop < 0 else stop + 1
+        line = data[position:stop].rstrip(b"\r\n")
+        field = _FIELD.match(line)
+        if not line:
+            position = stop
+            break
+        if line[:1] in b" \t":
+            if fields and len(fields[-1][1]) < MAX_READ_BYTES // 16:
+                fields[-1][1].extend(line)
+        elif field is not None:
+            fields.append((field.group(1).decode("ascii").lower(), bytearray(line[field.end() :])))
+        elif not fields and not line.startswith((b"From ", b">From ")):
+            break
+        position = stop
+    return Headers(tuple((name, bytes(value).strip()) for name, value in fields)), data[position:]
+
+
+def walk(head: Headers, body: bytes) -> Iterator[Part]:
+    """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep."""
+    waiting: list[tuple[Headers, bytes, tuple[str, ...]]] = [(head, body, ())]
+    found = 0
+    while waiting and found < MAX_PARTS:
+        head, body, place = waiting.pop()
+        if not head.type.startswith("multipart/") or len(place) >= MAX_DEPTH:
+            found += 1
+            yield Part(head, body, place)
+            continue
+        boundary = (head.parameter("content-type", "boundary") or "").strip()
+        inside = (*place, f"{head.type}#{found}.{len(waiting)}")
+        pieces = _pieces(body, boundary.encode("utf-8", "replace"), limit=MAX_PARTS - found) if boundary else []
+        if not pieces:
+            found += 1
+            yield Part(Headers(()), body, place)
+        waiting.extend((*split_head(piece), inside) for piece in reversed(pieces))
+
+
+def _pieces(body: bytes, boundary: bytes, *, limit: int) -> list[bytes]:
+    """The parts between the boundary lines, at most `limit`; the last boundary may be missing."""
+    line = re.compile(rb"(?:\r?\n|\A)--" + re.escape(boundary) + rb"(--)?[ \t]*(?=\r?\n|\Z)")
+    pieces: list[bytes] = []
+    start: int | None = None
+    for mark in chain(line.finditer(body), [None]):
+        if start is not None:
+            pieces.append(body[start : mark.start() if mark else None].removeprefix(b"\r").removeprefix(b"\n"))
+        if mark is None or mark.group(1) or len(pieces) >= limit:
+            break
+        start = mark.end()
+    return pieces
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1]) if len(value) > 1 and value[0] == value[-1] == '"' else value.strip()
+
+
+def _joined(pieces: list[tuple[bool, str]]) -> str:
+    if not pieces[0][0]:
+        return "".join(value for _, value in pieces)
+    charset, _, rest = pieces[0][1].partition("'")
+    first = rest.partition("'")[2]
+    raw = b"".join(
+        unquote_to_bytes(value) if starred else value.encode("utf-8", "replace")
+        for starred, value in [(True, first), *pieces[1:]]
+    )
+    return decode_bytes(raw, charset)
+
+
 def _text(parts: list[Part]) -> str:
-    """Every text part in order; of the versions of one alternative, the plain one where it says anything."""
+    """Every text part in order; of the versions of one alternative, the plain one unless it is empty."""
     shown: list[str] = []
-    for _, group in groupby((part for part in parts if _is_text(part)), key=_choice):
+    for _, group in groupby((part for part in parts if _is_text(part)), key=_alternative):
         versions = list(group)
         plain = [text for part in versions if part.head.type == "text/plain" and (text := _words(part))]
         shown += plain or [text for part in versions if (text := _words(part))]
     return clean_text("\n\n".join(shown))
 
 
-def _choice(part: Part) -> object:
-    """Parts within one multipart/alternative are one choice; every other part stands for itself."""
+def _alternative(part: Part) -> object:
+    """Parts within one multipart/alternative share a key; every other part is its own."""
     alternatives = [place for place in part.path if place.startswith("multipart/alternative")]
     return alternatives[0] if alternatives else part
 
@@ -110,7 +257,7 @@ def _attachment(part: Part, *, beyond: int) -> Attachment:
 
 
 def _date(raw: bytes | None) -> datetime | None:
-    """In UTC; None for one that a reader's own zone could carry out of the calendar."""
+    """In UTC; None for a year that a conversion to another zone could leave."""
     try:
         date = parsedate_to_datetime(headers.sanitize_line(headers.raw_text(raw or b"")))
         date = date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
@@ -128,3 +275,18 @@ def _is_automatic(head: Headers) -> bool:
         or head.first("return-path") == b"<>"
         or any(head.first(name) is not None for name in _MACHINES)
     )
+
+
+def _from_uuencode(body: bytes) -> bytes:
+    _, begin, encoded = body.partition(b"\nbegin ")
+    if not begin and not body.startswith(b"begin "):
+        return body
+    out = bytearray()
+    for line in (encoded or body).splitlines()[1:]:
+        if line.strip() in {b"end", b"`", b""}:
+            break
+        try:
+            out += binascii.a2b_uu(line)
+        except binascii.Error:
+            break
+    return bytes(out)

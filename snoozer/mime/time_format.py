@@ -1,4 +1,4 @@
-"""Times as a mail says them, in the zone of the person who reads it."""
+"""Times as a mail shows them, in the zone of the person who reads it."""
 
 from datetime import datetime, timedelta, tzinfo
 

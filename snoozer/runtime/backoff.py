@@ -1,17 +1,57 @@
-"""How long to wait after a failure: twice as long each time, scattered, never absurd."""
+"""Exponential backoff: how long to wait before the next try. Every loop that retries uses this module.
 
+Not tenacity, whose loop owns the call and the wait: here some wait for a stop event, some on an event loop, one only
+sets the time of a restart, and several start over after a healthy stretch. What they share is the arithmetic.
+"""
+
+from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
+from typing import TypeVar
+
+Wait = TypeVar("Wait", float, timedelta)
 
 MAX_DELAY = timedelta(hours=2)
-_MOST_DOUBLINGS = 16
+MAX_DOUBLINGS = 16
+
+
+def exponential(failures: int, *, first: Wait, cap: Wait) -> Wait:
+    """The wait after failure number `failures` (1, 2, …): `first`, doubled each time, at most `cap`.
+
+    A `first` above `cap` stays as it is. No number of failures is too large.
+    """
+    doublings = min(max(failures, 1) - 1, MAX_DOUBLINGS)
+    return min(first * (1 << doublings), max(cap, first))
 
 
 def delay(attempts: int, *, first: timedelta, rng: Random) -> timedelta:
-    """The wait after failure number `attempts` (1, 2, …): half to all of `first` doubled each time, two hours at most.
+    """When a row is tried again after `attempts` failures: half to all of the exponential wait, two hours at most.
 
-    The scatter keeps rows that failed together from coming back together. No count is too large.
+    The jitter keeps rows that failed together from coming back together.
     """
-    doublings = min(max(attempts, 1) - 1, _MOST_DOUBLINGS)
-    whole: timedelta = min(first * (1 << doublings), max(MAX_DELAY, first))
-    return whole * (0.5 + rng.random() / 2)
+    return exponential(attempts, first=first, cap=MAX_DELAY) * (0.5 + rng.random() / 2)
+
+
+@dataclass
+class Backoff:
+    """The waits of one retry loop, in seconds.
+
+    With `rng`, each is scattered between half and one and a half times its length. What worked for longer than
+    `healthy_after` seconds before it failed starts over.
+    """
+
+    first: float
+    cap: float
+    rng: Random | None = None
+    healthy_after: float = float("inf")
+    failures: int = field(default=0, init=False)
+
+    def next_wait(self, *, worked_for: float = 0.0) -> float:
+        """The wait after one more failure of something that worked for so many seconds."""
+        self.failures = 1 if worked_for > self.healthy_after else self.failures + 1
+        wait = exponential(self.failures, first=self.first, cap=self.cap)
+        return wait * (0.5 + self.rng.random()) if self.rng is not None else wait
+
+    def reset(self) -> None:
+        """Start over at `first`."""
+        self.failures = 0

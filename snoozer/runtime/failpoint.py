@@ -1,4 +1,4 @@
-"""Places where a delivery can be made to die on purpose, so that tests know what a crash there leaves behind."""
+"""Steps of a delivery at which tests make it crash on purpose, to see what a crash there leaves behind."""
 
 import os
 import re
@@ -12,7 +12,7 @@ _SPELLING = re.compile(r"(?P<step>[a-z]+):(?P<act>kill|stop|raise)(?::(?P<nth>[1
 
 
 class FailpointReached(RuntimeError):
-    """A failpoint was told to raise here."""
+    """Raised by a failpoint of the kind `raise`."""
 
 
 class InvalidFailpoint(ValueError):
@@ -34,7 +34,7 @@ class Failpoint:
         self._left = self.nth
 
     def __call__(self, step: str, message_id: str) -> None:
-        """The delivery of `message_id` passes `step`."""
+        """Called when the delivery of `message_id` passes `step`."""
         if step != self.step or (self.message_id is not None and message_id != self.message_id):
             return
         with self._lock:
@@ -52,12 +52,8 @@ class Failpoint:
         signal.pthread_kill(get_ident(), signal.SIGSTOP)
 
 
-def disabled(step: str, message_id: str) -> None:
-    """Production: nothing fires."""
-
-
 def parse(spelling: str) -> Failpoint:
-    """Read `NAME:kill|stop|raise[:N][@MESSAGE_ID]`. Raises BadFailpoint."""
+    """Read `NAME:kill|stop|raise[:N][@MESSAGE_ID]`. Raises InvalidFailpoint."""
     found = _SPELLING.fullmatch(spelling)
     if not found or found["step"] not in STEPS:
         steps = ", ".join(STEPS)

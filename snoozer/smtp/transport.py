@@ -1,7 +1,7 @@
-"""A line of bytes to a mail server whose every wait has an absolute end.
+"""A connection to a mail server: bytes out, replies in, each wait with an absolute end.
 
-One event loop drives as many of them as one likes. A wait gets only what is left until its deadline, however the
-server spreads its bytes, and replies are bounded in lines and bytes.
+A wait gets only what is left until its deadline, however the server spreads its bytes, and replies are bounded in
+lines and bytes. One event loop drives any number of connections.
 """
 
 import asyncio
@@ -10,44 +10,81 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import Self, cast
+from functools import cache, cached_property
+from threading import Thread
+from typing import Any, Self, TypeVar, cast
 
-from snoozer.smtp.deadline_timer import DeadlineTimer
-from snoozer.smtp.dns import Addresses, resolve
+from snoozer.mime import headers
 
-MOST_REPLY_BYTES = 16_384
-MOST_REPLY_LINES = 100
+T = TypeVar("T")
 
-_LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
+MAX_REPLY_BYTES = 16_384
+MAX_REPLY_LINES = 100
+MAX_REPLY_LENGTH = 500
 
 HUNG_UP = "the mail server hung up"
 BROKE = "the connection to the mail server broke"
 ENDLESS = "the mail server's reply did not end"
 FULL = "the mail server took nothing more until the deadline"
 
-LOOK_SECONDS = 0.005
+POLL_INTERVAL = 0.005
+
+Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
+
+_LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
+_ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
+_QUEUE_ID = re.compile(
+    r"queued as <?([\w.+/-]{3,64})|queued mail[^\[]*\[?(?:InternalId=)?([\w.-]{3,64})|\bid=([\w-]{3,64})"
+    r"|^(?:ok:?\s+)?((?=[\w.+-]*\d)[\w.+-]{6,64})\b",
+    re.IGNORECASE,
+)
 
 
 class ConnectionLost(Exception):
-    """The connection ended, went silent past its deadline, or said something that is no SMTP."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+    """The connection ended, was silent past its deadline, or the reply was not SMTP."""
 
 
 @dataclass(frozen=True)
-class ServerReply:
-    """One reply of the server: its code and its lines without the codes, as they came."""
+class Reply:
+    """One reply of the server: its code, and its lines without the code as they came."""
 
     code: int
     lines: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return " ".join(part for part in (str(self.code), self.enhanced_code, self.text) if part)
+
+    @cached_property
+    def enhanced_code(self) -> str | None:
+        """The enhanced status code of the first line, such as 4.7.1 (RFC 3463)."""
+        found = _ENHANCED.match(self.lines[0])
+        return found.group(1) if found else None
+
+    @cached_property
+    def text(self) -> str:
+        """The words on one line of at most 500 characters: nothing invisible, every address masked."""
+        words = " ".join(_ENHANCED.sub("", line, count=1) for line in self.lines)
+        masked = _ADDRESS.sub("…@…", headers.sanitize_line(words, limit=4 * MAX_REPLY_LENGTH))
+        return headers.sanitize_line(masked, limit=MAX_REPLY_LENGTH)
+
+    @property
+    def queue_id(self) -> str | None:
+        """The server's own id for the message, where its reply has one."""
+        found = _QUEUE_ID.search(self.text)
+        return next((group for group in found.groups() if group), None) if found else None
+
+    @property
+    def is_throttling(self) -> bool:
+        """True for any 4xx with 4.7.x (RFC 3463): too many or too fast."""
+        return 400 <= self.code < 500 and (self.enhanced_code or "").startswith("4.7.")
+
 
 class Transport(asyncio.Protocol):
-    """One TCP or TLS connection, for the event loop it was made on. Deadlines are points on `time.monotonic()`."""
+    """One TCP or TLS connection, for the event loop it was made on. `until` is a point on `time.monotonic()`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -55,22 +92,20 @@ class Transport(asyncio.Protocol):
         self._ended: str | None = None
         self._full = False
         self._waiter: asyncio.Future[None] | None = None
-        self._too_late = ""
-        self._alarm = DeadlineTimer(self._loop, on_expired=self._give_up)
-        # They differ once TLS is spoken.
+        # They differ under TLS.
         self._transport: asyncio.Transport
         self._tcp: asyncio.Transport
 
     @classmethod
     async def connect(cls, host: str, port: int, *, until: float) -> Self:
-        """Try each address of the host in turn, each for its share of the time. Broken when none answers."""
+        """Tries each address of the host in turn, each for its share of the time. Raises ConnectionLost."""
         problem = "the mail server's name has no address"
-        found = await _addresses(host, port, until=until)
-        for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
+        addresses = await _resolve(host, port, until=until)
+        for left, (family, kind, protocol, _, address) in zip(range(len(addresses), 0, -1), addresses, strict=True):
             now = time.monotonic()
             try:
                 async with asyncio.timeout_at(now + (until - now) / left):
-                    return await cls._reach(family, kind, protocol, address)
+                    return await cls._connect_to(family, kind, protocol, address)
             except TimeoutError:
                 problem = "the mail server did not take the connection in time"
             except OSError as error:
@@ -79,21 +114,21 @@ class Transport(asyncio.Protocol):
         raise ConnectionLost(problem)
 
     @classmethod
-    async def _reach(cls, family: int, kind: int, protocol: int, address: tuple[object, ...]) -> Self:
+    async def _connect_to(cls, family: int, kind: int, protocol: int, address: tuple[object, ...]) -> Self:
         loop = asyncio.get_running_loop()
         connection = socket.socket(family, kind, protocol)
         try:
             connection.setblocking(False)
             await loop.sock_connect(connection, address)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _, wire = await loop.create_connection(cls, sock=connection)
+            _, connected = await loop.create_connection(cls, sock=connection)
         except BaseException:
             connection.close()
             raise
-        return wire
+        return connected
 
     async def start_tls(self, host: str, *, until: float) -> None:
-        """Start TLS with the system's certificate authorities. Broken when the certificate does not hold."""
+        """Starts TLS with the system's certificate authorities. Raises ConnectionLost, as for a wrong certificate."""
         if self._read:
             raise ConnectionLost("the mail server sent something unprotected in front of TLS")
         try:
@@ -108,11 +143,11 @@ class Transport(asyncio.Protocol):
         if protected is None:
             raise ConnectionLost("TLS with the mail server failed")
         self._transport = protected
-        # Not 0: asyncio's TLS takes that for a line that is always full.
+        # Not 0: asyncio's TLS would regard its buffer as always full.
         self._transport.set_write_buffer_limits(high=1, low=0)
 
     async def send(self, data: bytes, *, until: float) -> None:
-        """Every byte given to the operating system, or Broken."""
+        """Returns when every byte was given to the operating system. Raises ConnectionLost."""
         if self._ended is not None:
             raise ConnectionLost(self._ended)
         self._transport.write(data)
@@ -121,15 +156,15 @@ class Transport(asyncio.Protocol):
             if self._ended is not None:
                 raise ConnectionLost(self._ended)
         while self._tcp.get_write_buffer_size():
-            # What TLS has handed on may still lie here, and nobody tells when it is gone.
+            # TLS may have more to write here, and there is no callback for when it is written.
             if self._loop.time() > until:
                 raise ConnectionLost(FULL)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_INTERVAL)
         if self._tcp.is_closing():
             raise ConnectionLost(BROKE)
 
-    async def read_reply(self, *, until: float) -> ServerReply:
-        """The next reply. Broken for EOF, silence, a line without a code, two codes in one reply, or too much."""
+    async def read_reply(self, *, until: float) -> Reply:
+        """The next reply. Raises ConnectionLost for EOF, silence, a line without a code, two codes, or too much."""
         lines: list[str] = []
         code = b""
         size = 0
@@ -142,27 +177,26 @@ class Transport(asyncio.Protocol):
             code = found.group(1)
             lines.append(found.group(3).decode("utf-8", "replace"))
             if found.group(2) != b"-":
-                return ServerReply(int(code), tuple(lines))
-            if len(lines) >= MOST_REPLY_LINES or size > MOST_REPLY_BYTES:
+                return Reply(int(code), tuple(lines))
+            if len(lines) >= MAX_REPLY_LINES or size > MAX_REPLY_BYTES:
                 raise ConnectionLost(ENDLESS)
 
     async def has_data(self) -> bool:
-        """True when the server has said something, or hung up, without being asked. Waits for nothing."""
-        while not self._read and self._ended is None and self._lies_unread():
-            # What the system holds reaches us within a few turns; in TLS it may be nothing for us.
+        """True when the server sent something, or hung up, unasked. Does not wait for the network."""
+        while not self._read and self._ended is None and self._has_unread():
+            # What the kernel holds is read within a few turns of the loop; under TLS it may be no data for us.
             await asyncio.sleep(0)
         return bool(self._read) or self._ended is not None
 
     def close(self) -> None:
-        """Let go at once; what was not sent yet never is. Never raises."""
+        """Closes at once; what was not sent yet never is. Never raises."""
         self._ended = self._ended or BROKE
-        self._alarm.end()
         self._transport.abort()
 
-    def send_and_close(self, goodbye: bytes) -> None:
-        """Say the last word, which is not waited for, and let go. Never raises."""
+    def send_and_close(self, data: bytes) -> None:
+        """Sends without waiting for it, and closes. Never raises."""
         if self._ended is None:
-            self._transport.write(goodbye)
+            self._transport.write(data)
         self.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -171,7 +205,7 @@ class Transport(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._read += data
-        if len(self._read) > 2 * MOST_REPLY_BYTES:
+        if len(self._read) > 2 * MAX_REPLY_BYTES:
             self._end(ENDLESS)
             self._transport.abort()
         self._wake()
@@ -191,7 +225,7 @@ class Transport(asyncio.Protocol):
 
     async def _line(self, *, until: float) -> bytes:
         while (end := self._read.find(b"\n")) < 0:
-            if len(self._read) > MOST_REPLY_BYTES:
+            if len(self._read) > MAX_REPLY_BYTES:
                 raise ConnectionLost(ENDLESS)
             if self._ended is not None:
                 raise ConnectionLost(self._ended)
@@ -201,31 +235,28 @@ class Transport(asyncio.Protocol):
         return line
 
     async def _wait(self, until: float, too_late: str) -> None:
-        """Until something happens on the line. One waits at a time: SMTP is a conversation."""
-        self._waiter, self._too_late = self._loop.create_future(), too_late
-        self._alarm.set(until)
+        """Waits for data, room to write, or the end. One wait at a time: SMTP takes turns."""
+        waiter = self._waiter = self._loop.create_future()
+        # A third of the cost of asyncio.timeout_at, and there are several waits in each message.
+        timer = self._loop.call_at(until, _expire, waiter, too_late)
         try:
-            await self._waiter
+            await waiter
         finally:
-            self._alarm.unset()
+            timer.cancel()
             self._waiter = None
 
-    def _give_up(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(ConnectionLost(self._too_late))
-
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self._waiter is not None:
+            wake(self._waiter, None)
 
     def _end(self, why: str) -> None:
         self._ended = self._ended or why
         self._wake()
 
-    def _lies_unread(self) -> bool:
+    def _has_unread(self) -> bool:
         number = self._tcp.get_extra_info("socket").fileno()
         if number < 0:
-            return True  # Closed, and about to be told.
+            return True  # Closed; connection_lost comes next.
         unread = select.poll()
         unread.register(number, select.POLLIN)
         return bool(unread.poll(0))
@@ -233,12 +264,44 @@ class Transport(asyncio.Protocol):
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """What vouches for a mail server: the system's certificate authorities, read once, because that takes long."""
+    """The system's certificate authorities, read once: that takes long."""
     return ssl.create_default_context()
 
 
-async def _addresses(host: str, port: int, *, until: float) -> Addresses:
+def wake(waiter: "asyncio.Future[T]", result: T) -> bool:
+    """Ends a wait; False when it was over already."""
+    if waiter.done():
+        return False
+    waiter.set_result(result)
+    return True
+
+
+def _expire(waiter: "asyncio.Future[None]", too_late: str) -> None:
+    if not waiter.done():
+        waiter.set_exception(ConnectionLost(too_late))
+
+
+async def _resolve(host: str, port: int, *, until: float) -> Addresses:
+    """The host's addresses; none when it has none. Raises ConnectionLost when the resolver takes too long.
+
+    Not `loop.getaddrinfo`: `asyncio.run` and the interpreter's exit wait for its thread, for as long as a resolver
+    hangs. A daemon thread is left behind: the deadline holds, and a hanging resolver delays no exit.
+    """
+    with suppress(OSError, UnicodeError):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Addresses] = loop.create_future()
+
+    def resolve() -> None:
+        addresses: Addresses = []
+        with suppress(OSError, UnicodeError):
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with suppress(RuntimeError):  # The loop is closed.
+            loop.call_soon_threadsafe(wake, found, addresses)
+
+    Thread(target=resolve, name="resolver", daemon=True).start()
     try:
-        return await resolve(host, port, until=until)
+        async with asyncio.timeout_at(until):
+            return await found
     except TimeoutError as error:
         raise ConnectionLost("the mail server's name was not resolved in time") from error

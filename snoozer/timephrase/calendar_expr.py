@@ -5,7 +5,17 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.date_expr import Cycle, DayExpr, DayResolver, ResolvedDay, dates, length_of, plus_months, years
+from snoozer.timephrase.date_expr import (
+    Cycle,
+    DayExpr,
+    DayResolver,
+    ResolvedDay,
+    dates,
+    length_of,
+    plus_months,
+    this_or_next,
+    years,
+)
 from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import nth_weekday
@@ -87,9 +97,7 @@ def _of_week(weekday: int, weeks: int) -> DayExpr:
 
 def _which_week(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     """this week (0), next week (1), the week after next (2)."""
-    for weeks, role in ((0, "this"), (1, "next")):
-        for _, middle in tokens.match(at, role):
-            yield from ((weeks, end) for period, end in tokens.match(middle, "period") if period == "week")
+    yield from this_or_next(tokens, at, "week")
     yield from ((2, end) for period, end in tokens.match(at, "beyond") if period == "week")
 
 
@@ -132,7 +140,7 @@ def _agreeing(weekday: int, day: DayExpr) -> DayResolver:
 
 
 def nth_and_weekday(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
-    """first monday, the 2nd tuesday, last friday: which one (-1 is the last), the weekday, the position behind."""
+    """first monday, the 2nd tuesday, last friday: which one (-1 is the last), the weekday, the position after it."""
     for start in tokens.optional(at, "the"):
         for nth, middle in _nths(tokens, start):
             for weekday, end in tokens.numbers(middle, "weekday"):
@@ -165,9 +173,7 @@ def _nth_of_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 def _months_from_now(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
     """month (None: the coming one), this month (0), next month (1)."""
     yield from ((None, end) for period, end in tokens.match(at, "period") if period == "month")
-    for months, role in ((0, "this"), (1, "next")):
-        for _, middle in tokens.match(at, role):
-            yield from ((months, end) for period, end in tokens.match(middle, "period") if period == "month")
+    yield from this_or_next(tokens, at, "month")
 
 
 def _nth_in_named(nth: int, weekday: int, month: int, year: int | None) -> DayResolver:
@@ -286,7 +292,7 @@ def _edges(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
             yield DayExpr(resolve=_edge(period, None, last=True), default_hour="work_end"), end
     for role, last in (("end", True), ("start", False), ("last_day", True), ("first_day", False)):
         usual = "work_end" if role == "end" else "morning"
-        for middle in _behind(tokens, at, role):
+        for middle in _after_edge(tokens, at, role):
             for ahead, start in _which(tokens, middle):
                 for period, end in tokens.match(start, "period"):
                     yield DayExpr(resolve=_edge(period, ahead, last=last), default_hour=usual), end
@@ -301,8 +307,8 @@ def _edges(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
                 yield DayExpr(resolve=_edge_of_month(month, None, last=last), default_hour=usual, relative=False), end
 
 
-def _behind(tokens: Tokens, at: int, role: str) -> Iterator[int]:
-    """Behind "end of", or behind "last day" and its "of the"."""
+def _after_edge(tokens: Tokens, at: int, role: str) -> Iterator[int]:
+    """The positions after "end of", or after "last day" and its "of the"."""
     for _, end in tokens.match(at, role):
         if role in ("end", "start"):
             yield end

@@ -1,14 +1,14 @@
-"""Where somebody stands when they type a time: the moment, the zone, their hours and their country's customs."""
+"""What a phrase is resolved against: the moment, the zone, the person's hours and their country's customs."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from snoozer.timephrase.zones import local, resolve_wall_time, zone_of
+from snoozer.timephrase.zones import local, resolve_wall_time, wall_time, zone_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingHours:
-    """A person's hours. Weekdays count from Monday = 0. There is at least one working day."""
+    """A person's hours of the day and of work. Weekdays count from Monday = 0. There is at least one working day."""
 
     morning: time = time(8)
     afternoon: time = time(13)
@@ -24,7 +24,7 @@ class WorkingHours:
             raise ValueError("a person has at least one working day")
 
     def named(self, name: str) -> time:
-        """The named_hour of that name: morning, afternoon, evening, night, work_start or work_end."""
+        """The hour of that name: morning, afternoon, evening, night, work_start or work_end."""
         value = getattr(self, name)
         assert isinstance(value, time)  # noqa: S101 - names come from the word lists, never from what was typed
         return value
@@ -48,11 +48,11 @@ class ParseContext:
 
     @property
     def wall(self) -> datetime:
-        """The naive time on the clock here and now."""
-        return self.now.astimezone(zone_of(self.zone)).replace(tzinfo=None, fold=0)
+        """The naive present time in the zone."""
+        return wall_time(self.now, self.zone)
 
     def instant(self, day: date, at: time) -> tuple[datetime, frozenset[str]]:
-        """The instant (UTC) of that clock time here, and whether a clock change touched it."""
+        """The instant (UTC) of that wall time in the zone, and the flags of a clock change."""
         return resolve_wall_time(datetime.combine(day, at), zone_of(self.zone))
 
     def ahead(self, day: date, at: time) -> bool:

@@ -12,17 +12,20 @@ from snoozer.timephrase.describe import MONTH_NAMES
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 
+Cycle = Literal["never", "each month", "each year"]
+_NUMBER = re.compile(r"[0-9]+")
+_LEAP_CYCLE = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedDay:
-    """The date, what is to be said about it, and the date it could be as well."""
+    """The date, its flags, and in `other` the date it could also be."""
 
     day: date
     flags: frozenset[str] = frozenset()
     other: date | None = None
 
 
-Cycle = Literal["never", "each month", "each year"]
 DayResolver = Callable[[ParseContext, time, bool], ResolvedDay]
 
 
@@ -47,25 +50,24 @@ class DayExpr:
 
 
 def length_of(year: int, month: int) -> int:
-    """How many days the month has. OverflowError behind the end of the calendar."""
+    """How many days the month has. Raises OverflowError after the end of the calendar."""
     if year > MAXYEAR:
         raise OverflowError(year)
     return monthrange(year, month)[1]
 
 
-def plus_months(day: date, months: int, *, wanted_day: int | None = None) -> tuple[date, bool]:
+def plus_months(day: date, months: int) -> tuple[date, bool]:
     """The date that many months later, and whether it had to be clamped to the month's end."""
     index = day.year * 12 + day.month - 1 + months
     year, month = divmod(index, 12)
     if not MINYEAR <= year <= MAXYEAR:
         raise OverflowError(year)
-    wanted = wanted_day or day.day
     last = length_of(year, month + 1)
-    return date(year, month + 1, min(wanted, last)), wanted > last
+    return date(year, month + 1, min(day.day, last)), day.day > last
 
 
 def in_year(year: int, month: int, day: int) -> date:
-    """That date, or Refused when the calendar has none."""
+    """That date. Raises ParseError when the calendar has none."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -79,10 +81,6 @@ def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
         )
     named = f"{MONTH_NAMES[month - 1]} {year}" if year else MONTH_NAMES[month - 1]
     return ParseError("invalid_date", f"{named} has no day {day}; give a day that the month has.")
-
-
-_PARTS = re.compile(r"[0-9]+")
-_LEAP_CYCLE = 8
 
 
 def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
@@ -112,7 +110,7 @@ def _written(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     if tokens.shape(at) != "date":
         return
     text = tokens.text(at)
-    numbers = [int(number) for number in _PARTS.findall(text)]
+    numbers = [int(number) for number in _NUMBER.findall(text)]
     if len(text) == 8 and text.isdecimal():
         numbers = [int(text[:4]), int(text[4:6]), int(text[6:])]
     if len(numbers) == 3 and (text.isdecimal() or numbers[0] > 31):
@@ -122,7 +120,7 @@ def _written(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     first, second, *rest = numbers
     for year, end in () if rest else years(tokens, at + 1):
         yield _numeric(first, second, year, dotted="." in text), end
-    year_digits = _PARTS.findall(text)[2] if rest else ""
+    year_digits = _NUMBER.findall(text)[2] if rest else ""
     in_that_year = (rest[0] + 2000 if len(year_digits) == 2 else rest[0]) if rest else None
     yield _numeric(first, second, in_that_year, dotted="." in text), at + 1
 
@@ -138,18 +136,18 @@ def _fixed(year: int, month: int, day: int) -> DayExpr:
 
 def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayExpr:
     """n/n in the order of the locale, the other order where only that one is a date. With dots the day comes
-    first wherever people write it so."""
+    first, except where the month does."""
 
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         month_day, day_month = (first, second), (second, first)
         ours, theirs = (month_day, day_month) if context.month_first else (day_month, month_day)
         try:
             chosen = date_in_year(*ours, year=year, context=context, at=at)
-        except ParseError as refused:
+        except ParseError as error:
             try:
                 return date_in_year(*theirs, year=year, context=context, at=at)
             except ParseError:
-                raise refused from None
+                raise error from None
         if dotted and not context.month_first:
             return chosen
         try:
@@ -164,7 +162,7 @@ def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayE
 
 
 def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
-    """Month, day and the position behind them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar."""
+    """Month, day and the position after them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar."""
     for month, middle in tokens.numbers(at, "month"):
         for after_the in tokens.optional(middle, "the"):
             for day, end in _day_number(tokens, after_the):
@@ -181,14 +179,14 @@ def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def day_numbers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """A day of the month by itself, which needs its ending to be told from an hour: the 15th, 15."""
+    """A day of the month by itself, whose ending sets it apart from an hour: the 15th, 15."""
     for start in tokens.optional(at, "the"):
         if tokens.shape(start) == "ordinal":
-            yield int(_PARTS.findall(tokens.text(start))[0]), start + 1
+            yield int(_NUMBER.findall(tokens.text(start))[0]), start + 1
 
 
 def years(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """A year behind a date. Four digits that no clock shows, or of this century; else they are a time."""
+    """A year after a date. Four digits that no clock shows, or of this century; else they are a time."""
     text = tokens.text(at)
     if tokens.shape(at) == "integer" and len(text) == 4:
         no_time = int(text[:2]) > 23 or int(text[2:]) > 59
@@ -199,7 +197,7 @@ def years(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
 def _day_number(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     text = tokens.text(at)
     if tokens.shape(at) == "ordinal" or (tokens.shape(at) == "integer" and len(text) <= 2):
-        yield int(_PARTS.findall(text)[0]), at + 1
+        yield int(_NUMBER.findall(text)[0]), at + 1
 
 
 def _hyphen(tokens: Tokens, at: int) -> Iterator[int]:
@@ -212,17 +210,16 @@ def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
         for before_year in (end, *_hyphen(tokens, end)):
             for year, after in years(tokens, before_year):
                 yield _named(month, day, year=year), after
-        for offset, after in _which_year(tokens, end):
+        for offset, after in this_or_next(tokens, end, "year"):
             yield _named(month, day, offset=offset), after
         yield _named(month, day), end
 
 
-def _which_year(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
+def this_or_next(tokens: Tokens, at: int, period: str) -> Iterator[tuple[int, int]]:
+    """this week (0), next week (1), and the same of a month or year."""
     for offset, role in ((0, "this"), (1, "next")):
         for _, middle in tokens.match(at, role):
-            for period, end in tokens.match(middle, "period"):
-                if period == "year":
-                    yield offset, end
+            yield from ((offset, end) for named, end in tokens.match(middle, "period") if named == period)
 
 
 def _named(month: int, day: int, *, year: int | None = None, offset: int | None = None) -> DayExpr:
@@ -249,9 +246,7 @@ def _which_month(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
     """of the month (None: the coming one), of this month (0), of next month (1)."""
     for _, start in tokens.match(at, "of"):
         for after_the in tokens.optional(start, "the"):
-            for offset, role in ((0, "this"), (1, "next")):
-                for _, middle in tokens.match(after_the, role):
-                    yield from ((offset, end) for period, end in tokens.match(middle, "period") if period == "month")
+            yield from this_or_next(tokens, after_the, "month")
             yield from ((None, end) for period, end in tokens.match(after_the, "period") if period == "month")
 
 

@@ -10,12 +10,13 @@ from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, date
 from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times
+from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)
-_LATELY = timedelta(days=7)
+_RECENT_DAYS = timedelta(days=7)
 _MAX_ATTEMPTS = 4
+_MAX_OFFSET_MINUTES = 14 * 60
 
 
 def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
@@ -77,7 +78,7 @@ def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseCon
     year or within the last days."""
     workdays = context.hours.workdays
     began = context.today.replace(day=1) if day.cycle == "each month" else context.today.replace(month=1, day=1)
-    seen = min(began, context.today - _LATELY)
+    seen = min(began, context.today - _RECENT_DAYS)
     for _ in range(_MAX_ATTEMPTS):
         chosen = day.resolve(_as_of(seen, context), at, False)
         if context.ahead(duration.add_to(chosen.day, workdays, sign=sign).day, at):
@@ -88,22 +89,18 @@ def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseCon
 
 
 def _as_of(day: date, context: ParseContext) -> ParseContext:
-    """The same desk when that day began."""
+    """The same context at the start of that day."""
     return replace(context, today=day, now=context.instant(day, time())[0])
 
 
 def today() -> DayExpr:
-    """The person's own day."""
+    """Today in the person's zone."""
     return DayExpr(resolve=lambda context, at, has_time: ResolvedDay(day=context.today))
-
-
-_ONE_DAY = timedelta(days=1)
-_MAX_OFFSET_MINUTES = 14 * 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneExpr:
-    """The zone a phrase names: a place or a fixed offset such as +02:00, or an abbreviation that will be refused."""
+    """The zone a phrase names: a place or a fixed offset such as +02:00, or an abbreviation, which is an error."""
 
     name: str = ""
     abbreviation: str = ""
@@ -111,7 +108,7 @@ class ZoneExpr:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTime:
-    """An instant (UTC) with what is to be said about it, the zone it was read in and the clock time asked for there."""
+    """An instant (UTC) with its flags, the zone that it was resolved in and the wall time wanted there."""
 
     at: datetime
     flags: frozenset[str]
@@ -127,7 +124,7 @@ class DateTimeExpr:
     zone: ZoneExpr | None = None
 
     def resolve(self, person: ParseContext) -> ResolvedTime:
-        """The instant meant. Refused when the day or the time cannot be."""
+        """The instant meant. Raises ParseError when the day or the time does not exist."""
         zone = self.zone or ZoneExpr(name=person.zone)
         if zone.abbreviation:
             raise abbreviation_error(zone.abbreviation)
@@ -197,15 +194,15 @@ def abbreviation_error(abbreviation: str) -> ParseError:
 
 
 def datetimes(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
-    """Every moment that starts here."""
-    for moment, end in _without_zone(tokens, at):
-        clock, exact = moment.clock, moment.day is not None and moment.day.is_iso
+    """Every date and time that starts here."""
+    for found, end in _without_zone(tokens, at):
+        clock, is_iso = found.clock, found.day is not None and found.day.is_iso
         for zone, after in zone_exprs(tokens, end):
-            # 9:00-10:00 is a duration of time to most people; only after an ISO date is it an offset.
-            glued = tokens.text(end) == "-" and tokens.touching(end - 1) and not exact
-            if tokens.shape(end) != "sign" or (clock is not None and not clock.lone and not glued):
-                yield replace(moment, zone=zone), after
-        yield moment, end
+            # 9:00-10:00 is a range of time to most people; only after an ISO date is it an offset.
+            glued = tokens.text(end) == "-" and tokens.touching(end - 1) and not is_iso
+            if tokens.shape(end) != "sign" or (clock is not None and not clock.bare and not glued):
+                yield replace(found, zone=zone), after
+        yield found, end
 
 
 def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
@@ -218,11 +215,11 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
     for clock, end in clock_times(tokens, at):
         for prep in tokens.optional(end, "prep"):
             for day, after in days(tokens, prep):
-                if prep > end or day.allows_bare_hour or not clock.lone:
+                if prep > end or day.allows_bare_hour or not clock.bare:
                     yield DateTimeExpr(day=day, clock=clock), after
-            for moment, after in _part_of_today(tokens, prep):
-                if moment.clock is not None and moment.clock.hour == -1 and moment.clock.named_hour:
-                    within = clock if clock.midnight else clock.within(moment.clock.named_hour)
+            for today_at, after in _part_of_today(tokens, prep):
+                if today_at.clock is not None and today_at.clock.is_named and today_at.clock.named_hour:
+                    within = clock if clock.midnight else clock.within(today_at.clock.named_hour)
                     yield DateTimeExpr(day=today(), clock=within), after
         yield DateTimeExpr(day=None, clock=clock), end
 
@@ -230,8 +227,8 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
 def _clock_after(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[ClockTime, int]]:
     for prep in tokens.optional(end, "prep"):
         for clock, after in clock_times(tokens, prep, after_day=True):
-            if prep > end or not clock.lone or (day.allows_bare_hour and clock.hour <= 12):
-                yield replace(clock, doubt=()), after
+            if prep > end or not clock.bare or (day.allows_bare_hour and clock.hour <= 12):
+                yield replace(clock, could_be=()), after
 
 
 def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
@@ -246,7 +243,7 @@ def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]
                     yield DateTimeExpr(day=today(), clock=clock), after
                 elif clock.named_hour is None:
                     yield DateTimeExpr(day=today(), clock=clock.within(part)), after
-        yield DateTimeExpr(day=today(), clock=ClockTime(hour=-1, named_hour=part)), end
+        yield DateTimeExpr(day=today(), clock=named_time(part)), end
 
 
 def zone_exprs(tokens: Tokens, at: int) -> Iterator[tuple[ZoneExpr, int]]:
@@ -267,7 +264,7 @@ def zone_exprs(tokens: Tokens, at: int) -> Iterator[tuple[ZoneExpr, int]]:
 
 
 def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[ZoneExpr, int]]:
-    """+05:30, -0500, and behind UTC also +2."""
+    """+05:30, -0500, and after UTC also +2."""
     if tokens.shape(at) != "sign" or not tokens.touching(at):
         return
     shape, text = tokens.shape(at + 1), tokens.text(at + 1)

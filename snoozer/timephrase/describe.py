@@ -111,7 +111,7 @@ def describe(
     recurrence: Recurrence | None = None,
     following: datetime | None = None,
 ) -> str:
-    """All of it. `at`, `now` and `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
+    """The whole sentence. `at`, `now`, `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
     when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
     if wall_zone != zone:
         when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
@@ -120,8 +120,8 @@ def describe(
     if recurrence:
         then = f", then {date_in_words(following, now=now)}" if following else ", and not again"
         when = f"{describe_recurrence(recurrence)}: first {when}{then}"
-    doubts = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
-    return " ".join([f"{when}.", *doubts])
+    notes = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+    return " ".join([f"{when}.", *notes])
 
 
 def explain_flag(
@@ -132,7 +132,7 @@ def explain_flag(
     alternative: datetime | None = None,
     recurrence: Recurrence | None = None,
 ) -> str:
-    """What a flag of a reading means, as a sentence."""
+    """What a flag means, as a sentence."""
     if flag == "ambiguous" and alternative:
         return f"It could also mean {date_in_words(alternative, now=now)}, {time_in_words(alternative)}."
     if flag == "clamped" and recurrence:

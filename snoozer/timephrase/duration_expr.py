@@ -1,4 +1,4 @@
-"""Spans of time: 10m, 2h30m, an hour and a half, 1 week 2 days, 3 business days.
+"""Lengths of time: 10m, 2h30m, an hour and a half, 1 week 2 days, 3 business days.
 
 Minutes and hours are elapsed time. Days and longer move the date and keep the clock.
 """
@@ -23,7 +23,7 @@ _HALF = Decimal("0.5")
 
 @dataclass(frozen=True, kw_only=True)
 class Duration:
-    """A length of time in its three sorts, and how many working days; `units` are the units that were written."""
+    """Months, days, seconds and working days, which are added apart; `units` are the units that were written."""
 
     months: int = 0
     days: int = 0
@@ -33,11 +33,11 @@ class Duration:
 
     @property
     def whole_days(self) -> bool:
-        """Whether it says nothing about hours, so that a time of the day can go with it."""
+        """Whether it has no hours, so that a time of day can go with it."""
         return not self.seconds and not self.units & _SECONDS.keys()
 
     @property
-    def nothing(self) -> bool:
+    def is_zero(self) -> bool:
         return not (self.months or self.days or self.seconds or self.workdays)
 
     def plus(self, other: "Duration") -> "Duration | None":
@@ -52,7 +52,7 @@ class Duration:
         )
 
     def bounded(self) -> "Duration":
-        """Itself, or Refused when it reaches beyond ten years."""
+        """Itself. Raises ParseError when it reaches beyond ten years."""
         if (
             self.months > _MAX_MONTHS
             or self.days > _MAX_DAYS
@@ -76,7 +76,7 @@ class Duration:
     def after_now(self, context: ParseContext) -> tuple[datetime, frozenset[str]]:
         """The instant (UTC) after this duration: first the date moves, then the hours elapse."""
         duration = self.bounded()
-        if duration.nothing:
+        if duration.is_zero:
             raise ParseError("too_soon", "That is now; choose a time at least one minute away.")
         elapsed = timedelta(seconds=float(duration.seconds))
         if not (duration.months or duration.days or duration.workdays):
@@ -84,7 +84,7 @@ class Duration:
         chosen = duration.add_to(context.wall.date(), context.hours.workdays)
         instant, flags = context.instant(chosen.day, context.wall.time())
         if elapsed and flags:
-            # Hours that follow a clock change end on a clock time that exists once; nothing needs to be said.
+            # Hours that follow a clock change end on a wall time that exists once: no flag.
             flags = frozenset()
         return instant + elapsed, flags | chosen.flags
 

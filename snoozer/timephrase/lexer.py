@@ -11,19 +11,8 @@ from dataclasses import dataclass
 from snoozer.timephrase.locales import LANGUAGES, Language
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
-_SHAPES = (
-    "space",
-    "date",
-    "clock",
-    "dotted",
-    "decimal",
-    "ordinal",
-    "integer",
-    "zone",
-    "meridiem",
-    "word",
-    "sign",
-)
+# Groups of the pattern that are only part of a token.
+_SEPARATORS = ("glued", "mark")
 MAX_TOKENS = 40
 MAX_GLUED_WORD_LENGTH = 60
 
@@ -68,7 +57,7 @@ class Tokens:
                 yield value, end
 
     def optional(self, at: int, *roles: str) -> Iterator[int]:
-        """Where to go on when at most one word or phrase of these roles stands here: after it, and here."""
+        """The positions after an optional word or phrase of these roles: after each one that stands here, and here."""
         for role in roles:
             for _, end in self.match(at, role):
                 yield end
@@ -82,7 +71,7 @@ class Tokens:
 def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
     decimal = "[.,]" if decimal_comma else "[.]"
     ordinal = "[0-9]{1,2}" + (r"\.(?![0-9])" if ordinal_dot else "(?:st|nd|rd|th)")
-    # Behind a year, or behind the two digits of a day, a clock time needs no space in an address.
+    # After a year, or after the two digits of a day, a clock time needs no space in an address.
     glued_clock = "[0-9]{1,2}(?:[ap]m|:[0-9]{2})"
     return re.compile(
         rf"""(?P<space>[ ,_]+)
@@ -131,7 +120,7 @@ def tokenize(normalized: str, language: Language) -> Tokens | None:
         match = pattern.match(normalized, at)
         if match is None or len(row) > MAX_TOKENS:
             return None
-        shape = next(name for name, text in match.groupdict().items() if text is not None and name in _SHAPES)
+        shape = next(name for name, text in match.groupdict().items() if text is not None and name not in _SEPARATORS)
         if shape in ("word", "zone", "meridiem"):
             found = _words(match[0], at, shape=shape, after_digit=_is_digit(normalized, at - 1), language=language)
             if found is None:

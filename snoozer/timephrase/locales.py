@@ -154,13 +154,13 @@ mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf
 py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm
 tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
 """
-# What a machine is set to that was set to nothing.
-_NOWHERE = frozenset({"c", "posix"})
+# The locale of a machine without one.
+_UNSET = frozenset({"c", "posix"})
 
 
 def canonical(name: str) -> str | None:
     """The locale of that name as `en` or `en_GB`, without an encoding; None where language or country is unknown."""
-    if name.lower().partition(".")[0] in _NOWHERE:
+    if name.lower().partition(".")[0] in _UNSET:
         return "en_US"
     match = _NAME.fullmatch(name)
     if match is None:

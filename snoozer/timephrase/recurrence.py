@@ -1,4 +1,8 @@
-"""A repetition as a value, its dates, and where one of them falls when its zone changes."""
+"""A repetition as a value, its dates, and where one of them falls when its zone changes.
+
+Every occurrence is counted from the start, never from the last one, so nothing drifts: not over a clamped month, not
+over a clock change, not over ten years.
+"""
 
 from calendar import monthrange
 from collections.abc import Iterator
@@ -7,7 +11,7 @@ from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from itertools import count, islice
 from typing import Any, Literal, get_args
 
-from snoozer.timephrase.zones import canonical, local, resolve_wall_time, zone_of
+from snoozer.timephrase.zones import canonical, local, resolve_wall_time, wall_time, zone_of
 
 Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
@@ -55,7 +59,7 @@ class Recurrence:
 
     @classmethod
     def from_json(cls, plain: Any) -> "Recurrence":
-        """What `as_json` wrote. ValueError for all else that cannot be reckoned with: rows may come from anywhere."""
+        """What `as_json` wrote. Raises ValueError for anything else: rows may come from any program."""
         try:
             recurrence = cls(
                 **{
@@ -69,9 +73,9 @@ class Recurrence:
             )
         except (KeyError, TypeError) as strange:
             raise ValueError("This is not how a recurrence is written.") from strange
-        if not recurrence._is_written_well():
+        if not recurrence._is_well_formed():
             raise ValueError("This recurrence holds what cannot be counted with.")
-        if not recurrence._comes_round():
+        if not recurrence._has_occurrences():
             raise ValueError("This recurrence never comes round.")
         return recurrence
 
@@ -93,8 +97,8 @@ class Recurrence:
                 yield moved
             last = moved
 
-    def _is_written_well(self) -> bool:
-        """Is each value one that the dates can be counted with? JSON holds anything."""
+    def _is_well_formed(self) -> bool:
+        """Whether the dates can be computed from each value; JSON holds anything."""
         nth = self.nth is None or _is_whole(self.nth, 1, 5) or _is_whole(self.nth, -1, -1)
         day = self.day is None or _is_whole(self.day, 1, 31) or _is_whole(self.day, -1, -1)
         return (
@@ -109,8 +113,8 @@ class Recurrence:
             and (self.times is None or _is_whole(self.times, 1, _MAX_COUNT))
         )
 
-    def _comes_round(self) -> bool:
-        """Is there a day for it to fall on?"""
+    def _has_occurrences(self) -> bool:
+        """Whether there is a day for it to fall on."""
         if not self.weekdays and (self.unit == "week" or self.nth is not None):
             return False
         if self.day is None and self.nth is None and self.unit in ("month", "year"):
@@ -154,8 +158,8 @@ class Recurrence:
 
 
 def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None:
-    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth. OverflowError behind
-    the end of the calendar."""
+    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth. Raises
+    OverflowError after the end of the calendar."""
     if year > MAXYEAR:
         raise OverflowError(year)
     first, length = date(year, month, 1), monthrange(year, month)[1]
@@ -184,9 +188,9 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
 
 
 def next_reminder_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
-    """What a row with this recurrence promises after the occurrence that was `promised`, or None when none is left.
+    """The occurrence after the one that was `promised`, or None when none is left; `plain` is the recurrence of a row.
 
-    Occurrences missed until `now` are not made up for. KeyError or ValueError where recurrence or zone make no sense.
+    Occurrences missed until `now` are skipped. KeyError or ValueError for a malformed recurrence or an unknown zone.
     """
     return next_occurrence(Recurrence.from_json(plain), after=max(promised, now), zone=zone or "UTC")
 
@@ -206,12 +210,12 @@ def _month_index(day: date) -> int:
 def shift_zone(
     promise: datetime, *, wall: datetime | None, zone: str, to: str, recurrence: Recurrence | None = None
 ) -> datetime | None:
-    """The instant on which the promised time on the clock of `zone` falls in `to`, by the grammar's own rules: out of
-    a gap it moves forward, in an overlap the first counts.
+    """The instant at which the promised wall time of `zone` falls in `to`, by the grammar's own rules: out of a gap it
+    moves forward, in an overlap the first counts.
 
     With `to` equal to `zone` only newer rules of that zone can move it. For a repetition it is the promised
-    occurrence that moves; `wall` is not asked then. None where nothing can be said: a zone that this machine does
-    not know, or a promise that is no occurrence.
+    occurrence that moves; `wall` is ignored then. Returns None for a zone that this machine does not
+    know, or a promise that is no occurrence.
     """
     if canonical(zone) != zone or canonical(to) != to:
         return None
@@ -219,7 +223,7 @@ def shift_zone(
         wall = _occurrence(recurrence, promise, zone)
         if wall is None:
             return None
-    here = promise.astimezone(zone_of(zone)).replace(tzinfo=None, fold=0)
+    here = wall_time(promise, zone)
     if zone == to and wall in (None, here):
         return promise
     return local(resolve_wall_time(wall or here, zone_of(to))[0], to)
@@ -227,7 +231,7 @@ def shift_zone(
 
 def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:
     """The wall time of the occurrence that the promise stands for: the one that newer rules put within an hour, else
-    the last before it, whose hour was over in this zone when its person came, so that the instant was kept."""
+    the last before it, whose hour had passed in this zone when the person moved, so that the instant was kept."""
     place, sought = zone_of(zone), promise.astimezone(UTC)
     last: tuple[timedelta, datetime] | None = None
     for day in recurrence.dates(near=sought.date() - _LOOK_BACK):

@@ -12,7 +12,7 @@ from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import Recurrence, Unit, WeekendRule
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times
+from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
 
 _UNITS: dict[str, tuple[Unit, int]] = {
     "day": ("day", 1),
@@ -26,8 +26,8 @@ _UNITS: dict[str, tuple[Unit, int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrenceExpr:
-    """A repetition as it was written: what is None or empty was not said. `workdays` stands for the person's own,
-    `weekend` for the first day of their weekend; `unclear` is an ordinal that two rhythms could be meant by."""
+    """A repetition as it was written; None or empty is what the phrase leaves open. `workdays` stands for the person's
+    own, `weekend` for the first day of their weekend; `unclear` is an ordinal that could mean two frequencies."""
 
     unit: Unit
     interval: int = 1
@@ -47,9 +47,9 @@ class RecurrenceExpr:
     weekend_rule: WeekendRule = "none"
 
     def at(self, clock: ClockTime) -> "RecurrenceExpr":
-        """The same at that time, which is no date here, in the part of the day that the rhythm names ("every evening
+        """The same at that time, which is no date here, in the part of the day that the frequency names ("every evening
         at 7")."""
-        clock = replace(clock, doubt=())
+        clock = replace(clock, could_be=())
         part = self.clock.named_hour if self.clock else None
         return replace(
             self, clock=clock.within(part) if part and not clock.midnight and not clock.named_hour else clock
@@ -57,18 +57,18 @@ class RecurrenceExpr:
 
 
 def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
-    """Every repetition that starts here: a rhythm, a time of the day on either side, and limits."""
-    for rhythm, end in _rhythms(tokens, at):
-        yield from _limited(tokens, rhythm, end)
+    """Every repetition that starts here: a frequency, a time of day on either side, and limits."""
+    for frequency, end in _frequencies(tokens, at):
+        yield from _limited(tokens, frequency, end)
         for prep in tokens.optional(end, "prep"):
             for clock, after in clock_times(tokens, prep):
-                yield from _limited(tokens, rhythm.at(clock), after)
+                yield from _limited(tokens, frequency.at(clock), after)
     for clock, end in clock_times(tokens, at):
-        if clock.lone and _can_be_counted(tokens, end):
+        if clock.bare and _can_be_counted(tokens, end):
             continue
         for prep in tokens.optional(end, "prep"):
-            for rhythm, after in _rhythms(tokens, prep):
-                yield from _limited(tokens, rhythm.at(clock), after)
+            for frequency, after in _frequencies(tokens, prep):
+                yield from _limited(tokens, frequency.at(clock), after)
 
 
 def _can_be_counted(tokens: Tokens, at: int) -> bool:
@@ -77,45 +77,45 @@ def _can_be_counted(tokens: Tokens, at: int) -> bool:
     return bool(read) and not read & {"every", "prep"}
 
 
-def _limited(tokens: Tokens, repeat: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+def _limited(tokens: Tokens, expr: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for zone, after in zone_exprs(tokens, end):
-        yield from _limits(tokens, replace(repeat, zone=zone), after)
-    yield from _limits(tokens, repeat, end)
+        yield from _limits(tokens, replace(expr, zone=zone), after)
+    yield from _limits(tokens, expr, end)
 
 
-def _limits(tokens: Tokens, repeat: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+def _limits(tokens: Tokens, expr: RecurrenceExpr, end: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     """At most one of each: until a day, for a duration or a number of times, starting on a day, a weekend rule."""
-    yield repeat, end
-    if repeat.weekend_rule == "none":
+    yield expr, end
+    if expr.weekend_rule == "none":
         for rule, after in tokens.match(end, "weekend_rule"):
             kept: WeekendRule = "before" if rule == "before" else "after"
-            yield from _limits(tokens, replace(repeat, weekend_rule=kept), after)
-    if repeat.until is None and repeat.times is None and repeat.lasting is None:
+            yield from _limits(tokens, replace(expr, weekend_rule=kept), after)
+    if expr.until is None and expr.times is None and expr.lasting is None:
         for _, middle in tokens.match(end, "until"):
             for the in tokens.optional(middle, "prep", "the"):
                 for day, after in days(tokens, the):
-                    yield from _limits(tokens, replace(repeat, until=day), after)
+                    yield from _limits(tokens, replace(expr, until=day), after)
         for start in tokens.optional(end, "lasting"):
             for number, middle in _integers(tokens, start):
                 for _, after in tokens.match(middle, "times"):
-                    yield from _limits(tokens, replace(repeat, times=number), after)
+                    yield from _limits(tokens, replace(expr, times=number), after)
             for duration, after in durations(tokens, start) if start > end else ():
                 if duration.whole_days and not duration.workdays:
-                    yield from _limits(tokens, replace(repeat, lasting=duration), after)
-    if repeat.starting is None:
+                    yield from _limits(tokens, replace(expr, lasting=duration), after)
+    if expr.starting is None:
         for _, middle in tokens.match(end, "starting"):
             for prep in tokens.optional(middle, "prep"):
                 for day, after in days(tokens, prep):
-                    yield from _limits(tokens, replace(repeat, starting=day), after)
+                    yield from _limits(tokens, replace(expr, starting=day), after)
 
 
-def _rhythms(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
+def _frequencies(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for _, end in tokens.match(at, "workdays"):
         yield RecurrenceExpr(unit="week", workdays=True), end
     for weekdays, end in _weekday_list(tokens, at, "each_weekday"):
         yield RecurrenceExpr(unit="week", weekdays=weekdays), end
-    for rhythm, end in tokens.match(at, "frequency"):
-        number, unit = rhythm.split()
+    for frequency, end in tokens.match(at, "frequency"):
+        number, unit = frequency.split()
         yield from _placed(tokens, *_UNITS[unit], end, factor=int(number))
     for _, middle in tokens.match(at, "every"):
         yield from _every(tokens, middle)
@@ -138,7 +138,7 @@ def _every(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for _, end in tokens.match(at, "weekend"):
         yield RecurrenceExpr(unit="week", weekend=True), end
     for part, end in (*tokens.match(at, "part"), *tokens.match(at, "part_of_day")):
-        yield RecurrenceExpr(unit="day", clock=ClockTime(hour=-1, named_hour=part)), end
+        yield RecurrenceExpr(unit="day", clock=named_time(part)), end
     for month, day, end in month_days(tokens, at):
         yield RecurrenceExpr(unit="year", month=month, day=day), end
     yield from _in_each_month(tokens, at, every=True)
@@ -163,7 +163,7 @@ def _integers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> Iterator[tuple[RecurrenceExpr, int]]:
-    """The rhythm, and where in the week, month or year it falls when that is said."""
+    """The frequency, and where in the week, month or year it falls when the phrase names it."""
     plain = RecurrenceExpr(unit=unit, interval=size * factor)
     for start in tokens.optional(end, "prep"):
         if unit == "week":
@@ -186,7 +186,7 @@ def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> 
 
 
 def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[RecurrenceExpr, int]]:
-    """The 15th of every month, the last friday of each month; behind "every" also of the month, or just the 15th."""
+    """The 15th of every month, the last friday of each month; after "every" also of the month, or just the 15th."""
     roles = ("each_month", "the_month") if every else ("each_month",)
     for day, end in _month_days(tokens, at):
         for role in roles:
@@ -194,11 +194,11 @@ def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[Re
         if every:
             yield RecurrenceExpr(unit="month", day=day), end
     for nth, weekday, end in nth_and_weekday(tokens, at):
-        repeat = RecurrenceExpr(unit="month", nth=nth, weekdays=(weekday,))
+        expr = RecurrenceExpr(unit="month", nth=nth, weekdays=(weekday,))
         for role in roles:
-            yield from ((repeat, after) for _, after in tokens.match(end, role))
+            yield from ((expr, after) for _, after in tokens.match(end, role))
         if every:
-            yield replace(repeat, unclear=nth > 1), end
+            yield replace(expr, unclear=nth > 1), end
 
 
 def _month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
@@ -237,27 +237,27 @@ _MAX_TIMES = 1000
 _LEAP_YEAR = 2000
 
 
-def build_recurrence(repeat: RecurrenceExpr, context: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
-    """The recurrence, beginning with the first occurrence that is at least a minute ahead, and what is to be said of
-    the day it starts on. Refused when there is none, or when the repetition has no such day."""
-    _check(repeat)
-    earliest, flags = _start_date(repeat.starting, context, at) if repeat.starting else (context.today, frozenset())
+def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
+    """The recurrence, beginning with the first occurrence that is at least a minute ahead, and the flags of the day
+    it starts on. Raises ParseError when there is none, or when the repetition has no such day."""
+    _check(expr)
+    earliest, flags = _start_date(expr.starting, context, at) if expr.starting else (context.today, frozenset())
     base = Recurrence(
-        unit=repeat.unit,
-        interval=repeat.interval,
+        unit=expr.unit,
+        interval=expr.interval,
         start=earliest,
         at=at,
-        weekdays=_weekdays(repeat, context),
-        day=repeat.day,
-        nth=repeat.nth,
-        month=repeat.month,
-        times=repeat.times,
-        weekend_rule=repeat.weekend_rule,
+        weekdays=_weekdays(expr, context),
+        day=expr.day,
+        nth=expr.nth,
+        month=expr.month,
+        times=expr.times,
+        weekend_rule=expr.weekend_rule,
         rest=tuple(day for day in range(7) if day not in context.hours.workdays),
         week_start=context.hours.week_start,
     )
-    first = _first(_place_weekdays(base, repeat), context, in_step=repeat.starting is not None)
-    ending = replace(first, until=_until(repeat, context, first.start))
+    first = _first(_place_weekdays(base, expr), context, in_step=expr.starting is not None)
+    ending = replace(first, until=_until(expr, context, first.start))
     if next(ending.dates(), None) is None:
         raise ParseError("past", "The end date comes before the first time; choose a later end date.")
     return ending, flags
@@ -270,42 +270,42 @@ def is_clamped(recurrence: Recurrence) -> bool:
     return recurrence.unit == "month" or (recurrence.month or recurrence.start.month) == 2
 
 
-def _check(repeat: RecurrenceExpr) -> None:
-    if repeat.unclear:
+def _check(expr: RecurrenceExpr) -> None:
+    if expr.unclear:
         raise ParseError("unrecognised", "That could count weeks or days of a month; say which.")
-    if repeat.interval < 1 or repeat.times == 0:
+    if expr.interval < 1 or expr.times == 0:
         raise ParseError("unrecognised", "A repetition needs a number of at least 1.")
-    if repeat.interval > {"day": 3660, "week": 520, "month": 120, "year": 10}[repeat.unit]:
+    if expr.interval > {"day": 3660, "week": 520, "month": 120, "year": 10}[expr.unit]:
         raise ParseError("too_far", "That is more than ten years from one time to the next; choose a shorter rhythm.")
-    if (repeat.times or 0) > _MAX_TIMES:
+    if (expr.times or 0) > _MAX_TIMES:
         raise ParseError("too_far", f"Something can repeat at most {_MAX_TIMES} times; give a smaller number or none.")
-    if repeat.day is None or repeat.day == -1:
+    if expr.day is None or expr.day == -1:
         return
-    if repeat.month is None and not 1 <= repeat.day <= 31:
-        raise ParseError("invalid_date", f"No month has a day {repeat.day}; the last one is the 31st.")
-    if repeat.month is not None and not 1 <= repeat.day <= length_of(_LEAP_YEAR, repeat.month):
-        raise no_such_day(repeat.day, repeat.month)
+    if expr.month is None and not 1 <= expr.day <= 31:
+        raise ParseError("invalid_date", f"No month has a day {expr.day}; the last one is the 31st.")
+    if expr.month is not None and not 1 <= expr.day <= length_of(_LEAP_YEAR, expr.month):
+        raise no_such_day(expr.day, expr.month)
 
 
-def _weekdays(repeat: RecurrenceExpr, context: ParseContext) -> tuple[int, ...]:
-    if repeat.workdays:
+def _weekdays(expr: RecurrenceExpr, context: ParseContext) -> tuple[int, ...]:
+    if expr.workdays:
         return context.hours.workdays
-    return (context.hours.weekend,) if repeat.weekend else repeat.weekdays
+    return (context.hours.weekend,) if expr.weekend else expr.weekdays
 
 
-def _place_weekdays(base: Recurrence, repeat: RecurrenceExpr) -> Recurrence:
+def _place_weekdays(base: Recurrence, expr: RecurrenceExpr) -> Recurrence:
     """With a day to fall on. "every 2 weeks" and the like begin one whole step from today, or on the day they start."""
-    if repeat.unit == "day" and repeat.interval == 1:
+    if expr.unit == "day" and expr.interval == 1:
         return base
     if base.weekdays or base.day is not None:
         return base
     start = base.start
-    step = timedelta(0) if repeat.starting else _step(base)
+    step = timedelta(0) if expr.starting else _step(base)
     if base.unit == "week":
         return replace(base, start=start + step, weekdays=(start.weekday(),))
     if base.unit == "day":
         return replace(base, start=start + step)
-    months = 0 if repeat.starting else base.interval * (12 if base.unit == "year" else 1)
+    months = 0 if expr.starting else base.interval * (12 if base.unit == "year" else 1)
     month = start.month if base.unit == "year" else None
     return replace(base, start=plus_months(start, months)[0], day=start.day, month=month)
 
@@ -336,13 +336,13 @@ def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, fr
     return _clear(day, chosen.day, chosen.other), chosen.flags & {"next_year"}
 
 
-def _until(repeat: RecurrenceExpr, context: ParseContext, first: date) -> date | None:
-    if repeat.lasting is not None:
-        return _last_of(repeat.lasting, first, context)
-    if repeat.until is None:
+def _until(expr: RecurrenceExpr, context: ParseContext, first: date) -> date | None:
+    if expr.lasting is not None:
+        return _last_of(expr.lasting, first, context)
+    if expr.until is None:
         return None
-    chosen = repeat.until.resolve(context, time.max, False)
-    return _clear(repeat.until, chosen.day, chosen.other)
+    chosen = expr.until.resolve(context, time.max, False)
+    return _clear(expr.until, chosen.day, chosen.other)
 
 
 def _last_of(lasting: Duration, first: date, context: ParseContext) -> date:
@@ -350,7 +350,7 @@ def _last_of(lasting: Duration, first: date, context: ParseContext) -> date:
 
 
 def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
-    """The date, or Refused when a numeric one could be another: a limit has no second reading to offer."""
+    """The date. Raises ParseError when a numeric one could be another: a limit has no alternative to offer."""
     if other is not None and not day.relative:
         raise ParseError(
             "unrecognised",

@@ -1,4 +1,4 @@
-"""What comes out of the grammar: a Reading, or a Refused that says why and offers what would have worked."""
+"""The result of parsing: a ParsedTime, or a ParseError with its reason and phrases that would parse."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +12,11 @@ TimeKind = Literal["elapsed", "wall"]
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedTime:
-    """One phrase, understood.
+    """What one phrase means.
 
     `at` is aware, with the offset that the person's zone has then; it is None only for a condition without a due
-    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names), as it was asked
-    for even where a clock change skips it. `time_kind` says which of the two is meant when rules of a zone change:
+    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names), as the
+    phrase has it even where a clock change skips it. `time_kind` is which of the two holds when rules of a zone change:
     `elapsed` keeps the instant, `wall` the clock.
     `flags` are sorted; `alternative` is the other instant an `ambiguous` phrase could mean.
     """
@@ -34,7 +34,7 @@ class ParsedTime:
     sentence: str
 
     def as_json(self) -> dict[str, Any]:
-        """The reading as `snoozer when --json` and `/api/v1/when` answer it."""
+        """The body that `snoozer when --json` and `/api/v1/when` return."""
         return {
             "kind": self.kind,
             "at": self.at.isoformat() if self.at else None,
@@ -47,10 +47,10 @@ class ParsedTime:
 
 
 class ParseError(ValueError):
-    """The phrase cannot be taken. `message` is one sentence; each suggestion (three at most) can be read.
+    """The phrase is no time that can be set. `message` is one sentence; each of at most three suggestions parses.
 
     Codes: empty, unrecognised, past, too_soon, too_far, negative, invalid_date, invalid_time, no_later_today,
-    tz_abbreviation, unknown_zone; where somebody names a locale by hand, unknown_locale.
+    tz_abbreviation, unknown_zone; for a locale given by hand, unknown_locale.
     """
 
     def __init__(self, code: str, message: str, suggestions: tuple[str, ...] = ()) -> None:

@@ -1,6 +1,6 @@
-"""What to offer when a phrase is refused: what it may have meant first, then what anyone might want.
+"""Candidates for the suggestions of a ParseError: what the phrase may have meant, then the language's defaults.
 
-These are candidates. Whoever shows them reads each first and drops what cannot be read.
+`parse` offers only those that parse.
 """
 
 import re
@@ -26,7 +26,7 @@ _MEASURES = frozenset(
 
 
 def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
-    """Phrases to offer for a refusal with that code, the closest to what was typed first."""
+    """Phrases to offer for an error with that code, the closest to what was typed first."""
     hints = language.data.hints
     if len(phrase) <= _MAX_LENGTH:
         normalized = normalize(phrase)
@@ -122,13 +122,13 @@ def _completed(tokens: Tokens, language: Language) -> Iterator[str]:
     if numbers and len(tokens) == 1:
         yield from (hint.format(number=numbers[0]) for hint in hints["number"])
     if _words_of(tokens, "every"):
-        yield from _both_rhythms(tokens, weekdays, language)
+        yield from _both_frequencies(tokens, weekdays, language)
         yield from hints["every"]
     if _words_of(tokens, "no_reply"):
         yield from hints["no_reply"]
 
 
-def _both_rhythms(tokens: Tokens, weekdays: list[str], language: Language) -> Iterator[str]:
+def _both_frequencies(tokens: Tokens, weekdays: list[str], language: Language) -> Iterator[str]:
     """Every second tuesday: every two weeks, or the second tuesday of a month."""
     weeks, month = language.data.hints["second"]
     for at in range(len(tokens)):

@@ -11,15 +11,17 @@ from snoozer.timephrase.result import ParseError
 
 # From when to when a bare hour can belong to a part of the day, in hours.
 _PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 24)}
+_NO_HOUR = -1
 _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClockTime:
-    """A time of the day before it is decided what it means.
+    """A time of the day as it is written, before it is resolved.
 
-    `open` times (3, 3:30) may be in the morning or in the afternoon. `named_hour` names one of the person's hours.
-    A `lone` number is nothing but digits or a number word. `doubt` is the other thing it could be.
+    `am_or_pm`: it may be in the morning or in the afternoon (3, 3:30). `named_hour` is one of the person's hours: it is
+    the time itself, or the part of the day that it lies in. A `bare` number is nothing but digits or a number word.
+    `shift` is added in minutes. `could_be` are clearer ways to write what is a time or a date.
     """
 
     hour: int = 0
@@ -27,22 +29,22 @@ class ClockTime:
     second: int = 0
     microsecond: int = 0
     meridiem: str | None = None
-    open: bool = False
-    lone: bool = False
+    am_or_pm: bool = False
+    bare: bool = False
     named_hour: str | None = None
     midnight: bool = False
     shift: int = 0
-    doubt: tuple[str, ...] = ()
+    could_be: tuple[str, ...] = ()
 
     def resolve(self, hours: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
-        """The time meant, and the flag when the half of the day was assumed. Refused when no clock shows it."""
-        if self.doubt:
+        """The time meant, and the flag of an assumed half of the day. Raises ParseError when no clock shows it."""
+        if self.could_be:
             raise ParseError(
                 "unrecognised",
                 "This could be a date or a time of the day; write it with a colon or a month.",
-                self.doubt,
+                self.could_be,
             )
-        if self.named_hour and self.hour == -1:
+        if self.named_hour and self.is_named:
             return hours.named(self.named_hour), frozenset()
         if self.meridiem and not 1 <= self.hour <= 12:
             raise ParseError(
@@ -57,9 +59,14 @@ class ClockTime:
         hour, minute = divmod(minutes % (24 * 60), 60)
         return time(hour, minute, self.second, self.microsecond), flags
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it is one of the person's hours itself, such as morning, and no time within it."""
+        return self.hour == _NO_HOUR
+
     def within(self, part: str) -> "ClockTime":
         """The same time, which has to lie in that part of the day."""
-        return replace(self, named_hour=part, lone=False)
+        return replace(self, named_hour=part, bare=False)
 
     def _hour(self, *, twelve_hour: bool) -> tuple[int, frozenset[str]]:
         hour = self.hour
@@ -67,18 +74,23 @@ class ClockTime:
             hour = hour % 12 + (12 if self.meridiem == "pm" else 0)
         if self.named_hour:
             return self._hour_in_part(hour, self.named_hour), frozenset()
-        if self.meridiem or not self.open or not twelve_hour:
-            if self.lone and hour == 0 and twelve_hour:
+        if self.meridiem or not self.am_or_pm or not twelve_hour:
+            if self.bare and hour == 0 and twelve_hour:
                 raise ParseError("invalid_time", "0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
             return hour, frozenset()
         return hour + (12 if hour <= 6 else 0), frozenset({"assumed_meridiem"})
 
     def _hour_in_part(self, hour: int, part: str) -> int:
         start, end = _PART_HOURS[part]
-        for candidate in (hour, hour + 12) if self.open else (hour,):
+        for candidate in (hour, hour + 12) if self.am_or_pm else (hour,):
             if start <= candidate < end:
                 return candidate
         raise ParseError("invalid_time", f"{hour}:{self.minute:02} is not in the {part}; name one or the other.")
+
+
+def named_time(name: str) -> ClockTime:
+    """One of the person's hours: morning, work_end."""
+    return ClockTime(hour=_NO_HOUR, named_hour=name)
 
 
 def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator[tuple[ClockTime, int]]:
@@ -93,7 +105,7 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
         yield clock, end
     for period, end in tokens.match(at, "end_of"):
         if period == "day":
-            yield ClockTime(hour=-1, named_hour="work_end"), end
+            yield named_time("work_end"), end
 
 
 def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
@@ -101,7 +113,7 @@ def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime
         for clock, after in _whole_times(tokens, prep):
             if not clock.midnight:
                 yield clock.within(part), after
-    yield ClockTime(hour=-1, named_hour=part), end
+    yield named_time(part), end
 
 
 def _in_part(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
@@ -123,10 +135,10 @@ def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
 
 def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
     for oclock in tokens.optional(end, "oclock"):
-        marked = replace(clock, lone=False, doubt=()) if oclock > end else clock
+        marked = replace(clock, bare=False, could_be=()) if oclock > end else clock
         for meridiem, after in tokens.match(oclock, "meridiem"):
-            yield replace(marked, meridiem=meridiem, open=False, lone=False, doubt=()), after
-        if oclock > end and clock.lone and tokens.shape(oclock) == "integer" and len(tokens.text(oclock)) == 2:
+            yield replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=()), after
+        if oclock > end and clock.bare and tokens.shape(oclock) == "integer" and len(tokens.text(oclock)) == 2:
             yield replace(marked, minute=int(tokens.text(oclock))), oclock + 1
         yield marked, oclock
 
@@ -135,31 +147,25 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
     shape, text = tokens.shape(at), tokens.text(at)
     if shape == "clock" and (match := _COLON.fullmatch(text)):
         hour, minute, second, fraction = match.groups()
-        yield (
-            ClockTime(
-                hour=int(hour),
-                minute=int(minute),
-                second=int(second or 0),
-                microsecond=int((fraction or "0").ljust(6, "0")[:6]),
-                open=_is_open(hour),
-            ),
-            at + 1,
-        )
+        clock = ClockTime(hour=int(hour), minute=int(minute), second=int(second or 0), am_or_pm=_am_or_pm(hour))
+        yield replace(clock, microsecond=int((fraction or "0").ljust(6, "0")[:6])), at + 1
     elif shape == "dotted":
         hour, minute = text.split(".")
         is_date = 1 <= int(hour) <= 31 and 1 <= int(minute) <= 12
-        doubt = (f"{hour}:{minute}", f"{int(hour)}.{int(minute)}.") if is_date else ()
-        yield ClockTime(hour=int(hour), minute=int(minute), open=_is_open(hour), doubt=doubt), at + 1
+        could_be = (f"{hour}:{minute}", f"{int(hour)}.{int(minute)}.") if is_date else ()
+        clock = ClockTime(hour=int(hour), minute=int(minute), am_or_pm=_am_or_pm(hour), could_be=could_be)
+        yield clock, at + 1
     elif shape == "integer" and len(text) in (3, 4):
-        yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), open=len(text) == 3 and _is_open(text[0])), at + 1
-    elif shape == "integer" and (int(text) <= 24 or _should_be_an_hour(tokens, at)):
-        yield ClockTime(hour=int(text), open=_is_open(text), lone=True), at + 1
+        am_or_pm = len(text) == 3 and _am_or_pm(text[0])
+        yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), am_or_pm=am_or_pm), at + 1
+    elif shape == "integer" and (int(text) <= 24 or _stands_for_an_hour(tokens, at)):
+        yield ClockTime(hour=int(text), am_or_pm=_am_or_pm(text), bare=True), at + 1
     for number, end in tokens.numbers(at, "number"):
         if number <= 12:
-            yield ClockTime(hour=number, open=True, lone=True), end
+            yield ClockTime(hour=number, am_or_pm=True, bare=True), end
 
 
-def _should_be_an_hour(tokens: Tokens, at: int) -> bool:
+def _stands_for_an_hour(tokens: Tokens, at: int) -> bool:
     """Two digits that stand where an hour would; alone they could be anything."""
     return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.match(at + 1, "oclock")))
 
@@ -168,10 +174,10 @@ def _relative_to_hour(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]
     """half past 3, ten to 9, halb 9, Viertel nach 8."""
     for shift, middle in _minutes_from_hour(tokens, at):
         for clock, end in _figures(tokens, middle):
-            if clock.lone and 1 <= clock.hour <= 12:
-                moved = replace(clock, shift=shift, lone=False)
+            if clock.bare and 1 <= clock.hour <= 12:
+                moved = replace(clock, shift=shift, bare=False)
                 for meridiem, after in tokens.match(end, "meridiem"):
-                    yield replace(moved, meridiem=meridiem, open=False), after
+                    yield replace(moved, meridiem=meridiem, am_or_pm=False), after
                 for oclock in tokens.optional(end, "oclock"):
                     yield moved, oclock
 
@@ -179,11 +185,11 @@ def _relative_to_hour(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]
 def _minutes_from_hour(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     yield from tokens.numbers(at, "minutes_off")
     for clock, end in _figures(tokens, at):
-        if clock.lone and 1 <= clock.hour <= 29:
+        if clock.bare and 1 <= clock.hour <= 29:
             for sign, after in tokens.numbers(end, "off"):
                 yield sign * clock.hour, after
 
 
-def _is_open(hour: str) -> bool:
+def _am_or_pm(hour: str) -> bool:
     """A leading zero, a nought or more than twelve is the 24-hour clock."""
     return not hour.startswith("0") and 1 <= int(hour) <= 12

@@ -1,70 +1,21 @@
 """Time zones: the names we accept, the abbreviations we refuse, and wall times that do not exist or come twice."""
 
+import tomllib
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+_WORDS = Path(__file__).parent / "words"
 
 # Lower case → as the tz database spells it. "localtime" is whatever the machine is set to: the same phrase would
 # differ from server to server. "Factory" stands for a machine that was set to nothing.
 NAMES = {name.lower(): name for name in available_timezones() - {"localtime", "Factory"}}
 
-# What an abbreviation may have meant: a place and an offset to suggest instead. The offset is the one meant most often.
-ABBREVIATIONS = {
-    "est": ("America/New_York", "-05:00"),
-    "edt": ("America/New_York", "-04:00"),
-    "et": ("America/New_York", "-05:00"),
-    "cst": ("America/Chicago", "-06:00"),
-    "cdt": ("America/Chicago", "-05:00"),
-    "ct": ("America/Chicago", "-06:00"),
-    "mst": ("America/Denver", "-07:00"),
-    "mdt": ("America/Denver", "-06:00"),
-    "mt": ("America/Denver", "-07:00"),
-    "pst": ("America/Los_Angeles", "-08:00"),
-    "pdt": ("America/Los_Angeles", "-07:00"),
-    "pt": ("America/Los_Angeles", "-08:00"),
-    "akst": ("America/Anchorage", "-09:00"),
-    "akdt": ("America/Anchorage", "-08:00"),
-    "hst": ("Pacific/Honolulu", "-10:00"),
-    "ast": ("America/Halifax", "-04:00"),
-    "adt": ("America/Halifax", "-03:00"),
-    "nst": ("America/St_Johns", "-03:30"),
-    "ndt": ("America/St_Johns", "-02:30"),
-    "brt": ("America/Sao_Paulo", "-03:00"),
-    "art": ("America/Argentina/Buenos_Aires", "-03:00"),
-    "bst": ("Europe/London", "+01:00"),
-    "ist": ("Asia/Kolkata", "+05:30"),
-    "wet": ("Europe/Lisbon", "+00:00"),
-    "west": ("Europe/Lisbon", "+01:00"),
-    "cet": ("Europe/Berlin", "+01:00"),
-    "cest": ("Europe/Berlin", "+02:00"),
-    "met": ("Europe/Berlin", "+01:00"),
-    "mez": ("Europe/Berlin", "+01:00"),
-    "mesz": ("Europe/Berlin", "+02:00"),
-    "eet": ("Europe/Helsinki", "+02:00"),
-    "eest": ("Europe/Helsinki", "+03:00"),
-    "msk": ("Europe/Moscow", "+03:00"),
-    "trt": ("Europe/Istanbul", "+03:00"),
-    "sast": ("Africa/Johannesburg", "+02:00"),
-    "wat": ("Africa/Lagos", "+01:00"),
-    "cat": ("Africa/Maputo", "+02:00"),
-    "eat": ("Africa/Nairobi", "+03:00"),
-    "gst": ("Asia/Dubai", "+04:00"),
-    "pkt": ("Asia/Karachi", "+05:00"),
-    "npt": ("Asia/Kathmandu", "+05:45"),
-    "ict": ("Asia/Bangkok", "+07:00"),
-    "wib": ("Asia/Jakarta", "+07:00"),
-    "hkt": ("Asia/Hong_Kong", "+08:00"),
-    "sgt": ("Asia/Singapore", "+08:00"),
-    "pht": ("Asia/Manila", "+08:00"),
-    "awst": ("Australia/Perth", "+08:00"),
-    "jst": ("Asia/Tokyo", "+09:00"),
-    "kst": ("Asia/Seoul", "+09:00"),
-    "acst": ("Australia/Adelaide", "+09:30"),
-    "acdt": ("Australia/Adelaide", "+10:30"),
-    "aest": ("Australia/Sydney", "+10:00"),
-    "aedt": ("Australia/Sydney", "+11:00"),
-    "nzst": ("Pacific/Auckland", "+12:00"),
-    "nzdt": ("Pacific/Auckland", "+13:00"),
+# Abbreviation → the place and the offset to suggest instead.
+ABBREVIATIONS: dict[str, tuple[str, str]] = {
+    name: (instead["place"], instead["offset"])
+    for name, instead in tomllib.loads((_WORDS / "zone_abbreviations.toml").read_text(encoding="utf-8")).items()
 }
 
 # Names of the tz database that are short, or hold a digit, and yet no abbreviation of something else.
@@ -90,7 +41,7 @@ def named_in_a_phrase(word: str) -> str | None:
 
 @lru_cache(maxsize=700)
 def zone_of(name: str) -> tzinfo:
-    """The rules of a named zone, or of a fixed offset such as +02:00. KeyError or ValueError for any other name."""
+    """The rules of a named zone, or of a fixed offset such as +02:00. KeyError or ValueError for any other."""
     if is_offset(name):
         hours, minutes = name[1:].split(":")
         return timezone((-1 if name[0] == "-" else 1) * timedelta(hours=int(hours), minutes=int(minutes)))

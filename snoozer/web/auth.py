@@ -1,129 +1,162 @@
-"""Who is asking: the signed-in person behind a request, their clock, and the cookies that say so."""
+"""Authentication: the account behind a request, the cookies that identify it, and who may open a page."""
 
+import secrets
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
-from flask import Response, g, redirect, request, url_for
+from flask import Response, abort, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
-from sqlalchemy import Connection
+from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts
-from snoozer.db import accounts as people
-from snoozer.db.accounts import SavedTimes
+from snoozer.db import accounts as stored
 from snoozer.db.models import Account
 from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 
 P = ParamSpec("P")
+Page = Callable[Concatenate[Account, P], ResponseReturnValue]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-USUAL_PORT = 8000
+DEFAULT_PORT = 8000
 # Browsers keep no cookie for longer.
-MOST_DAYS = 400
-# In octets: it is kept in a cookie, and browsers throw away whatever is longer than 4096.
-LONGEST_PATH = 1_000
-
-
-def cookie_name(settings: Settings, word: str) -> str:
-    """`__Host-` where the site is served over https, so that no other host can plant the cookie. Cookies know no
-    ports, so a second copy on this machine has names of its own."""
-    if is_secure(settings):
-        return f"__Host-snoozer_{word}"
-    site = urlsplit(settings.base_url)
-    apart = site.hostname in LOOPBACK and site.port not in {None, USUAL_PORT}
-    return f"snoozer_{word}_{site.port}" if apart else f"snoozer_{word}"
+MAX_COOKIE_DAYS = 400
+# It is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
+MAX_PATH_BYTES = 1_000
 
 
 def is_secure(settings: Settings) -> bool:
     return settings.base_url.startswith("https://")
 
 
-def set_cookie(response: AnyResponse, word: str, value: str, *, days: int, readable: bool = False) -> None:
-    """A cookie for this host only, sent along on visits from elsewhere but not on posts from elsewhere."""
+def cookie_name(settings: Settings, name: str) -> str:
+    """Returns the cookie's full name: with the prefix `__Host-` (RFC 6265bis) where the site is served over https, so
+    that no other host can set it. Cookies are shared between ports, so a second copy on this machine adds its own."""
+    if is_secure(settings):
+        return f"__Host-snoozer_{name}"
+    site = urlsplit(settings.base_url)
+    second_copy = site.hostname in LOOPBACK and site.port not in {None, DEFAULT_PORT}
+    return f"snoozer_{name}_{site.port}" if second_copy else f"snoozer_{name}"
+
+
+def get_cookie(name: str) -> str | None:
+    return request.cookies.get(cookie_name(context.settings(), name))
+
+
+def set_cookie(response: AnyResponse, name: str, value: str, *, days: int) -> None:
+    """Sets a cookie for this host only, sent with visits from other sites but not with their posts."""
     settings = context.settings()
     response.set_cookie(
-        cookie_name(settings, word),
+        cookie_name(settings, name),
         value,
         max_age=days * 86_400,
         path="/",
         secure=is_secure(settings),
-        httponly=not readable,
+        httponly=True,
         samesite="Lax",
     )
 
 
-def forget_cookie(response: AnyResponse, word: str) -> None:
+def delete_cookie(response: AnyResponse, name: str) -> None:
     settings = context.settings()
     response.delete_cookie(
-        cookie_name(settings, word), path="/", secure=is_secure(settings), httponly=True, samesite="Lax"
+        cookie_name(settings, name), path="/", secure=is_secure(settings), httponly=True, samesite="Lax"
     )
 
 
-def cookie(word: str) -> str | None:
-    return request.cookies.get(cookie_name(context.settings(), word))
+def set_session_cookie(response: AnyResponse, token: str) -> None:
+    """Signs this browser in with the token of a session that was just created."""
+    set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
 
 
-def account() -> Account | None:
-    """Who is signed in, looked up once a request, with the clock that every page of theirs shows and the times they
-    use."""
+def session_token() -> str | None:
+    """Returns what the session cookie holds, valid or not."""
+    return get_cookie("session")
+
+
+def current_account() -> Account | None:
+    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times."""
     if "account" not in g:
         g.account = None
-        token = cookie("session")
+        token = session_token()
         if token:
             with context.transaction() as connection:
                 g.account = accounts.session_account(connection, session=token)
                 if g.account is not None:
-                    g.clock = Clock(now=database_time(connection), zone=g.account.zone, locale=g.account.locale)
-                    g.usual = people.saved_times(connection, account_id=g.account.id)
-    found: Account | None = g.account
-    return found
+                    now = database_time(connection)
+                    g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
+                    g.saved_times = stored.saved_times(connection, account_id=g.account.id)
+    account: Account | None = g.account
+    return account
 
 
-def clock() -> Clock:
-    """The clock of the signed-in person."""
-    found: Clock = g.clock
-    return found
+def time_formatter() -> TimeFormatter:
+    """Returns the formatter for the signed-in account's zone and locale at the time of this request."""
+    times: TimeFormatter = g.times
+    return times
 
 
-def usual() -> SavedTimes:
-    """The times that the signed-in person uses."""
-    found: SavedTimes = g.usual
-    return found
+def saved_times() -> stored.SavedTimes:
+    """Returns the signed-in account's own presets and recent phrases."""
+    saved: stored.SavedTimes = g.saved_times
+    return saved
 
 
-def remember(connection: Connection, person: Account, typed: str | None) -> None:
-    """Offer these words next time."""
-    if typed:
-        people.save_phrase(connection, account_id=person.id, phrase=typed, max_phrases=people.MAX_PHRASES)
-
-
-def signed_in(view: Callable[Concatenate[Account, P], ResponseReturnValue]) -> Callable[P, ResponseReturnValue]:
-    """Only for people who are signed in; the view gets the account first. Others are sent to sign in and back."""
+def login_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
+    """Calls the view with the signed-in account first. Others are redirected to the sign-in page and back."""
 
     @wraps(view)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
-        person = account()
-        if person is None:
-            return to_sign_in()
-        return view(person, *args, **kwargs)
+        account = current_account()
+        return redirect_to_sign_in() if account is None else view(account, *args, **kwargs)
 
     return guarded
 
 
-def to_sign_in() -> Response:
-    """The sign-in page, remembering a page (never a form) to come back to."""
-    wanted = request.full_path.rstrip("?") if request.method in {"GET", "HEAD"} else None
-    target = url_for("sign_in.ask", next=wanted if wanted != "/" else None)
+def operator_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
+    """The same for accounts with the role operator or admin; 403 for others."""
+
+    @wraps(view)
+    def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
+        if not account.operates:
+            abort(403)
+        return view(account, *args, **kwargs)
+
+    return login_required(guarded)
+
+
+def redirect_to_sign_in() -> Response:
+    """The sign-in page leads back to the requested page, never to a form's target."""
+    path = request.full_path.rstrip("?") if request.method in {"GET", "HEAD"} else None
+    target = url_for("sign_in.request_page", next=path if path != "/" else None)
     return redirect(target, code=303)  # type: ignore[return-value]
 
 
 def local_path(path: str | None) -> str:
-    """A path on this site, or the front page for anything that could lead elsewhere or be too long to keep."""
+    """Returns the path if it leads to this site and fits into a cookie, else the front page."""
     if not path or not path.startswith("/") or path[1:2] in {"/", "\\"} or not path.isprintable():
         return "/"
-    return "/" if "\\" in path or len(path.encode()) > LONGEST_PATH else path
+    return "/" if "\\" in path or len(path.encode()) > MAX_PATH_BYTES else path
+
+
+def trusted_browser(email: str) -> str | None:
+    """Returns this browser's random id if it signed in to this account before. The cookie does not name the account."""
+    browser, _, signature = (get_cookie("known") or "").partition(".")
+    return browser if browser and _browser_signer().verify_signature(f"{browser} {email}", signature) else None
+
+
+def trust_browser(response: AnyResponse, *, email: str) -> None:
+    """Marks the browser that just signed in as trusted for this account."""
+    browser = trusted_browser(email) or secrets.token_urlsafe(16)
+    signature = _browser_signer().get_signature(f"{browser} {email}").decode()
+    set_cookie(response, "known", f"{browser}.{signature}", days=MAX_COOKIE_DAYS)
+
+
+def _browser_signer() -> Signer:
+    oldest_first = list(reversed(context.settings().keys))
+    return Signer(oldest_first, salt="a browser that signed in before")

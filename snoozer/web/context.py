@@ -1,24 +1,33 @@
-"""What every request needs from its app: the engine, the settings, one transaction per action."""
+"""What routes need from their app: engine, settings, one transaction per action, and messages for the next page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
 
-from flask import Flask, current_app
+from flask import Flask, abort, current_app, get_flashed_messages
+from flask import flash as queue_message
 from sqlalchemy import Connection, Engine
 
 from snoozer.settings import Settings
 
+T = TypeVar("T")
+
+# What `snooze_events.route` holds for an action on a page.
+ROUTE = "web"
+
 _KEY = "snoozer"
 
 
-def furnish(app: Flask, *, engine: Engine, settings: Settings) -> None:
-    """Hand the app what its routes will ask for."""
+class FlashMessage(NamedTuple):
+    """`undo` is the path that the Undo button posts `fields` to; None for no button."""
+
+    text: str
+    undo: str | None
+    fields: dict[str, str]
+
+
+def init_app(app: Flask, *, engine: Engine, settings: Settings) -> None:
     app.extensions[_KEY] = (engine, settings)
-
-
-def engine() -> Engine:
-    found: Engine = current_app.extensions[_KEY][0]
-    return found
 
 
 def settings() -> Settings:
@@ -29,5 +38,22 @@ def settings() -> Settings:
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """One action: everything in it is committed at its end, or nothing is."""
-    with engine().begin() as connection:
+    engine: Engine = current_app.extensions[_KEY][0]
+    with engine.begin() as connection:
         yield connection
+
+
+def found_or_404(row: T | None) -> T:
+    if row is None:
+        abort(404)
+    return row
+
+
+def flash(text: str, *, undo: str | None = None, **fields: str) -> None:
+    """Queues a message for the next page of this browser."""
+    queue_message([text, undo, fields], "toast")  # type: ignore[arg-type]
+
+
+def flashes() -> list[FlashMessage]:
+    """Returns the queued messages and removes them from the queue."""
+    return [FlashMessage(*message) for message in get_flashed_messages(category_filter=["toast"])]

@@ -1,9 +1,9 @@
-"""Refusals and failures as pages: what happened, what it means, what to do."""
+"""Error pages: what happened, what it means, what to do. Failures are logged without what rows or paths hold."""
 
 import logging
 import time
 import traceback
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flask import Flask, Response, g, make_response, render_template, request
 from flask_wtf.csrf import CSRFError
@@ -15,109 +15,98 @@ from snoozer.web import api, context
 
 log = logging.getLogger("snoozer.web")
 
-# A browser that is still sending when the answer comes shows a broken connection instead of the answer.
+# A browser that is still sending when the response comes shows a broken connection instead of the response.
 DRAIN_BYTES = 256 * 1024 * 1024
 DRAIN_SECONDS = 30
 
 
-@dataclass(frozen=True)
-class Words:
-    """The page for one status."""
-
+class ErrorText(NamedTuple):
     title: str
-    means: str
+    explanation: str
 
 
-WORDS = {
-    400: Words("That request cannot be read", "Something in it is missing or broken. Go back and try it once more."),
-    403: Words("This page is not for your account", "It needs another role. Ask whoever runs this Snoozer for it."),
-    404: Words(
+TEXTS = {
+    400: ErrorText(
+        "That request cannot be read", "Something in it is missing or broken. Go back and try it once more."
+    ),
+    403: ErrorText("This page is not for your account", "It needs another role. Ask whoever runs this Snoozer for it."),
+    404: ErrorText(
         "There is nothing at this address",
         "The link may be old, or the message belongs to another account. Your snoozes are where you left them.",
     ),
-    405: Words("That cannot be done here", "This address takes other requests. Nothing was changed."),
-    413: Words(
+    405: ErrorText("That cannot be done here", "This address takes other requests. Nothing was changed."),
+    413: ErrorText(
         "That message is too large",
         "Snoozer keeps messages of up to {largest} MB. Nothing was saved. "
         "You can still be reminded of it: fill in its subject by hand on the Add page.",
     ),
-    500: Words(
+    500: ErrorText(
         "Something broke on our side",
         "It was written to the log. What you did last was not saved; everything saved before is still there. "
         "Try it once more, and tell whoever runs this Snoozer if it happens again.",
     ),
-    503: Words(
+    503: ErrorText(
         "The database cannot be reached",
         "Nothing can be read or saved until it is back. Everything that was snoozed is kept, and its reminders go out "
         "as soon as the database answers. Try again in a minute.",
     ),
 }
-STALE_FORM = Words(
+CSRF_TEXT = ErrorText(
     "This form was open for too long",
     "It belongs to an earlier visit, so nothing was changed. Go back, reload the page and send it again.",
 )
 
 
 def init_app(app: Flask) -> None:
-    app.register_error_handler(HTTPException, _refused)
-    app.register_error_handler(DBAPIError, _database)
-    app.register_error_handler(TimeoutError, _database)
-    app.register_error_handler(Exception, _broken)
+    app.register_error_handler(HTTPException, _handle_http_error)
+    app.register_error_handler(DBAPIError, _handle_database_error)
+    app.register_error_handler(TimeoutError, _handle_database_error)
+    app.register_error_handler(Exception, _handle_exception)
 
 
-def _refused(error: HTTPException) -> Response:
-    if error.response is not None and (error.code or 500) < 400:
-        return error.response  # type: ignore[return-value]
+def _handle_http_error(error: HTTPException) -> Response:
     if error.code == 413:
-        _drain()
+        _drain_request()
     if request.path.startswith("/api/"):
         return api.problem_of(error)
     code = error.code or 500
-    words = STALE_FORM if isinstance(error, CSRFError) else WORDS.get(code, WORDS[400 if code < 500 else 500])
-    return page(code, words, error=error)
-
-
-def _database(error: DBAPIError | TimeoutError) -> Response:
-    if isinstance(error, DBAPIError) and not is_transient(error):
-        return _broken(error)
-    log.error("The database is away: %s", error_text(error))
-    g.account = g.clock = None
-    return _refused(ServiceUnavailable())
-
-
-def _broken(error: Exception) -> Response:
-    if isinstance(error, DBAPIError):
-        # Its own words name rows: "Key (user_email, message_id)=(…) already exists".
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        log.error("%s %s failed: %s\n%s", request.method, request.endpoint, error_text(error), frames)
-    else:
-        log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
-    return _refused(InternalServerError())
-
-
-def page(code: int, words: Words, *, error: HTTPException | None = None) -> Response:
-    """The designed page for a status."""
-    means = words.means.format(largest=_largest_in_megabytes())
-    response = make_response(render_template("errors/error.html", code=code, title=words.title, means=means), code)
-    if error is not None and code == 405:
+    text = CSRF_TEXT if isinstance(error, CSRFError) else TEXTS.get(code, TEXTS[400 if code < 500 else 500])
+    explanation = text.explanation.format(largest=context.settings().largest_message // (1024 * 1024))
+    page = render_template("errors/error.html", code=code, title=text.title, explanation=explanation)
+    response = make_response(page, code)
+    if code == 405:
         response.headers["Allow"] = ", ".join(getattr(error, "valid_methods", None) or ())
     if code == 503:
         response.headers["Retry-After"] = "30"
     return response
 
 
-def _largest_in_megabytes() -> int:
-    return context.settings().largest_message // (1024 * 1024)
+def _handle_database_error(error: DBAPIError | TimeoutError) -> Response:
+    if isinstance(error, DBAPIError) and not is_transient(error):
+        return _handle_exception(error)
+    log.error("The database is away: %s", error_text(error))
+    g.account = g.times = None
+    return _handle_http_error(ServiceUnavailable())
 
 
-def _drain() -> None:
-    """Take in the rest of what is too large and throw it away; of what has no end in sight, nothing."""
-    stream, taken, until = request.environ["wsgi.input"], 0, time.monotonic() + DRAIN_SECONDS
-    wanted = request.content_length or 0
-    if wanted > DRAIN_BYTES:
+def _handle_exception(error: Exception) -> Response:
+    if isinstance(error, DBAPIError):
+        # The message of the error names rows: "Key (user_email, message_id)=(…) already exists".
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("%s %s failed: %s\n%s", request.method, request.endpoint, error_text(error), frames)
+    else:
+        log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
+    return _handle_http_error(InternalServerError())
+
+
+def _drain_request() -> None:
+    """Reads and discards the rest of a body that is too large; nothing of one above DRAIN_BYTES."""
+    length = request.content_length or 0
+    if length > DRAIN_BYTES:
         return
-    while taken < wanted and time.monotonic() < until:
-        chunk = stream.read(min(65_536, wanted - taken))
+    stream, read, deadline = request.environ["wsgi.input"], 0, time.monotonic() + DRAIN_SECONDS
+    while read < length and time.monotonic() < deadline:
+        chunk = stream.read(min(65_536, length - read))
         if not chunk:
             break
-        taken += len(chunk)
+        read += len(chunk)

@@ -1,4 +1,4 @@
-"""What all forms share: a token against posts from elsewhere, and numbers that fit the database."""
+"""What all forms and lists share: CSRF protection, row ids and page cursors in URLs, one-line fields."""
 
 from collections.abc import Collection
 
@@ -6,27 +6,30 @@ from flask import Blueprint, Flask, abort, request
 from flask_wtf import CSRFProtect
 from werkzeug.routing import IntegerConverter, Map
 
-LARGEST_ROW = 2**63 - 1
+from snoozer.db.queries import Cursor, InvalidCursor
+
+MAX_ROW_ID = 2**63 - 1
 
 
-class RowNumber(IntegerConverter):
-    """A row's number in a path; one that no row can have is no path."""
+class RowIdConverter(IntegerConverter):
+    """A row's id in a path, limited to what a bigint holds; other numbers match no route."""
 
     def __init__(self, map: Map) -> None:
-        super().__init__(map, min=1, max=LARGEST_ROW)
+        super().__init__(map, min=1, max=MAX_ROW_ID)
 
 
 def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
-    """Every POST needs the form's token, except where the address itself is the proof."""
-    # The page sends no referrer, so the token alone must do; it lives as long as the browser's session.
+    """Requires the CSRF token of every POST, except to blueprints whose URL or header is the credential."""
+    app.url_map.converters["row"] = RowIdConverter
+    # Pages send no Referer, so there is the token alone; it lives as long as the browser's session.
     app.config.update(WTF_CSRF_TIME_LIMIT=None, WTF_CSRF_SSL_STRICT=False)
-    unguarded = {None, *(blueprint.name for blueprint in exempt)}
+    exempt_names = {None, *(blueprint.name for blueprint in exempt)}
 
     @app.before_request
     def refuse_parts_without_a_name() -> None:
-        # What looks for the token takes every part to have a name.
-        guarded = request.method == "POST" and request.blueprint not in unguarded
-        if guarded and (None in request.form or None in request.files):
+        # Flask-WTF fails on a multipart field without a name.
+        protected = request.method == "POST" and request.blueprint not in exempt_names
+        if protected and (None in request.form or None in request.files):
             abort(400)
 
     protection = CSRFProtect(app)
@@ -34,7 +37,16 @@ def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
         protection.exempt(blueprint)
 
 
-def one_line(text: str | None, *, longest: int) -> str | None:
-    """A form's field as one line without control characters; None when nothing is left."""
-    shown = "".join(char if char.isprintable() else " " for char in text or "")
-    return " ".join(shown.split())[:longest] or None
+def page_cursor(name: str) -> Cursor | None:
+    """Returns the cursor in the query parameter `name`, None without one; 404 for one that does not parse."""
+    text = request.args.get(name)
+    try:
+        return Cursor.parse(text) if text else None
+    except InvalidCursor:
+        abort(404)
+
+
+def one_line(text: str | None, *, max_length: int) -> str | None:
+    """Returns a form's field as one line without control characters; None when nothing is left."""
+    printable = "".join(char if char.isprintable() else " " for char in text or "")
+    return " ".join(printable.split())[:max_length] or None

@@ -1,7 +1,7 @@
 """How gunicorn serves the pages: `gunicorn -c python:snoozer.web.gunicorn 'snoozer.web:from_environment()'`.
 
-What is not here keeps gunicorn's default, so that `--bind`, PORT and WEB_CONCURRENCY work as its manual says. Requests
-are not logged: the paths of mail links carry tokens.
+Settings that are not here keep gunicorn's defaults, so that `--bind`, PORT and WEB_CONCURRENCY work as its manual
+describes. Requests are not logged: the paths of mail links hold tokens.
 """
 
 import sys
@@ -11,10 +11,10 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from snoozer.web import needed
+from snoozer.web import required_settings
 
 # Most of a request's time is waiting for the database, so threads carry the load; one process by default, because
-# /metrics speaks for the process that answers.
+# /metrics reports on the process that serves it.
 worker_class = "gthread"
 threads = 16
 
@@ -22,25 +22,25 @@ timeout = 30
 graceful_timeout = 10
 keepalive = 5
 
-# By default the SCRIPT_NAME and PATH_INFO that a proxy on this machine passes on would move the path that is routed.
+# By default, SCRIPT_NAME and PATH_INFO headers from a proxy on this machine would change the path that is routed.
 forwarder_headers = ""
 
-# The most it can be told to read; beyond its usual 4094 it would answer a long phrase in its own HTML.
+# The maximum it accepts; with the default of 4094 it would refuse a long phrase with its own HTML.
 limit_request_line = 8190
 
 
-class Discreet(Logger):  # type: ignore[misc]
-    """gunicorn's log without the requests it quotes: a path that is badly written holds the same tokens."""
+class RedactingLogger(Logger):  # type: ignore[misc]
+    """gunicorn's log without the requests it quotes: a malformed path holds the same tokens."""
 
     def warning(self, msg: str, *args: Any, **kwargs: Any) -> None:
-        """Of a request that cannot be read, why."""
+        """Logs only the kind of error of a malformed request."""
         if msg.startswith("Invalid request from"):
             super().warning("A request was refused: %s", type(sys.exception()).__name__)
         else:
             super().warning(msg, *args, **kwargs)
 
     def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
-        """Of a request that broke the server, what and where."""
+        """Logs only the kind and place of an error while a request was handled."""
         error = sys.exception()
         if msg.startswith("Error handling request") and error is not None:
             frames = "".join(traceback.format_tb(error.__traceback__))
@@ -49,20 +49,20 @@ class Discreet(Logger):  # type: ignore[misc]
             super().exception(msg, *args, **kwargs)
 
 
-logger_class = Discreet
+logger_class = RedactingLogger
 loglevel = "warning"
 proc_name = "snoozer-web"
 
-# A worker shows that it lives by touching a file; on a disk that stalls it would be killed for no fault of its own.
+# A worker touches a file as its heartbeat; on a disk that stalls it would be killed.
 _MEMORY = "/dev/shm"  # noqa: S108
 worker_tmp_dir = _MEMORY if Path(_MEMORY).is_dir() else None
 
-# Its file in the home folder would be shared, and fought over, by every gunicorn of this account.
+# Its socket in the home folder would be shared by every gunicorn of this user account.
 control_socket_disable = True
 
 
 def on_starting(arbiter: object) -> None:
-    """Wrong settings end gunicorn with one sentence; left to its workers, they would be started anew for ever."""
-    settings = needed()
+    """Exits on invalid settings with one sentence; checked in the workers only, they would restart for ever."""
+    settings = required_settings()
     if settings.local_links_warning:
         print(f"snoozer: {settings.local_links_warning}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet

@@ -1,4 +1,4 @@
-"""What every template can say: times in the person's zone, names for what has none, files by their content."""
+"""What every template can use: filters for times and texts, the flashed messages, static files by their content."""
 
 from functools import cache
 from hashlib import sha256
@@ -9,60 +9,48 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer.resources import resource_folder
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web import auth, context
-from snoozer.web.flash import said
-from snoozer.web.text.history import by_day
-from snoozer.web.text.phrase_text import following, lowered, rhythm_words
-from snoozer.web.text.status import standing
-from snoozer.web.text.time_format import bytes_in_words
+from snoozer.web.text.history import group_by_day
+from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
+from snoozer.web.text.status import status_of
+from snoozer.web.text.time_format import size_in_words
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"
-LINE = 160
+MAX_LINE_LENGTH = 160
 THEMES = ("auto", "light", "dark")
 
 
 def init_app(app: Flask) -> None:
-    app.context_processor(_known)
-    app.jinja_env.globals.update(asset=_asset, standing=standing, toasts=said)
+    app.context_processor(_page_variables)
+    app.jinja_env.globals.update(asset=_asset, status_of=status_of, flashes=context.flashes)
     app.jinja_env.filters.update(
-        bytes=bytes_in_words,
+        bytes=size_in_words,
         span=span_in_words,
         subject=_subject,
         sender=_sender,
         clipped=_clipped,
-        groupby_day=by_day,
-        following=following,
-        lowered=lowered,
-        rhythm=rhythm_words,
+        group_by_day=group_by_day,
+        next_occurrences=next_occurrences,
+        lower_first=lower_first,
+        recurrence_text=recurrence_text,
     )
 
 
-def theme() -> str:
-    """Light or dark where the person chose one, else as their device says."""
-    chosen = auth.cookie("theme")
-    return chosen if chosen in THEMES else "auto"
-
-
-def keys() -> bool:
-    """Single letters act on pages, unless the person switched that off in this browser."""
-    return auth.cookie("keys") != "off"
-
-
-def _known() -> dict[str, Any]:
-    """Variables of every page. An error page is shown without asking the database who is looking."""
-    person = g.get("account")
+def _page_variables() -> dict[str, Any]:
+    """Returns the variables of every page. Does not look up the account, as an error page must need no database."""
+    theme = auth.get_cookie("theme")
     return {
-        "account": person,
-        "clock": g.get("clock"),
-        "theme": theme(),
-        "keys": keys(),
+        "account": g.get("account"),
+        "times": g.get("times"),
+        "theme": theme if theme in THEMES else "auto",
+        "shortcuts_enabled": auth.get_cookie("keys") != "off",
         "has_sink": context.settings().sink,
-        "here": _here(),
+        "current_path": _current_path(),
     }
 
 
-def _here() -> str:
-    """Where choosing colours leads back to: this page or, from a form's answer, the nearest page above its address."""
+def _current_path() -> str:
+    """Returns this page's path or, for the response to a form, the nearest parent path that is a page."""
     if request.method in {"GET", "HEAD"}:
         return request.full_path.rstrip("?")
     pages, path = current_app.create_url_adapter(request), request.path
@@ -72,6 +60,7 @@ def _here() -> str:
 
 
 def _asset(name: str) -> str:
+    """Returns the URL of a static file; it changes with the content, so that browsers may cache it for ever."""
     return url_for("static", filename=name, v=_digest(name))
 
 
@@ -84,11 +73,10 @@ def _subject(subject: str | None) -> str:
     return subject if subject and subject.strip() else NO_SUBJECT
 
 
-def _clipped(words: str) -> str:
-    """What one line of a list can show of it."""
-    return words if len(words) <= LINE else f"{words[:LINE].rstrip()}…"
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_LINE_LENGTH else f"{text[:MAX_LINE_LENGTH].rstrip()}…"
 
 
 def _sender(row: Any) -> str:
-    """Who wrote it: the name where there is one, else the address."""
+    """Returns the sender's name where there is one, else the address."""
     return getattr(row, "sender_name", None) or row.sender_email or NO_SENDER

@@ -1,4 +1,4 @@
-"""The headers on every answer: nothing from elsewhere, nothing inline, nothing framed, nothing told onward."""
+"""Security headers of every response: nothing from other hosts, nothing inline, no framing, no Referer."""
 
 from flask import Flask, Response, request
 
@@ -10,10 +10,10 @@ PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=
 
 
 def init_app(app: Flask) -> None:
-    app.after_request(_guard)
+    app.after_request(_set_headers)
 
 
-def _guard(response: Response) -> Response:
+def _set_headers(response: Response) -> Response:
     response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
     response.headers.setdefault("Referrer-Policy", "no-referrer")
     response.headers.setdefault("X-Content-Type-Options", "nosniff")

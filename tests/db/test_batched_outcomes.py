@@ -1,4 +1,4 @@
-"""How what went well ends: many in one commit, and a recurrence that makes no sense ends instead of hanging."""
+"""Accepted mails are recorded many in one commit, and a recurrence that makes no sense ends the snooze."""
 
 from datetime import timedelta
 
@@ -37,7 +37,7 @@ def finalized(engine: Engine, held: Claim) -> bool:
         return bool(finalize(connection, [held]))
 
 
-def test_many_end_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engine: Engine) -> None:
+def test_many_are_completed_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engine: Engine) -> None:
     taken = in_flight(engine, 4)
     lost = taken[2].claim.id
     lapse(engine, [lost])
@@ -45,8 +45,8 @@ def test_many_end_in_one_commit_and_a_lost_claim_among_them_keeps_its_fact(engin
         connection.execute(
             text("UPDATE email_snoozes SET claim_token = gen_random_uuid() WHERE id = :id"), {"id": lost}
         )
-    verdicts = complete_batch(engine, taken, actor="worker:w")
-    assert verdicts == [DeliveryOutcome.SENT, DeliveryOutcome.SENT, DeliveryOutcome.LOST, DeliveryOutcome.SENT]
+    outcomes = complete_batch(engine, taken, actor="worker:w")
+    assert outcomes == [DeliveryOutcome.SENT, DeliveryOutcome.SENT, DeliveryOutcome.LOST, DeliveryOutcome.SENT]
     assert {the_send(engine, one.claim.id).state for one in taken} == {"sent"}
     assert [the_row(engine, one.claim.id).outcome for one in taken] == ["sent", "sent", None, "sent"]
     assert the_events(engine, lost) == []
@@ -80,34 +80,34 @@ def test_a_recurrence_in_no_known_zone_ends_with_this_occurrence(engine: Engine,
     assert the_row(engine, id).outcome == ("sent" if zone else None)
 
 
-def test_a_recurrence_that_makes_sense_promises_anew(engine: Engine) -> None:
+def test_a_recurrence_that_makes_sense_schedules_the_next_occurrence(engine: Engine) -> None:
     id = a_snooze(engine, recurrence=WEEKLY | {"weekend_rule": "none", "week_start": 0})
     [held] = claim(engine)
     assert finalized(engine, held)
     assert the_row(engine, id).outcome is None
 
 
-def told(engine: Engine, send: Send) -> list[str]:
-    """The server's word is written down; what stands in the paper trail then."""
+def events_after_recording(engine: Engine, send: Send) -> list[str]:
+    """The kinds of the snooze's events once the server's reply is recorded."""
     with engine.begin() as connection:
         record_facts(connection, [a_fact(send)], actor="worker:w")
     return the_events(engine, send.snooze_id)
 
 
-def test_a_reply_that_comes_late_leaves_a_trace_once(engine: Engine) -> None:
+def test_a_late_reply_appends_one_event(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     recovered(engine, held)
-    assert told(engine, send) == ["late"]
-    assert told(engine, send) == ["late"]
+    assert events_after_recording(engine, send) == ["late"]
+    assert events_after_recording(engine, send) == ["late"]
 
 
-def test_a_second_copy_leaves_a_trace(engine: Engine) -> None:
+def test_a_second_copy_appends_an_event(engine: Engine) -> None:
     held, first = a_reserved_send(engine)
     mark(engine, first)
     [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
     mark(engine, entry.send)
     record(engine, entry.send)
-    assert told(engine, first) == ["late"]
+    assert events_after_recording(engine, first) == ["late"]
     with engine.connect() as connection:
         assert connection.execute(text("SELECT detail FROM snooze_events")).scalar_one() == {"second_copy": True}

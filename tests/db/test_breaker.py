@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
-from snoozer.smtp.failure_limiter import CircuitOpen, FailureLimiter
-from snoozer.smtp.session import ServerUnavailable
+from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
+from snoozer.smtp.limits import ServerLimits
 from tests import loops
 
 SERVER = "mail.example:25"
@@ -99,7 +99,7 @@ def test_only_a_probe_closes_it(engine: Engine) -> None:
     assert permit(engine).kind == "open"
 
 
-def test_a_probe_that_is_not_heard_of_is_given_to_another(engine: Engine) -> None:
+def test_a_probe_without_a_report_is_given_to_another(engine: Engine) -> None:
     opened(engine)
     first, second = permit(engine, cooldown=NOW), permit(engine, cooldown=NOW)
     assert (first.kind, second.kind) == ("probe", "probe")
@@ -114,12 +114,12 @@ def test_a_probe_that_took_longer_than_the_cooldown_closes_it_all_the_same(engin
     assert permit(engine).kind == "closed"
 
 
-def test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one() -> None:
-    gate, tried, shut = FailureLimiter(threshold=5), [], []
+def test_no_more_connections_are_opened_than_the_threshold_however_many_want_one() -> None:
+    limits, tried, shut = ServerLimits(threshold=5), [], []
 
     async def attempt(go: asyncio.Event) -> None:
         try:
-            async with gate.attempt():
+            async with limits.attempt():
                 tried.append(1)
                 await go.wait()
                 raise ServerUnavailable("refused")
@@ -138,46 +138,46 @@ def test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one() 
 
     loops.run(attempt_often())
     assert (len(tried), len(shut)) == (5, 35)
-    assert gate.take_report().failures == 5
-    assert gate.take_report().failures == 0
+    assert limits.take_report().failures == 5
+    assert limits.take_report().failures == 0
 
 
-async def attempted(gate: FailureLimiter, *, fails: bool) -> None:
-    async with gate.attempt():
+async def attempted(limits: ServerLimits, *, fails: bool) -> None:
+    async with limits.attempt():
         if fails:
             raise ServerUnavailable("refused")
 
 
-def test_the_gate_for_a_probe_lets_one_through() -> None:
-    gate = FailureLimiter(threshold=5)
-    gate.reset(max_attempts=1)
+def test_a_probe_allows_one_attempt() -> None:
+    limits = ServerLimits(threshold=5)
+    limits.reset(max_attempts=1)
     with pytest.raises(ServerUnavailable):
-        loops.run(attempted(gate, fails=True))
+        loops.run(attempted(limits, fails=True))
     with pytest.raises(CircuitOpen):
-        loops.run(attempted(gate, fails=False))
+        loops.run(attempted(limits, fails=False))
 
 
-def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread() -> None:
-    gate, through = FailureLimiter(threshold=1), []
+def test_a_waiting_attempt_goes_on_when_the_limits_are_reset_from_another_thread() -> None:
+    limits, through = ServerLimits(threshold=1), []
 
     async def two() -> None:
-        gate.reset(max_attempts=2)
-        gate.record_failure("refused")
+        limits.reset(max_attempts=2)
+        limits.record_failure("refused")
         go = asyncio.Event()
 
         async def hold() -> None:
-            async with gate.attempt():
+            async with limits.attempt():
                 await go.wait()
 
         async def follow() -> None:
-            async with gate.attempt():
+            async with limits.attempt():
                 through.append(1)
 
         holding = asyncio.create_task(hold())
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
         assert not through
-        await asyncio.to_thread(gate.reset, max_attempts=2)
+        await asyncio.to_thread(limits.reset, max_attempts=2)
         await following
         go.set()
         await holding
@@ -186,23 +186,23 @@ def test_who_waits_at_the_gate_goes_on_when_it_is_reopened_from_another_thread()
     assert through == [1]
 
 
-def test_a_server_that_answers_is_no_failure_and_ends_the_row_of_failures() -> None:
-    gate = FailureLimiter(threshold=2)
-    gate.record_failure("refused")
-    loops.run(attempted(gate, fails=False))
-    gate.record_success()
-    report = gate.take_report()
+def test_a_reply_is_no_failure_and_ends_the_failures_in_a_row() -> None:
+    limits = ServerLimits(threshold=2)
+    limits.record_failure("refused")
+    loops.run(attempted(limits, fails=False))
+    limits.record_success()
+    report = limits.take_report()
     assert (report.failures, report.succeeded) == (0, True)
-    gate.record_failure("refused")
-    assert not gate.is_open
+    limits.record_failure("refused")
+    assert not limits.is_open
 
 
-def test_a_server_that_takes_connections_and_then_hangs_up_shuts_the_gate_too() -> None:
-    gate = FailureLimiter(threshold=2)
+def test_a_server_that_accepts_connections_and_then_hangs_up_opens_the_circuit_too() -> None:
+    limits = ServerLimits(threshold=2)
     for _ in range(2):
-        loops.run(attempted(gate, fails=False))
-        gate.record_failure("421")
-    assert gate.is_open
+        loops.run(attempted(limits, fails=False))
+        limits.record_failure("421")
+    assert limits.is_open
 
 
 def test_a_late_failure_of_another_worker_leaves_the_probe_alone(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""What the ledger cannot take stops nobody: the row at fault is found, and a broken ledger is no row's fault."""
+"""A row that the ledger refuses stops no other: the row at fault is found, and a broken ledger is no row's fault."""
 
 import logging
 from collections.abc import Iterator
@@ -12,13 +12,12 @@ from sqlalchemy.exc import ProgrammingError
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, ReserveError, claim_and_reserve
-from snoozer.runtime import failpoint
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, ReserveError, claim_and_reserve, no_failpoint
 from tests.db.transitions import a_reserved_send, mark
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
 
 LEASE = timedelta(seconds=90)
-TERMS = DeliveryConfig(
+CONFIG = DeliveryConfig(
     worker="w",
     domain="snoozer.example",
     lease=LEASE,
@@ -28,13 +27,13 @@ TERMS = DeliveryConfig(
 )
 
 
-def taken(engine: Engine) -> dict[int, Delivery]:
-    claim = partial(queue.claim, worker=TERMS.worker, batch_size=50, lease=LEASE)
-    deliveries = claim_and_reserve(engine, config=TERMS, claim=claim, failpoint=failpoint.disabled)
+def claimed(engine: Engine) -> dict[int, Delivery]:
+    claim = partial(queue.claim, worker=CONFIG.worker, batch_size=50, lease=LEASE)
+    deliveries = claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
     return {delivery.claim.id: delivery for delivery in deliveries}
 
 
-def the_flaw(delivery: Delivery) -> ReserveError:
+def the_error(delivery: Delivery) -> ReserveError:
     assert delivery.send is None
     assert delivery.error is not None
     return delivery.error
@@ -42,7 +41,7 @@ def the_flaw(delivery: Delivery) -> ReserveError:
 
 @contextmanager
 def altered(engine: Engine, there: str, back: str) -> Iterator[None]:
-    """The ledger's table as somebody changed it."""
+    """The ledger's table, altered by hand."""
     with engine.begin() as connection:
         connection.execute(text(f"ALTER TABLE reminder_sends {there}"))
     try:
@@ -57,94 +56,94 @@ def refusing(engine: Engine, what: str) -> AbstractContextManager[None]:
 
 
 @pytest.mark.parametrize("place", [0, 3, 6])
-def test_a_row_too_long_for_the_ledger_keeps_no_other_back(
+def test_a_row_too_long_for_the_ledger_delays_no_other(
     engine: Engine, place: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = [a_long_snooze(engine) if number == place else a_snooze(engine) for number in range(7)]
     with caplog.at_level(logging.INFO):
-        deliveries = taken(engine)
+        deliveries = claimed(engine)
     bad = ids.pop(place)
     assert all(deliveries[id].send is not None and deliveries[id].error is None for id in ids)
-    flaw = the_flaw(deliveries[bad])
-    assert (flaw.permanent, flaw.attempts_used) == (True, 1)
+    error = the_error(deliveries[bad])
+    assert (error.permanent, error.attempts_used) == (True, 1)
     assert the_row(engine, bad).claimed_by == "w"
     assert the_send(engine, bad) is None
     assert f"snooze {bad} (SQLSTATE 54000)" in caplog.text
-    said = caplog.text + flaw.error
-    assert not any(word in said for word in ("Quarterly", "@", the_row(engine, bad).message_id[:5]))
+    logged = caplog.text + error.error
+    assert not any(word in logged for word in ("Quarterly", "@", the_row(engine, bad).message_id[:5]))
 
 
 def test_a_row_too_long_is_at_fault_though_it_is_alone(engine: Engine) -> None:
     bad = a_long_snooze(engine)
-    assert the_flaw(taken(engine)[bad]).permanent
+    assert the_error(claimed(engine)[bad]).permanent
 
 
 def test_several_bad_rows_are_all_found(engine: Engine) -> None:
     bad = [a_long_snooze(engine, user_email=f"p{number}@snoozer.example") for number in range(5)]
     fine = [a_snooze(engine) for _ in range(5)]
-    deliveries = taken(engine)
-    assert [(the_flaw(deliveries[id]).permanent, the_flaw(deliveries[id]).attempts_used) for id in bad] == [
+    deliveries = claimed(engine)
+    assert [(the_error(deliveries[id]).permanent, the_error(deliveries[id]).attempts_used) for id in bad] == [
         (True, 1)
     ] * len(bad)
     assert all(deliveries[id].send for id in fine)
 
 
-def test_a_row_whose_values_are_refused_is_at_fault_beside_others_that_are_taken(engine: Engine) -> None:
+def test_a_row_whose_values_are_refused_is_at_fault_beside_others_that_are_reserved(engine: Engine) -> None:
     bad, fine = a_snooze(engine, subject="odd"), a_snooze(engine)
     with refusing(engine, "subject = 'odd'"):
-        deliveries = taken(engine)
-    assert the_flaw(deliveries[bad]).permanent
-    assert "23514" in the_flaw(deliveries[bad]).error
+        deliveries = claimed(engine)
+    assert the_error(deliveries[bad]).permanent
+    assert "23514" in the_error(deliveries[bad]).error
     assert deliveries[fine].send
 
 
 def test_a_row_that_is_refused_alone_spends_an_attempt_and_is_no_case_yet(engine: Engine) -> None:
     bad = a_snooze(engine)
     with refusing(engine, "TRUE"):
-        flaw = the_flaw(taken(engine)[bad])
-    assert (flaw.permanent, flaw.attempts_used) == (False, 1)
+        error = the_error(claimed(engine)[bad])
+    assert (error.permanent, error.attempts_used) == (False, 1)
 
 
-def test_a_ledger_that_refuses_every_row_is_held_against_none(engine: Engine) -> None:
+def test_a_ledger_that_refuses_every_row_spends_no_attempt(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(5)]
     with refusing(engine, "TRUE"):
-        flaws = [the_flaw(delivery) for delivery in taken(engine).values()]
-    assert len(flaws) == len(ids)
-    assert {(flaw.permanent, flaw.attempts_used) for flaw in flaws} == {(False, 0)}
+        errors = [the_error(delivery) for delivery in claimed(engine).values()]
+    assert len(errors) == len(ids)
+    assert {(error.permanent, error.attempts_used) for error in errors} == {(False, 0)}
 
 
 def test_a_statement_that_is_wrong_is_no_rows_fault_and_claims_nothing(engine: Engine) -> None:
     id = a_snooze(engine)
     with altered(engine, "RENAME zone TO zone_of_old", "RENAME zone_of_old TO zone"), pytest.raises(ProgrammingError):
-        taken(engine)
+        claimed(engine)
     assert the_row(engine, id).claimed_at is None
 
 
-def test_what_was_set_aside_can_be_taken_once_it_is_corrected(engine: Engine) -> None:
+def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engine) -> None:
     bad, fine = a_long_snooze(engine), a_snooze(engine)
-    flaw = the_flaw(taken(engine)[bad])
+    error = the_error(claimed(engine)[bad])
     row = the_row(engine, bad)
     with engine.begin() as connection:
         state = queue.release(
             connection,
             id=bad,
             claim_token=row.claim_token,
-            error=flaw.error,
-            attempts_used=flaw.attempts_used,
+            error=error.error,
+            attempts_used=error.attempts_used,
             delay=timedelta(0),
-            permanent=flaw.permanent,
+            permanent=error.permanent,
         )
         assert state == "retired"
         connection.execute(
             text("UPDATE email_snoozes SET message_id = '<short@mail.example>' WHERE id = :id"), {"id": bad}
         )
         assert queue.reactivate(connection, ids=[bad]) == [bad]
-    deliveries = taken(engine)
+    deliveries = claimed(engine)
     assert deliveries[bad].send is not None
     assert fine not in deliveries
 
 
-def test_what_is_sent_once_more_leaves_a_trace(engine: Engine) -> None:
+def test_a_resend_appends_an_event(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     with engine.begin() as connection:
@@ -152,5 +151,5 @@ def test_what_is_sent_once_more_leaves_a_trace(engine: Engine) -> None:
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 hour'"))
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
     first_time = a_snooze(engine)
-    assert {delivery.send is not None for delivery in taken(engine).values()} == {True}
+    assert {delivery.send is not None for delivery in claimed(engine).values()} == {True}
     assert (the_events(engine, held.id), the_events(engine, first_time)) == (["resent"], [])

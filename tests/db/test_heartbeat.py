@@ -18,11 +18,17 @@ from tests.stalling import StallingWay
 
 
 @pytest.fixture
-def pulse(engine: Engine) -> Iterator[Heartbeat]:
-    pulse = Heartbeat(engine, worker="w", interval=3600, dead_after=10, lease=90, deadline=720)
-    pulse.start()
-    yield pulse
-    pulse.stop()
+def heartbeat(engine: Engine) -> Iterator[Heartbeat]:
+    heartbeat = Heartbeat(engine, worker="w", interval=3600, dead_after=10, lease=90, deadline=720)
+    heartbeat.start()
+    yield heartbeat
+    heartbeat.stop()
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Move the boot-time clock on."""
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + seconds)
 
 
 def claimed(engine: Engine, count: int) -> list[Claim]:
@@ -35,108 +41,114 @@ def lease_of(engine: Engine, claim: Claim) -> datetime:
     return cast("datetime", the_row(engine, claim.id).lease_expires_at)
 
 
-def test_a_fresh_claim_is_ours_and_a_settled_one_is_not(engine: Engine, pulse: Heartbeat) -> None:
+def test_the_lease_of_a_fresh_claim_is_safe_until_it_ends(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
-    pulse.track([held], since=boot_time())
-    assert pulse.lease_is_safe(held.id) is True
-    pulse.untrack(held)
-    assert pulse.lease_is_safe(held.id) is False
+    heartbeat.track([held], since=boot_time())
+    assert heartbeat.lease_is_safe(held.id) is True
+    heartbeat.untrack(held)
+    assert heartbeat.lease_is_safe(held.id) is False
 
 
-def test_a_claim_whose_lease_is_nearly_over_authorises_no_dot(engine: Engine, pulse: Heartbeat) -> None:
+def test_a_claim_whose_lease_is_nearly_over_authorises_no_dot(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
-    pulse.track([held], since=boot_time() - 90 * 0.81)
-    assert pulse.lease_is_safe(held.id) is False
+    heartbeat.track([held], since=boot_time() - 90 * 0.81)
+    assert heartbeat.lease_is_safe(held.id) is False
 
 
-def test_a_worker_that_was_not_heard_lately_authorises_no_dot(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    pulse = Heartbeat(engine, worker="deaf", interval=3600, dead_after=10, lease=90, deadline=720)
-    pulse.start()
+def test_a_worker_without_a_recent_heartbeat_authorises_no_dot(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    heartbeat = Heartbeat(engine, worker="silent", interval=3600, dead_after=10, lease=90, deadline=720)
+    heartbeat.start()
     [held] = claimed(engine, 1)
-    pulse.track([held], since=boot_time())
-    assert pulse.lease_is_safe(held.id) is True
-    real = time.clock_gettime
-    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 8.1)
-    assert pulse.lease_is_safe(held.id) is False
-    assert pulse.is_healthy is False
-    pulse.stop()
+    heartbeat.track([held], since=boot_time())
+    assert heartbeat.lease_is_safe(held.id) is True
+    later(monkeypatch, 8.1)
+    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.is_healthy is False
+    heartbeat.stop()
 
 
-def test_a_heartbeat_lengthens_the_lease_of_what_is_in_hand_only(engine: Engine, pulse: Heartbeat) -> None:
+def test_a_heartbeat_extends_the_leases_of_tracked_claims_only(engine: Engine, heartbeat: Heartbeat) -> None:
     held, other = claimed(engine, 2)
     first, others = lease_of(engine, held), lease_of(engine, other)
-    pulse.track([held], since=boot_time())
-    pulse.beat()
+    heartbeat.track([held], since=boot_time())
+    heartbeat.beat()
     assert lease_of(engine, held) > first
     assert lease_of(engine, other) == others
 
 
-def test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat(engine: Engine, pulse: Heartbeat) -> None:
+def test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET claim_token = gen_random_uuid()"))
-    pulse.track([held], since=boot_time())
-    pulse.beat()
-    assert pulse.lease_is_safe(held.id) is False
+    heartbeat.track([held], since=boot_time())
+    heartbeat.beat()
+    assert heartbeat.lease_is_safe(held.id) is False
 
 
-def test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating(engine: Engine, pulse: Heartbeat) -> None:
-    """The heartbeat waited for the lock with everybody's leases in its hands, and the worker was declared dead."""
+def test_a_locked_row_does_not_delay_the_heartbeat(
+    engine: Engine, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat waited for the lock while it held all leases, and the worker was declared dead."""
     locked, other = claimed(engine, 2)
-    pulse.track([locked, other], since=boot_time() - 9)
-    heard, first, others = pulse._last_success, lease_of(engine, locked), lease_of(engine, other)
+    heartbeat.track([locked, other], since=boot_time() - 9)
+    first, others = lease_of(engine, locked), lease_of(engine, other)
     with engine.begin() as operator:
         operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": locked.id})
-        pulse.beat()
-        assert pulse._last_success > heard
+        later(monkeypatch, 8.1)
+        assert not heartbeat.is_healthy
+        heartbeat.beat()
+        assert heartbeat.is_healthy
         assert lease_of(engine, other) > others
-        assert pulse.lease_is_safe(locked.id)
+        assert heartbeat.lease_is_safe(locked.id)
     assert lease_of(engine, locked) == first
-    pulse.beat()
+    heartbeat.beat()
     assert lease_of(engine, locked) > first
 
 
-def test_a_delivery_past_its_deadline_is_not_held_any_longer(engine: Engine, pulse: Heartbeat) -> None:
+def test_the_lease_of_a_delivery_past_its_deadline_is_not_extended(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
     first = lease_of(engine, held)
-    pulse.track([held], since=boot_time() - 721)
-    pulse.beat()
+    heartbeat.track([held], since=boot_time() - 721)
+    heartbeat.beat()
     assert lease_of(engine, held) == first
 
 
-def test_a_worker_that_was_declared_dead_stops(engine: Engine, pulse: Heartbeat) -> None:
+def test_a_worker_that_was_declared_dead_stops(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
-    pulse.track([held], since=boot_time())
+    heartbeat.track([held], since=boot_time())
     with engine.begin() as connection:
         connection.execute(text("UPDATE workers SET state = 'dead', stopped_at = now()"))
-    pulse.beat()
-    assert pulse.declared_dead.is_set()
-    assert pulse.lease_is_safe(held.id) is False
+    heartbeat.beat()
+    assert heartbeat.declared_dead.is_set()
+    assert heartbeat.lease_is_safe(held.id) is False
 
 
-def test_a_pulse_that_stops_beating_for_whatever_reason_ends_the_worker(engine: Engine) -> None:
-    pulse = Heartbeat(engine, worker="broken", interval=0.01, dead_after=0.1, lease=90, deadline=720)
-    pulse.start()
+def test_a_heartbeat_thread_that_ends_for_any_reason_ends_the_worker(engine: Engine) -> None:
+    heartbeat = Heartbeat(engine, worker="broken", interval=0.01, dead_after=0.1, lease=90, deadline=720)
+    heartbeat.start()
     with engine.begin() as connection:
         connection.execute(text("UPDATE workers SET state = 'dead', stopped_at = now() WHERE id = 'broken'"))
-    assert pulse.declared_dead.wait(30)
-    assert pulse.is_healthy is False
-    pulse.stop()
+    assert heartbeat.declared_dead.wait(30)
+    assert heartbeat.is_healthy is False
+    heartbeat.stop()
 
 
-def test_a_heart_whose_line_hangs_beats_on_another_one(engine: Engine, way: StallingWay) -> None:
-    """It waited for an answer until long after the worker was taken for dead."""
+def test_a_heartbeat_on_a_hanging_connection_is_repeated_on_another(
+    way: StallingWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for a reply until long after the worker was declared dead."""
     hanging = make_engine(way.url, name="hanging", ping_after=60)
-    pulse = Heartbeat(hanging, worker="w", interval=3600, dead_after=4, lease=90, deadline=720)
-    pulse.start()
-    heard = pulse._last_success
+    heartbeat = Heartbeat(hanging, worker="w", interval=3600, dead_after=4, lease=90, deadline=720)
+    heartbeat.start()
     way.stall()
     began = time.monotonic()
     with pytest.raises(DBAPIError):
-        pulse.beat()
+        heartbeat.beat()
     assert time.monotonic() - began < 4
     way.flow()
-    pulse.beat()
-    assert pulse._last_success > heard
-    pulse.stop()
+    later(monkeypatch, 3.3)
+    assert not heartbeat.is_healthy
+    heartbeat.beat()
+    assert heartbeat.is_healthy
+    heartbeat.stop()
     hanging.dispose()

@@ -11,10 +11,8 @@ from snoozer import inbox
 from snoozer.db import mailbox_store
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
-from tests.conftest import SHARED
 from tests.factories import ANN, People, a_kept_message, an_original, wait_until_somebody_waits
 
-CORPUS = SHARED / "mail-corpus" / "messages"
 UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
 TAKEN = "<taken@mail.example>"
 
@@ -125,17 +123,15 @@ def test_mail_to_a_domain_in_its_own_letters_finds_its_owner(engine: Engine, peo
         assert inbox.owner(connection, address="änn@bücher.example") is None
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder shared/mail-corpus is not beside this checkout")
-def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(engine: Engine) -> None:
-    messages = sorted(CORPUS.glob("*.eml"))
-    assert len(messages) == 103
-    originals = {path.name: path.read_bytes() for path in messages}
-    for original in originals.values():
+def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(
+    engine: Engine, messages: dict[str, bytes]
+) -> None:
+    for original in messages.values():
         keep(engine, original)
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT original, sha256, subject, sender_email, message_id FROM kept_messages"))
         found = rows.all()
-    assert {bytes(row.original) for row in found} == set(originals.values())
+    assert {bytes(row.original) for row in found} == set(messages.values())
     assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in found)
     assert all(row.message_id for row in found)
     assert all((row.subject or "x").isprintable() for row in found)

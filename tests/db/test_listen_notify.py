@@ -1,4 +1,4 @@
-"""The bell rings for what is due before the next poll, is heard anew after a cut, and nothing depends on it."""
+"""Workers are notified of what is due before the next poll; a cut connection is replaced, and nothing depends on it."""
 
 import time
 from collections.abc import Iterator
@@ -9,29 +9,26 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from snoozer.db import listen_notify
 from snoozer.db.engine import make_engine
-from snoozer.db.listen_notify import listen
-from snoozer.delivery import notify_listener
-from snoozer.delivery.notify_listener import NotifyListener
+from snoozer.db.listen_notify import NotifyListener, listen
 from tests.db.transitions import claim, finalize
 from tests.factories import HOUR, a_snooze, now
 from tests.stalling import StallingWay
 
-LONG_ENOUGH = 20
+TIMEOUT = 20
 
 
 @contextmanager
-def ringing(engine: Engine) -> Iterator[SimpleQueue[None]]:
-    rings: SimpleQueue[None] = SimpleQueue()
-    listening = NotifyListener(engine, on_notify=lambda: rings.put(None))
-    listening.start()
+def listening(engine: Engine, *, initial_backoff: float = 0.1) -> Iterator[SimpleQueue[None]]:
+    calls: SimpleQueue[None] = SimpleQueue()
+    listener = NotifyListener(engine, on_notify=lambda: calls.put(None), initial_backoff=initial_backoff)
+    listener.start()
     try:
-        until_somebody_listens(engine)
-        rings.get(timeout=LONG_ENOUGH)  # Who begins to listen rings, too.
-        yield rings
+        wait_for_a_listener(engine)
+        calls.get(timeout=TIMEOUT)  # The first call is for what was sent before.
+        yield calls
     finally:
-        listening.stop()
+        listener.stop()
 
 
 def listeners(engine: Engine) -> list[int]:
@@ -42,32 +39,32 @@ def listeners(engine: Engine) -> list[int]:
         return list(found.scalars())
 
 
-def until_somebody_listens(engine: Engine, *, other_than: int | None = None) -> int:
+def wait_for_a_listener(engine: Engine, *, other_than: int | None = None) -> int:
     while True:
         for pid in listeners(engine):
             if pid != other_than:
                 return pid
 
 
-def is_silent(rings: SimpleQueue[None], engine: Engine) -> bool:
-    """Nothing rang before a row that surely rings: notices come in the order of their commits."""
+def was_silent(calls: SimpleQueue[None], engine: Engine) -> bool:
+    """No notification came before that of a row which surely sends one: they come in the order of their commits."""
     a_snooze(engine, remind_at=now())
-    rings.get(timeout=LONG_ENOUGH)
+    calls.get(timeout=TIMEOUT)
     try:
-        rings.get_nowait()
+        calls.get_nowait()
     except Empty:
         return True
     return False
 
 
-def test_a_row_that_is_due_soon_rings(engine: Engine) -> None:
-    with ringing(engine) as rings:
+def test_a_row_that_is_due_soon_notifies(engine: Engine) -> None:
+    with listening(engine) as calls:
         a_snooze(engine, remind_at=now())
-        rings.get(timeout=LONG_ENOUGH)
+        calls.get(timeout=TIMEOUT)
 
 
-def test_many_rows_of_one_statement_ring_once(engine: Engine) -> None:
-    with ringing(engine) as rings:
+def test_many_rows_of_one_statement_notify_once(engine: Engine) -> None:
+    with listening(engine) as calls:
         with engine.begin() as connection:
             connection.execute(
                 text(
@@ -75,50 +72,48 @@ def test_many_rows_of_one_statement_ring_once(engine: Engine) -> None:
                     "SELECT 'ann@snoozer.example', gen_random_uuid()::text, now() FROM generate_series(1, 50)"
                 )
             )
-        rings.get(timeout=LONG_ENOUGH)
-        assert is_silent(rings, engine)
+        calls.get(timeout=TIMEOUT)
+        assert was_silent(calls, engine)
 
 
-def test_what_lies_ahead_and_what_workers_do_is_silent(engine: Engine) -> None:
-    with ringing(engine) as rings:
+def test_rows_due_later_and_the_updates_of_workers_do_not_notify(engine: Engine) -> None:
+    with listening(engine) as calls:
         a_snooze(engine, remind_at=now() + HOUR)
         a_snooze(engine, remind_at=now(), inactive=True)
-        assert is_silent(rings, engine)
+        assert was_silent(calls, engine)
         [held] = claim(engine)
         finalize(engine, held)
-        assert is_silent(rings, engine)
+        assert was_silent(calls, engine)
 
 
-def test_a_line_that_was_cut_is_taken_up_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notify_listener, "INITIAL_BACKOFF", 0)
-    with ringing(engine) as rings:
+def test_a_connection_that_was_cut_is_replaced(engine: Engine) -> None:
+    with listening(engine, initial_backoff=0) as calls:
         [first] = listeners(engine)
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first})
-        until_somebody_listens(engine, other_than=first)
-        rings.get(timeout=LONG_ENOUGH)
+        wait_for_a_listener(engine, other_than=first)
+        calls.get(timeout=TIMEOUT)
         a_snooze(engine, remind_at=now())
-        rings.get(timeout=LONG_ENOUGH)
+        calls.get(timeout=TIMEOUT)
 
 
-def test_a_primary_that_was_demoted_and_lives_on_is_left(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows came in at the new one, and nothing rang for them until the old one ended."""
-    monkeypatch.setattr(listen_notify, "LIFE_SECONDS", 0.05)
+def test_a_primary_that_was_demoted_and_stays_alive_is_left(engine: Engine) -> None:
+    """Rows came in at the new one, and no notification came until the old one ended."""
     session = make_engine(engine.url.render_as_string(hide_password=False), name="demoted", pool_size=1)
     with session.connect() as connection:
         connection.execute(text("SET default_transaction_read_only = on"))
         connection.commit()
-    ends = time.monotonic() + LONG_ENOUGH
-    listen(session, heard=lambda: None, until=lambda: time.monotonic() > ends)
+    ends = time.monotonic() + TIMEOUT
+    listen(session, on_notify=lambda: None, until=lambda: time.monotonic() > ends, check_interval=0.05)
     assert time.monotonic() < ends
     session.dispose()
 
 
-def test_a_server_that_hangs_is_left(way: StallingWay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listen_notify, "LIFE_SECONDS", 0.05)
-    monkeypatch.setattr(listen_notify, "CONNECT_TIMEOUT", 0.2)
+def test_a_server_that_hangs_is_left(way: StallingWay) -> None:
     hanging = make_engine(way.url, name="hanging")
-    ends = time.monotonic() + LONG_ENOUGH
+    ends = time.monotonic() + TIMEOUT
     with pytest.raises(OperationalError):
-        listen(hanging, heard=way.stall, until=lambda: time.monotonic() > ends)
+        listen(
+            hanging, on_notify=way.stall, until=lambda: time.monotonic() > ends, check_interval=0.05, check_timeout=0.2
+        )
     hanging.dispose()

@@ -6,7 +6,7 @@ from threading import Thread
 
 from sqlalchemy import Engine, text
 
-from snoozer.bench.floor import claim_values
+from bench.baseline import claim_values
 from snoozer.db import queue
 from snoozer.db.statements import execute, statement
 from tests.db.transitions import LEASE, claim

@@ -1,7 +1,8 @@
-"""Who is served next: nobody in front of all others, high before low, low still moving, one of a key at a time."""
+"""The order of claims: fair between users, high priority first, low still moving, one row of a key at a time."""
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from datetime import timedelta
 from threading import Thread
 
@@ -9,115 +10,132 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import queue
-from snoozer.delivery.scheduling import FairScheduler
+from snoozer.delivery.claiming import SWEEP_SECONDS, FairScheduler
 from snoozer.domain.reminder import Claim
 from tests.db.transitions import LEASE, claim, finalize
 from tests.factories import HOUR, a_snooze, now, the_row
 
 
-def lanes(worker: str = "w") -> FairScheduler:
+@dataclass
+class Clock:
+    """A clock that the test sets; each reading moves it on by `step` seconds."""
+
+    now: float = 1000.0
+    step: float = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def a_scheduler(worker: str = "w") -> FairScheduler:
     return FairScheduler(worker=worker, lease=LEASE)
 
 
-def cycle(engine: Engine, way: FairScheduler, *, batch_size: int = 50) -> list[Claim]:
+def cycle(engine: Engine, scheduler: FairScheduler, *, batch_size: int = 50) -> list[Claim]:
     with engine.begin() as connection:
-        return way.claim_batch(connection, batch_size=batch_size)
+        return scheduler.claim_batch(connection, batch_size=batch_size)
 
 
-def many(engine: Engine, *, count: int, person: str, priority: int = 0, since: str = "1 hour") -> None:
-    """`count` due rows of one person, or of as many persons when `person` has a place for a number."""
+def many(engine: Engine, *, count: int, user: str, priority: int = 0, since: str = "1 hour") -> None:
+    """`count` due rows of one user, or of as many users when `user` holds a %s."""
     with engine.begin() as connection:
         connection.execute(
             text(
                 "INSERT INTO email_snoozes (user_email, message_id, remind_at, priority) "
-                "SELECT format(:person, n), gen_random_uuid()::text, "
+                "SELECT format(:user, n), gen_random_uuid()::text, "
                 "now() - CAST(:since AS interval) + n * INTERVAL '1 microsecond', :priority "
                 "FROM generate_series(1, :count) AS n"
             ),
-            {"count": count, "person": person, "priority": priority, "since": since},
+            {"count": count, "user": user, "priority": priority, "since": since},
         )
 
 
-def test_one_person_with_fifty_thousand_due_rows_delays_nobody_beyond_two_cycles(engine: Engine) -> None:
-    many(engine, count=50_000, person="crowd@snoozer.example", since="2 hours")
-    many(engine, count=100, person="single-%s@snoozer.example")
-    way = lanes()
-    served = [held.user_email for _ in range(2) for held in cycle(engine, way)]
-    assert sum(person.startswith("single-") for person in served) == 100
+def test_a_user_with_fifty_thousand_due_rows_delays_no_other_beyond_two_cycles(engine: Engine) -> None:
+    many(engine, count=50_000, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=100, user="single-%s@snoozer.example")
+    scheduler = a_scheduler()
+    served = [held.user_email for _ in range(2) for held in cycle(engine, scheduler)]
+    assert sum(user.startswith("single-") for user in served) == 100
     assert "crowd@snoozer.example" in served
 
 
-def test_a_crowd_is_one_in_small_batches_too(engine: Engine) -> None:
-    many(engine, count=100, person="crowd@snoozer.example", since="2 hours")
-    many(engine, count=3, person="single-%s@snoozer.example")
-    served = [held.user_email for held in cycle(engine, lanes(), batch_size=4)]
-    assert sum(person.startswith("single-") for person in served) == 3
+def test_a_heavy_user_is_one_in_small_batches_too(engine: Engine) -> None:
+    many(engine, count=100, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=3, user="single-%s@snoozer.example")
+    served = [held.user_email for held in cycle(engine, a_scheduler(), batch_size=4)]
+    assert sum(user.startswith("single-") for user in served) == 3
 
 
-def test_several_crowds_at_once_delay_nobody_either(engine: Engine) -> None:
+def test_several_heavy_users_delay_no_other(engine: Engine) -> None:
     for number in range(7):
-        many(engine, count=500, person=f"crowd-{number}@snoozer.example", since="2 hours")
-    many(engine, count=20, person="single-%s@snoozer.example")
-    served = [held.user_email for held in cycle(engine, lanes())]
-    assert sum(person.startswith("single-") for person in served) == 20
+        many(engine, count=500, user=f"crowd-{number}@snoozer.example", since="2 hours")
+    many(engine, count=20, user="single-%s@snoozer.example")
+    served = [held.user_email for held in cycle(engine, a_scheduler())]
+    assert sum(user.startswith("single-") for user in served) == 20
 
 
-def test_crowds_that_share_each_claim_delay_nobody_either(engine: Engine) -> None:
+def test_heavy_users_that_share_each_claim_delay_no_other(engine: Engine) -> None:
     for number in range(7):
-        many(engine, count=500, person=f"crowd-{number}@snoozer.example")
+        many(engine, count=500, user=f"crowd-{number}@snoozer.example")
     with engine.begin() as connection:
         mixed = "now() - INTERVAL '2 hours' + (id % 500) * INTERVAL '1 second'"
         connection.execute(text(f"UPDATE email_snoozes SET remind_at = {mixed}"))  # noqa: S608
-    many(engine, count=20, person="single-%s@snoozer.example")
-    served = [held.user_email for held in cycle(engine, lanes())]
-    assert sum(person.startswith("single-") for person in served) == 20
+    many(engine, count=20, user="single-%s@snoozer.example")
+    served = [held.user_email for held in cycle(engine, a_scheduler())]
+    assert sum(user.startswith("single-") for user in served) == 20
 
 
-def test_a_crowd_that_is_known_gets_a_tenth_beside_others_and_all_the_room_without_them(engine: Engine) -> None:
-    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
-    many(engine, count=170, person="single-%s@snoozer.example")
-    way = lanes()
-    shares = [Counter(held.user_email.partition("-")[0] for held in cycle(engine, way)) for _ in range(5)]
+def test_a_known_heavy_user_gets_a_tenth_beside_others_and_all_the_room_without_them(engine: Engine) -> None:
+    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=170, user="single-%s@snoozer.example")
+    scheduler = a_scheduler()
+    shares = [Counter(held.user_email.partition("-")[0] for held in cycle(engine, scheduler)) for _ in range(5)]
     crowd, single = "crowd@snoozer.example", "single"
     assert shares[:3] == [{crowd: 50, single: 50}, {crowd: 5, single: 50}, {crowd: 5, single: 50}]
     assert shares[3:] == [{crowd: 30, single: 20}, {crowd: 50}]
 
 
-def test_what_comes_due_beside_a_crowd_is_found_by_the_next_cycle(engine: Engine) -> None:
-    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
-    way = lanes()
-    cycle(engine, way)
+def test_what_comes_due_beside_a_heavy_user_is_found_by_the_next_cycle(engine: Engine) -> None:
+    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    scheduler = a_scheduler()
+    cycle(engine, scheduler)
     for _ in range(3):
         single = a_snooze(engine, remind_at=now())
-        assert single in {held.id for held in cycle(engine, way)}
+        assert single in {held.id for held in cycle(engine, scheduler)}
 
 
-def test_what_lies_behind_the_cursor_beside_a_crowd_is_found_by_a_sweep(engine: Engine) -> None:
-    many(engine, count=500, person="crowd@snoozer.example", since="2 hours")
-    way = lanes()
-    cycle(engine, way)
-    way._cursors[0].exact._due = float("inf")
+def test_a_row_behind_the_cursor_beside_a_heavy_user_is_found_by_a_sweep(engine: Engine) -> None:
+    many(engine, count=500, user="crowd@snoozer.example", since="2 hours")
+    clock = Clock(step=0.05)
+    scheduler = FairScheduler(worker="w", lease=LEASE, clock=clock)
+    cycle(engine, scheduler)
+    clock.step = 0
     late = a_snooze(engine, remind_at=now() - HOUR)
-    assert late not in {held.id for held in cycle(engine, way)}
-    way._cursors[0].exact._due = float("-inf")
-    assert late in {held.id for held in cycle(engine, way)}
+    assert late not in {held.id for held in cycle(engine, scheduler)}
+    clock.now += SWEEP_SECONDS / 2
+    assert late in {held.id for held in cycle(engine, scheduler)}
 
 
-def test_who_was_a_crowd_is_looked_at_anew_after_a_while(engine: Engine) -> None:
-    many(engine, count=60, person="crowd@snoozer.example", since="2 hours")
-    way = lanes()
-    cycle(engine, way)
-    assert way._cursors[0].heavy_users == ["crowd@snoozer.example"]
-    way._cursors[0].heavy_since = float("-inf")
-    cycle(engine, way)
-    assert way._cursors[0].heavy_users == []
+def test_a_heavy_user_is_forgotten_after_a_while(engine: Engine) -> None:
+    many(engine, count=58, user="crowd@snoozer.example", since="2 hours")
+    many(engine, count=150, user="single-%s@snoozer.example")
+    clock = Clock()
+    scheduler = FairScheduler(worker="w", lease=LEASE, clock=clock)
+    shares = []
+    for seconds in (0, 0, SWEEP_SECONDS):
+        clock.now += seconds
+        shares.append(Counter(held.user_email.partition("-")[0] for held in cycle(engine, scheduler)))
+    crowd, single = "crowd@snoozer.example", "single"
+    beside_others, like_others = {crowd: 5, single: 50}, {crowd: 3, single: 47}
+    assert shares == [{crowd: 50, single: 50}, beside_others, like_others]
 
 
 def test_fifty_thousand_low_rows_do_not_delay_a_hundred_high_ones_and_still_move(engine: Engine) -> None:
-    many(engine, count=50_000, person="low-%s@snoozer.example", priority=-1, since="2 hours")
-    many(engine, count=100, person="high-%s@snoozer.example", priority=5)
-    way = lanes()
-    first, second = cycle(engine, way), cycle(engine, way)
+    many(engine, count=50_000, user="low-%s@snoozer.example", priority=-1, since="2 hours")
+    many(engine, count=100, user="high-%s@snoozer.example", priority=5)
+    scheduler = a_scheduler()
+    first, second = cycle(engine, scheduler), cycle(engine, scheduler)
     names = [held.user_email for held in first + second]
     assert sum(name.startswith("high-") for name in names) == 100
     assert sum(name.startswith("low-") for name in names) >= 10
@@ -125,14 +143,14 @@ def test_fifty_thousand_low_rows_do_not_delay_a_hundred_high_ones_and_still_move
 
 def test_of_three_priorities_the_highest_goes_first(engine: Engine) -> None:
     ids = {priority: a_snooze(engine, priority=priority) for priority in (0, 7, -3)}
-    assert [held.id for held in cycle(engine, lanes())] == [ids[7], ids[0], ids[-3]]
+    assert [held.id for held in cycle(engine, a_scheduler())] == [ids[7], ids[0], ids[-3]]
 
 
 def test_a_probe_is_one_row_whatever_lies_there(engine: Engine) -> None:
     for priority in (0, 1, 2):
-        many(engine, count=5, person="p%s@snoozer.example", priority=priority)
+        many(engine, count=5, user="p%s@snoozer.example", priority=priority)
     with engine.begin() as connection:
-        assert len(lanes().claim_one(connection)) == 1
+        assert len(a_scheduler().claim_one(connection)) == 1
 
 
 def test_of_one_key_only_one_is_in_flight(engine: Engine) -> None:
@@ -151,10 +169,10 @@ def test_four_workers_never_hold_two_rows_of_one_key(engine: Engine) -> None:
     done: list[int] = []
 
     def work(name: str) -> None:
-        way = lanes(worker=name)
+        scheduler = a_scheduler(worker=name)
         while len(done) < 20:
             try:
-                taken = cycle(engine, way)
+                taken = cycle(engine, scheduler)
             except IntegrityError as error:
                 assert "uq_email_snoozes_in_flight" in str(error)
                 continue
@@ -176,30 +194,30 @@ def test_four_workers_never_hold_two_rows_of_one_key(engine: Engine) -> None:
     assert len(set(done)) == 20
 
 
-def test_a_long_row_of_one_key_keeps_nobody_else_waiting(engine: Engine) -> None:
+def test_many_rows_of_one_key_delay_no_other(engine: Engine) -> None:
     for _ in range(200):
         a_snooze(engine, serialization_key="hog", remind_at=now() - HOUR)
     free = {a_snooze(engine) for _ in range(30)}
-    taken = {held.id for held in cycle(engine, lanes())}
+    taken = {held.id for held in cycle(engine, a_scheduler())}
     assert free < taken
     assert len(taken) == 31
 
 
-def test_priorities_of_sleeping_rows_hide_nobody(engine: Engine) -> None:
+def test_priorities_of_sleeping_rows_hide_no_due_row(engine: Engine) -> None:
     for priority in range(1, 120):
         a_snooze(engine, priority=priority, remind_at=now() + HOUR)
     due = a_snooze(engine)
-    assert [held.id for held in cycle(engine, lanes())] == [due]
+    assert [held.id for held in cycle(engine, a_scheduler())] == [due]
 
 
 def test_an_unknown_schema_version_is_left_to_a_newer_worker(engine: Engine) -> None:
     future = a_snooze(engine, schema_version=2)
-    assert cycle(engine, lanes()) == []
+    assert cycle(engine, a_scheduler()) == []
     row = the_row(engine, future)
     assert (row.attempts, row.inactive, row.last_error) == (0, False, None)
 
 
-def test_buckets_of_others_are_left_to_them_for_a_moment_and_then_taken(engine: Engine) -> None:
+def test_rows_of_other_buckets_are_claimed_only_once_they_are_overdue(engine: Engine) -> None:
     fresh, old = a_snooze(engine, remind_at=now()), a_snooze(engine, remind_at=now() - HOUR)
     elsewhere = [(the_row(engine, fresh).bucket + 1) % 1024]
     with engine.begin() as connection:
@@ -209,7 +227,7 @@ def test_buckets_of_others_are_left_to_them_for_a_moment_and_then_taken(engine: 
     assert [held.id for held in mine] == [old]
 
 
-def test_a_row_of_the_own_buckets_is_taken_at_once(engine: Engine) -> None:
+def test_a_row_of_the_own_buckets_is_claimed_at_once(engine: Engine) -> None:
     fresh = a_snooze(engine, remind_at=now())
     own = [the_row(engine, fresh).bucket]
     with engine.begin() as connection:
@@ -220,14 +238,14 @@ def test_a_row_of_the_own_buckets_is_taken_at_once(engine: Engine) -> None:
 
 
 def test_a_row_inserted_behind_the_cursor_is_found_by_the_next_sweep(engine: Engine) -> None:
-    many(engine, count=120, person="p%s@snoozer.example", since="1 minute")
-    way = lanes()
-    assert len(cycle(engine, way)) == 50
+    many(engine, count=120, user="p%s@snoozer.example", since="1 minute")
+    clock = Clock()
+    scheduler = FairScheduler(worker="w", lease=LEASE, clock=clock)
+    assert len(cycle(engine, scheduler)) == 50
     late = a_snooze(engine, remind_at=now() - 10 * HOUR)
-    way._cursors[0].trailing.swept = float("inf")
-    assert late not in {held.id for held in cycle(engine, way)}
-    way._cursors[0].trailing.swept = float("-inf")
-    assert late in {held.id for held in cycle(engine, way)}
+    assert late not in {held.id for held in cycle(engine, scheduler)}
+    clock.now += SWEEP_SECONDS
+    assert late in {held.id for held in cycle(engine, scheduler)}
 
 
 def test_a_recurring_row_keeps_its_id_and_gets_a_new_promise(engine: Engine) -> None:

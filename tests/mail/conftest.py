@@ -16,10 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from snoozer.domain.reminder import Send
 from snoozer.smtp.transport import tls_context as trusted_by_us
-from tests.conftest import SHARED
-from tests.mail.inbound_servers import Opened, Opening
-
-CORPUS = SHARED / "mail-corpus" / "messages"
+from tests.mail.inbound_servers import RunningServer, StartServer
 
 Sends = Callable[..., Send]
 
@@ -47,15 +44,6 @@ def a_send() -> Sends:
         return Send(**(row | changes))
 
     return make
-
-
-@pytest.fixture(scope="session")
-def messages() -> list[Path]:
-    """Every message of the corpus; the tests that need it are left out where it does not lie beside the checkout."""
-    found = sorted(CORPUS.glob("*.eml"))
-    if not found:
-        pytest.skip("left out: the folder shared/mail-corpus does not lie beside the checkout")
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -98,12 +86,12 @@ def trusting(certificate: tuple[ssl.SSLContext, Path], monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def a_door() -> Iterator[Opening]:
-    with ExitStack() as doors:
+def start_server() -> Iterator[StartServer]:
+    with ExitStack() as servers:
 
-        def start(protocol: Literal["lmtp", "smtp"] = "lmtp", **changes: Any) -> Opened:
-            opened = Opened(protocol=protocol, **changes)
-            doors.callback(opened.door.stop)
-            return opened
+        def start(protocol: Literal["lmtp", "smtp"] = "lmtp", **changes: Any) -> RunningServer:
+            server = RunningServer(protocol=protocol, **changes)
+            servers.callback(server.inbound.stop)
+            return server
 
         yield start

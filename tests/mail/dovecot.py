@@ -74,7 +74,7 @@ class Dovecot:
 
 @contextlib.contextmanager
 def running(*, seconds: float = 15) -> Iterator[Dovecot]:
-    """Start, wait until IMAP answers, and stop for certain. Root hands it to `nobody`."""
+    """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user."""
     account = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     home = Path(tempfile.mkdtemp(prefix="snoozer-dovecot-"))
     server = Dovecot(imap_port=_free_port(), lmtp_port=_free_port())
@@ -130,6 +130,6 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path, *, seconds
             return
         except OSError:
             if process.poll() is not None or time.monotonic() > until:
-                said = log.read_text(encoding="utf-8") if log.exists() else "nothing"
-                raise RuntimeError(f"Dovecot did not start; its log says: {said}") from None
+                logged = log.read_text(encoding="utf-8") if log.exists() else "nothing"
+                raise RuntimeError(f"Dovecot did not start; its log: {logged}") from None
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A mail server that tears its one connection down in the middle of a mail, when it is told to."""
+"""A mail server that resets its one connection within a message, when a test calls `reset`."""
 
 import socket
 import ssl
@@ -6,7 +6,7 @@ import struct
 import threading
 from typing import Self
 
-ANSWERS = {b"EHLO": b"250 x\r\n", b"MAIL": b"250 ok\r\n", b"RCPT": b"250 ok\r\n", b"DATA": b"354 go\r\n"}
+REPLIES = {b"EHLO": b"250 x\r\n", b"MAIL": b"250 ok\r\n", b"RCPT": b"250 ok\r\n", b"DATA": b"354 go\r\n"}
 LONG_ENOUGH = 20
 
 
@@ -16,7 +16,7 @@ class ResettingServer:
     def __init__(self, tls: ssl.SSLContext | None, *, reads_the_body: bool = True) -> None:
         self._tls = tls
         self._reads_the_body = reads_the_body
-        self._told, self._torn = threading.Event(), threading.Event()
+        self._reset_requested, self._reset_done = threading.Event(), threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -26,14 +26,14 @@ class ResettingServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._told.set()
+        self._reset_requested.set()
         self._thread.join()
         self._listener.close()
 
     def reset(self) -> None:
         """Once this returns, the client's system knows that the connection is gone."""
-        self._told.set()
-        self._torn.wait(LONG_ENOUGH)
+        self._reset_requested.set()
+        self._reset_done.wait(LONG_ENOUGH)
 
     def _serve(self) -> None:
         connection, _ = self._listener.accept()
@@ -46,8 +46,8 @@ class ResettingServer:
             verb = b""
             while verb != b"DATA":
                 verb = lines.readline()[:4]
-                connection.sendall(ANSWERS[verb])
+                connection.sendall(REPLIES[verb])
             while self._reads_the_body and lines.readline() != b"end\r\n":
                 pass
-            self._told.wait(LONG_ENOUGH)
-        self._torn.set()
+            self._reset_requested.wait(LONG_ENOUGH)
+        self._reset_done.set()

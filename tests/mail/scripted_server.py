@@ -1,7 +1,7 @@
 """A mail server that misbehaves on request, at any phase, over a real socket.
 
     with ScriptedServer(dot="451 4.3.0 later") as server:
-        deliver(server.relay(), …)
+        deliver(server.smtp_server(), …)
 
 A script names, for each phase, the reply to give or one of the faults below. A list is used up one entry at a time
 and its last entry stays. What was taken whole stands in `received`, what broke off before its dot in `abandoned`.
@@ -18,9 +18,9 @@ from typing import Self
 
 from snoozer.smtp.url import Security, SmtpServer
 
-EOF = "<eof>"  # hang up instead of answering
+EOF = "<eof>"  # hang up instead of a reply
 RESET = "<reset>"  # tear the connection down
-STALL = "<stall>"  # say nothing until the server is closed
+STALL = "<stall>"  # silent until the server is closed
 DRIP = "<drip>"  # one byte every 50 ms, never a whole line
 ENDLESS_LINES = "<endless lines>"
 ENDLESS_LINE = "<endless line>"
@@ -61,15 +61,15 @@ class ScriptedServer:
         *,
         tls: ssl.SSLContext | None = None,
         security: Security = "plain",
-        **answers: str | list[str],
+        **replies: str | list[str],
     ) -> None:
         self.received: list[Received] = []
         self.abandoned: list[bytes] = []
         self.commands: list[str] = []
         self.connections = 0
         self._script = {
-            phase: list(answer) if isinstance(answer, list) else [answer]
-            for phase, answer in {**USUAL, **(script or {}), **answers}.items()
+            phase: list(reply) if isinstance(reply, list) else [reply]
+            for phase, reply in {**USUAL, **(script or {}), **replies}.items()
         }
         self._tls = tls
         self._security = security
@@ -79,7 +79,9 @@ class ScriptedServer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
-    def relay(self, *, host: str = "localhost", user: str | None = None, password: str | None = None) -> SmtpServer:
+    def smtp_server(
+        self, *, host: str = "localhost", user: str | None = None, password: str | None = None
+    ) -> SmtpServer:
         return SmtpServer(host=host, port=self.port, security=self._security, user=user, password=password)
 
     def __enter__(self) -> Self:
@@ -107,26 +109,26 @@ class ScriptedServer:
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        conversation = _Conversation(self, connection)
+        session = _ScriptedSession(self, connection)
         try:
             if self._security == "tls" and self._tls is not None:
-                conversation.secure(self._tls)
-            conversation.run(self._tls)
+                session.secure(self._tls)
+            session.run(self._tls)
         except (OSError, EOFError):
             pass
         finally:
-            conversation.close()
+            session.close()
 
-    def next_answer(self, phase: str) -> str:
+    def next_reply(self, phase: str) -> str:
         with self._lock:
-            answers = self._script[phase]
-            return answers.pop(0) if len(answers) > 1 else answers[0]
+            replies = self._script[phase]
+            return replies.pop(0) if len(replies) > 1 else replies[0]
 
     def wait_until_closing(self, seconds: float) -> bool:
         return self._closing.wait(seconds)
 
 
-class _Conversation:
+class _ScriptedSession:
     def __init__(self, server: ScriptedServer, connection: socket.socket) -> None:
         self._server = server
         self._socket = connection
@@ -142,7 +144,7 @@ class _Conversation:
             self._socket.close()
 
     def run(self, tls: ssl.SSLContext | None) -> None:
-        self._say("banner")
+        self._reply("banner")
         while True:
             line = self._line()
             self._server.commands.append(line)
@@ -151,16 +153,16 @@ class _Conversation:
             if phase not in USUAL:
                 self._send("500 5.5.1 unknown")
                 continue
-            answer = self._say(phase)
-            if phase == "starttls" and answer.startswith("220") and tls is not None:
+            reply = self._reply(phase)
+            if phase == "starttls" and reply.startswith("220") and tls is not None:
                 self.secure(tls)
-            elif phase == "auth" and answer.startswith("334"):
+            elif phase == "auth" and reply.startswith("334"):
                 self._login()
-            elif phase == "mail" and answer.startswith("2"):
+            elif phase == "mail" and reply.startswith("2"):
                 self._sender, self._recipients = rest, []
-            elif phase == "rcpt" and answer.startswith("2"):
+            elif phase == "rcpt" and reply.startswith("2"):
                 self._recipients.append(rest)
-            elif phase == "data" and answer.startswith("354"):
+            elif phase == "data" and reply.startswith("354"):
                 self._take()
             elif phase == "quit":
                 return
@@ -168,8 +170,8 @@ class _Conversation:
     def _login(self) -> None:
         for _ in range(2):
             self._server.commands.append(self._line())
-            answer = self._say("auth")
-            if not answer.startswith("334"):
+            reply = self._reply("auth")
+            if not reply.startswith("334"):
                 return
 
     def _take(self) -> None:
@@ -181,32 +183,30 @@ class _Conversation:
             self._server.abandoned.append(b"".join(lines))
             raise
         self._server.received.append(Received(self._sender, tuple(self._recipients), b"".join(lines)))
-        self._say("dot")
+        self._reply("dot")
 
-    def _say(self, phase: str) -> str:
-        answer = self._server.next_answer(phase)
-        if answer == EOF:
+    def _reply(self, phase: str) -> str:
+        reply = self._server.next_reply(phase)
+        if reply == EOF:
             raise EOFError
-        if answer == RESET:
+        if reply == RESET:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             raise EOFError
-        if answer == STALL:
+        if reply == STALL:
             self._server.wait_until_closing(60)
             raise EOFError
-        if answer in (DRIP, ENDLESS_LINE, ENDLESS_LINES):
-            self._pour(
-                {DRIP: b"2", ENDLESS_LINE: b"2" * 65_536, ENDLESS_LINES: b"250-more\r\n" * 1_000}[answer], answer
-            )
-        self._send(answer)
-        return answer
+        if reply in (DRIP, ENDLESS_LINE, ENDLESS_LINES):
+            self._pour({DRIP: b"2", ENDLESS_LINE: b"2" * 65_536, ENDLESS_LINES: b"250-more\r\n" * 1_000}[reply], reply)
+        self._send(reply)
+        return reply
 
     def _pour(self, data: bytes, fault: str) -> None:
         while not self._server.wait_until_closing(0.05 if fault == DRIP else 0):
             self._socket.sendall(data)
         raise EOFError
 
-    def _send(self, answer: str) -> None:
-        self._socket.sendall(answer.encode() + b"\r\n")
+    def _send(self, reply: str) -> None:
+        self._socket.sendall(reply.encode() + b"\r\n")
 
     def _line(self) -> str:
         return self._raw_line().rstrip(b"\r\n").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What a stranger calls a charset."""
+"""Charset names as messages declare them."""
 
 import encodings
 
@@ -24,11 +24,11 @@ def test_a_name_is_understood_or_guessed(name: str, data: bytes, text: str) -> N
     assert decode_bytes(data, name) == text
 
 
-def test_names_that_nobody_knows_are_not_remembered() -> None:
-    remembered = encodings._cache
+def test_unknown_names_are_not_cached() -> None:
+    cache = encodings._cache
     decode_bytes(b"x", "utf-8")
-    before = len(remembered)
+    before = len(cache)
     for number in range(100):
         decode_bytes(b"x", f"no-such-{number}")
         decode_bytes(b"x", "utf" + "-" * number + "8")
-    assert len(remembered) == before
+    assert len(cache) == before

@@ -95,7 +95,7 @@ def test_both_bodies_say_why_now_what_it_was_and_what_was_noted(a_send: Sends) -
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "shown"),
     [
         (timedelta(seconds=60), None),
         (timedelta(seconds=61), "This is 1 minute late: Snoozer picked it up at 08:01."),
@@ -103,13 +103,13 @@ def test_both_bodies_say_why_now_what_it_was_and_what_was_noted(a_send: Sends) -
         (timedelta(days=1), "This is 1 day late: Snoozer picked it up at Saturday 7 March, 08:00."),
     ],
 )
-def test_a_late_reminder_says_how_late(a_send: Sends, after: timedelta, said: str | None) -> None:
+def test_a_late_reminder_states_how_late(a_send: Sends, after: timedelta, shown: str | None) -> None:
     for words in bodies(reminder(a_send(reserved_at=PROMISED + after))):
-        assert (said in words) if said else (" late" not in words)
+        assert (shown in words) if shown else (" late" not in words)
 
 
 @pytest.mark.parametrize(
-    ("zone", "said"),
+    ("zone", "shown"),
     [
         ("UTC", "Friday 6 March, 07:00 (UTC)"),
         ("America/New_York", "Friday 6 March, 02:00 (New York time)"),
@@ -119,8 +119,8 @@ def test_a_late_reminder_says_how_late(a_send: Sends, after: timedelta, said: st
         ("../../etc/passwd", "Friday 6 March, 07:00 (UTC)"),
     ],
 )
-def test_times_are_told_in_the_persons_zone(a_send: Sends, zone: str, said: str) -> None:
-    assert said in bodies(reminder(a_send(zone=zone)))[0]
+def test_times_are_in_the_persons_zone(a_send: Sends, zone: str, shown: str) -> None:
+    assert shown in bodies(reminder(a_send(zone=zone)))[0]
 
 
 def test_a_promise_of_another_year_names_it(a_send: Sends) -> None:

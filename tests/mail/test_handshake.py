@@ -1,11 +1,11 @@
-"""The beginning of a sending connection: TLS with a server that proves its name, and the login."""
+"""The start of a sending connection: TLS with a server that proves its name, and the login."""
 
 import ssl
 from pathlib import Path
 
 import pytest
 
-from snoozer.smtp.session import ServerUnavailable
+from snoozer.smtp.errors import ServerUnavailable
 from snoozer.smtp.url import Security
 from tests.mail import scripted_server as scripted
 from tests.mail.scripted_server import ScriptedServer
@@ -13,25 +13,25 @@ from tests.mail.sending import send
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_tls_is_spoken_with_a_server_that_proves_its_name(
+def test_tls_is_used_with_a_server_that_proves_its_name(
     security: str, certificate: tuple[ssl.SSLContext, Path], trusting: None
 ) -> None:
     context, _ = certificate
     ehlo = ["250-x\r\n250 STARTTLS", "250-x\r\n250 AUTH PLAIN LOGIN"]
     script = ehlo if security == "starttls" else ehlo[1:]
     with ScriptedServer(tls=context, security="tls" if security == "tls" else "starttls", ehlo=script) as server:
-        send(server.relay(user="ann", password="geheim"))
+        send(server.smtp_server(user="ann", password="geheim"))
         assert len(server.received) == 1
         assert "AUTH PLAIN AGFubgBnZWhlaW0=" in server.commands
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
-def test_a_certificate_nobody_vouches_for_is_refused(
+def test_a_certificate_without_a_trusted_authority_is_refused(
     security: Security, certificate: tuple[ssl.SSLContext, Path]
 ) -> None:
     server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
     with server, pytest.raises(ServerUnavailable, match="certificate was not accepted"):
-        send(server.relay())
+        send(server.smtp_server())
     assert server.received == []
 
 
@@ -41,14 +41,14 @@ def test_a_certificate_for_another_name_is_refused(
 ) -> None:
     server = ScriptedServer(tls=certificate[0], security=security, ehlo="250-x\r\n250 STARTTLS")
     with server, pytest.raises(ServerUnavailable, match="certificate was not accepted"):
-        send(server.relay(host="127.0.0.1"))
+        send(server.smtp_server(host="127.0.0.1"))
     assert server.received == []
 
 
-def test_a_stripped_starttls_is_no_reason_to_speak_in_the_open() -> None:
+def test_a_stripped_starttls_is_no_reason_to_send_unprotected() -> None:
     with ScriptedServer(security="starttls") as server:
         with pytest.raises(ServerUnavailable, match="offers no STARTTLS"):
-            send(server.relay(user="ann", password="geheim"))
+            send(server.smtp_server(user="ann", password="geheim"))
         assert server.commands == ["EHLO test.example"]
 
 
@@ -65,15 +65,15 @@ def test_a_stripped_starttls_is_no_reason_to_speak_in_the_open() -> None:
 )
 def test_a_login_works_or_the_server_is_down(ehlo: str, auth: list[str], verdict: str | None) -> None:
     with ScriptedServer(ehlo=ehlo, auth=auth) as server:
-        relay = server.relay(user="ann", password="geheim")
+        smtp_server = server.smtp_server(user="ann", password="geheim")
         if verdict is None:
-            send(relay)
+            send(smtp_server)
         else:
             with pytest.raises(ServerUnavailable, match=verdict):
-                send(relay)
+                send(smtp_server)
 
 
 @pytest.mark.parametrize("fault", [scripted.EOF, scripted.STALL, scripted.GARBAGE, scripted.RESET])
 def test_a_login_that_breaks_off_means_the_server_is_down(fault: str) -> None:
     with ScriptedServer(ehlo="250-x\r\n250 AUTH PLAIN", auth=fault) as server, pytest.raises(ServerUnavailable):
-        send(server.relay(user="ann", password="geheim"), deadline=0.5)
+        send(server.smtp_server(user="ann", password="geheim"), deadline=0.5)

@@ -1,4 +1,4 @@
-"""What was on the wire is what is kept: every odd byte, no mail inside another, no more than there is room for."""
+"""What was sent is what is stored: every odd byte, no message inside another, no more than fits in memory."""
 
 import gc
 import re
@@ -7,13 +7,12 @@ import smtplib
 import threading
 import time
 import tracemalloc
-from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from snoozer.inbound.lmtp_server import IncomingMail
-from tests.mail.inbound_servers import KEPT, Opening
+from tests.mail.inbound_servers import KEPT, StartServer
 
 ODD = {
     "dots": b".\r\n..\r\n...\r\n.x\r\n",
@@ -30,103 +29,103 @@ ODD = {
 
 
 def on_the_wire(original: bytes) -> bytes:
-    """A message as mail programs put it on the wire: every line end CRLF, and one at the end."""
-    wire = re.sub(rb"\r\n|\n|\r(?!\n)", b"\r\n", original)
-    return wire if wire.endswith(b"\r\n") else wire + b"\r\n"
+    """A message as mail programs send it: every line end CRLF, and one at the end."""
+    sent = re.sub(rb"\r\n|\n|\r(?!\n)", b"\r\n", original)
+    return sent if sent.endswith(b"\r\n") else sent + b"\r\n"
 
 
 @pytest.mark.parametrize("protocol", ["lmtp", "smtp"])
 def test_every_message_of_the_corpus_is_kept_byte_for_byte(
-    a_door: Opening, messages: list[Path], protocol: Literal["lmtp", "smtp"]
+    start_server: StartServer, messages: dict[str, bytes], protocol: Literal["lmtp", "smtp"]
 ) -> None:
-    opened = a_door(protocol)
-    with opened.client(smtplib.LMTP if protocol == "lmtp" else smtplib.SMTP) as client:
-        for path in messages:
-            client.sendmail("sender@a.example", ["ann@b.example"], on_the_wire(path.read_bytes()), ["BODY=8BITMIME"])
-    assert [incoming.original for incoming in opened.kept] == [on_the_wire(path.read_bytes()) for path in messages]
+    server = start_server(protocol)
+    with server.client(smtplib.LMTP if protocol == "lmtp" else smtplib.SMTP) as client:
+        for original in messages.values():
+            client.sendmail("sender@a.example", ["ann@b.example"], on_the_wire(original), ["BODY=8BITMIME"])
+    assert [incoming.original for incoming in server.stored] == [on_the_wire(mail) for mail in messages.values()]
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_bytes_are_kept_as_they_were_sent(a_door: Opening, name: str) -> None:
-    opened = a_door()
-    talk = opened.talk()
-    assert talk.opens_data("ann@b.example")[-1].startswith("354 ")
-    talk.says(re.sub(rb"(?:^|(?<=\r\n))\.", b"..", ODD[name]) + b".\r\n")
-    assert talk.hears() == KEPT
-    assert talk.asks("QUIT").startswith("221")
-    talk.close()
-    assert opened.kept == [IncomingMail("a@b.example", ("ann@b.example",), ODD[name])]
+def test_odd_bytes_are_kept_as_they_were_sent(start_server: StartServer, name: str) -> None:
+    server = start_server()
+    session = server.connect()
+    assert session.open_data("ann@b.example")[-1].startswith("354 ")
+    session.send(re.sub(rb"(?:^|(?<=\r\n))\.", b"..", ODD[name]) + b".\r\n")
+    assert session.read_reply() == KEPT
+    assert session.command("QUIT").startswith("221")
+    session.close()
+    assert server.stored == [IncomingMail("a@b.example", ("ann@b.example",), ODD[name])]
 
 
-def test_no_mail_can_be_smuggled_inside_another(a_door: Opening) -> None:
-    opened = a_door()
-    talk = opened.talk()
-    talk.opens_data("ann@b.example")
+def test_no_mail_can_be_smuggled_inside_another(start_server: StartServer) -> None:
+    server = start_server()
+    session = server.connect()
+    session.open_data("ann@b.example")
     inner = b"MAIL FROM:<boss@b.example>\r\nRCPT TO:<ann@b.example>\r\nDATA\r\nevil\r\n"
     ends = [b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r\n.\n", b"\r\n.\r"]
     body = b"".join(b"x" + end + inner for end in ends)
-    talk.says(body + b".\r\n")
-    assert talk.hears() == KEPT
-    talk.close()
-    assert len(opened.kept) == 1
+    session.send(body + b".\r\n")
+    assert session.read_reply() == KEPT
+    session.close()
+    assert len(server.stored) == 1
 
 
-def test_the_size_is_announced_and_kept_to(a_door: Opening) -> None:
-    opened = a_door(max_bytes=100_000)
-    with opened.client() as client:
+def test_the_size_is_announced_and_kept_to(start_server: StartServer) -> None:
+    server = start_server(max_bytes=100_000)
+    with server.client() as client:
         client.ehlo_or_helo_if_needed()
         assert client.esmtp_features["size"] == "100000"
         with pytest.raises(smtplib.SMTPSenderRefused) as announced:
             client.sendmail("a@b.example", ["ann@b.example"], b"x" * 100_001)
         assert announced.value.smtp_code == 552
-    talk = opened.talk()
-    talk.opens_data("a@b.example", "c@b.example")
-    talk.says(b"x" * 60_000 + b"\r\n" + b"y" * 60_000 + b"\r\n.\r\n")
-    assert [talk.hears()[:9] for _ in range(2)] == ["552 5.3.4"] * 2
-    talk.says(b"MAIL FROM:<a@b.example>\r\nRCPT TO:<a@b.example>\r\nDATA\r\nsmall\r\n.\r\n")
-    assert [talk.hears()[:3] for _ in range(4)] == ["250", "250", "354", "250"]
-    assert talk.asks("NOOP").startswith("250")
-    talk.close()
-    assert [incoming.original for incoming in opened.kept] == [b"small\r\n"]
-    assert opened.door.held_bytes == 0
+    session = server.connect()
+    session.open_data("a@b.example", "c@b.example")
+    session.send(b"x" * 60_000 + b"\r\n" + b"y" * 60_000 + b"\r\n.\r\n")
+    assert [session.read_reply()[:9] for _ in range(2)] == ["552 5.3.4"] * 2
+    session.send(b"MAIL FROM:<a@b.example>\r\nRCPT TO:<a@b.example>\r\nDATA\r\nsmall\r\n.\r\n")
+    assert [session.read_reply()[:3] for _ in range(4)] == ["250", "250", "354", "250"]
+    assert session.command("NOOP").startswith("250")
+    session.close()
+    assert [incoming.original for incoming in server.stored] == [b"small\r\n"]
+    assert server.inbound.held_bytes == 0
 
 
-def test_25_mb_of_empty_lines_and_30_mb_of_anything_do_not_blow_up_memory(a_door: Opening) -> None:
-    opened = a_door(deliver=lambda incoming: [KEPT])
+def test_25_mb_of_empty_lines_and_30_mb_of_anything_do_not_blow_up_memory(start_server: StartServer) -> None:
+    server = start_server(deliver=lambda incoming: [KEPT])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    talk = opened.talk()
-    talk.opens_data("ann@b.example")
+    session = server.connect()
+    session.open_data("ann@b.example")
     for _ in range(24):
-        talk.says(b"\r\n" * (512 * 1_024))
-    talk.says(b".\r\n")
-    assert talk.hears() == KEPT
-    talk.opens_data("ann@b.example")
+        session.send(b"\r\n" * (512 * 1_024))
+    session.send(b".\r\n")
+    assert session.read_reply() == KEPT
+    session.open_data("ann@b.example")
     for _ in range(30):
-        talk.says((b"x" * 998 + b"\r\n") * 1_049)
-    talk.says(b".\r\n")
-    assert talk.hears().startswith("552 5.3.4 ")
-    talk.close()
+        session.send((b"x" * 998 + b"\r\n") * 1_049)
+    session.send(b".\r\n")
+    assert session.read_reply().startswith("552 5.3.4 ")
+    session.close()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150 * 1_024
 
 
-def test_what_a_vanished_sender_sent_is_forgotten_at_once(a_door: Opening) -> None:
+def test_what_a_vanished_sender_sent_is_forgotten_at_once(start_server: StartServer) -> None:
     gone = threading.Event()
-    opened = a_door(deliver=lambda incoming: [KEPT] if gone.wait(10) else [])
+    server = start_server(deliver=lambda incoming: [KEPT] if gone.wait(10) else [])
     gc.disable()
     tracemalloc.start()
     try:
         for end in [b"", b"\r\n.\r\n"] * 2:
-            talk = opened.talk()
-            talk.opens_data("ann@b.example")
-            talk.says(b"x" * 4 * 1024 * 1024 + end)
-            talk.close()
-        watcher, until = opened.talk(), time.monotonic() + 10
-        while len(opened.door.connections) > 1:
-            watcher.asks("NOOP")
+            session = server.connect()
+            session.open_data("ann@b.example")
+            session.send(b"x" * 4 * 1024 * 1024 + end)
+            session.close()
+        watcher, until = server.connect(), time.monotonic() + 10
+        while len(server.inbound.connections) > 1:
+            watcher.command("NOOP")
         gone.set()
         while tracemalloc.get_traced_memory()[0] > 3 * 1024 * 1024:
             assert time.monotonic() < until
-            watcher.asks("NOOP")
+            watcher.command("NOOP")
         watcher.close()
     finally:
         tracemalloc.stop()

@@ -3,19 +3,18 @@
 import re
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.mime import mime_parts
 from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import Attachment, ParsedMessage, parse
+from snoozer.mime.message_parser import MAX_PARTS, Attachment, ParsedMessage, parse
+from tests import corpus
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# What the messages without a readable subject or sender have instead: nothing, and the caller says so.
+# What the messages without a readable subject or sender have instead: nothing, and the caller shows that.
 NO_SUBJECT = {
     *("error_emails__content_transfer_encoding_spam", "error_emails__weird_to_header", "rfc2822__example03"),
     *("plain_emails__raw_email5", "plain_emails__raw_email6", "plain_emails__raw_email10"),
@@ -32,9 +31,9 @@ def is_harmless(original: ParsedMessage) -> bool:
     )
 
 
-def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(messages: list[Path]) -> None:
-    assert len(messages) == 103
-    found = {path.stem: parse(path.read_bytes()) for path in messages}
+def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(real_messages: dict[str, bytes]) -> None:
+    assert len(real_messages) == 103
+    found = {name: parse(original) for name, original in real_messages.items()}
     assert {name for name, original in found.items() if original.subject is None} == NO_SUBJECT
     assert {name for name, original in found.items() if original.sender_email is None} == NO_SENDER
     assert all(is_harmless(original) for original in found.values())
@@ -60,9 +59,38 @@ def test_every_message_of_the_corpus_has_a_subject_and_a_sender_to_show(messages
         ("rfc2822__example12", "date", datetime(1997, 11, 21, 9, 55, 6, tzinfo=UTC)),
     ],
 )
-def test_what_a_person_sees_of_the_difficult_ones(messages: list[Path], name: str, field: str, value: object) -> None:
-    path = next(path for path in messages if path.stem == name)
-    assert getattr(parse(path.read_bytes()), field) == value
+def test_what_a_person_sees_of_the_difficult_ones(
+    real_messages: dict[str, bytes], name: str, field: str, value: object
+) -> None:
+    assert getattr(parse(real_messages[name]), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("header_utf8_raw", "subject", "Grüße aus Köln"),
+        ("header_latin1_raw", "subject", "Grüße aus Köln"),
+        ("header_encoded_q", "subject", "Grüße aus Köln"),
+        ("header_encoded_split_character", "subject", "漢字"),
+        ("header_no_subject", "subject", None),
+        ("header_two_subjects", "subject", "first"),
+        ("header_bad_date", "date", None),
+        ("from_quoted_comma", "sender_name", "Berg, Ann"),
+        ("from_encoded", "sender_name", "Jörg"),
+        ("from_missing", "sender_email", None),
+        ("charset_05", "text", "漢字"),
+        ("multipart_no_end", "text", "One part."),
+        ("encoding_unknown", "text", "Text."),
+    ],
+)
+def test_what_a_person_sees_of_the_generated_ones(name: str, field: str, value: object) -> None:
+    made = corpus.generated_headers() | corpus.generated_charsets() | corpus.generated_structures()
+    assert getattr(parse(made[name]), field) == value
+
+
+def test_every_generated_message_is_shown_without_harm() -> None:
+    made = corpus.generated_headers() | corpus.generated_charsets() | corpus.generated_structures()
+    assert [name for name, original in made.items() if not is_harmless(parse(original))] == []
 
 
 @given(junk=st.binary(max_size=3_000))
@@ -144,7 +172,7 @@ def test_no_bomb_takes_two_seconds(name: str) -> None:
     started = time.process_time()
     original = parse(BOMBS[name])
     assert time.process_time() - started < 2
-    assert len(original.attachments) <= mime_parts.MAX_PARTS
+    assert len(original.attachments) <= MAX_PARTS
     assert is_harmless(original)
 
 
@@ -195,15 +223,15 @@ def test_html_becomes_the_words_a_person_reads(html: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     [
         ("Fri, 31 Dec 9998 23:59:59 +0000", datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC)),
         ("Fri, 31 Dec 9999 23:59:59 +0000", None),
         ("Mon, 1 Jan 1900 00:00:00 +0000", None),
     ],
 )
-def test_a_date_is_one_that_every_zone_can_show(said: str, meant: datetime | None) -> None:
-    assert parse(f"Date: {said}\r\n\r\n".encode()).date == meant
+def test_a_date_is_one_that_every_zone_can_show(written: str, meant: datetime | None) -> None:
+    assert parse(f"Date: {written}\r\n\r\n".encode()).date == meant
 
 
 def test_attachments_are_named_and_measured() -> None:

@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+import quopri
 import re
 from email.message import EmailMessage
 from email.parser import BytesHeaderParser
@@ -19,8 +20,8 @@ from snoozer.mime.mime_writer import (
     format_mailbox,
     is_seven_bit,
     parses_as,
+    quoted_printable,
 )
-from snoozer.mime.template_cache import quoted_printable
 from tests.mail.hostile import HOSTILE_SUBJECT
 
 FRAME: list[Field] = [("From", "s@s.example"), ("To", "a@b.example")]
@@ -133,7 +134,7 @@ HEADS = st.lists(PLAIN | st.lists(AMBIGUOUS, max_size=4).map("".join), max_size=
 @example(head=b"X 1: hi")
 @example(head=b" hi\r\nSubject: ho")
 def test_the_guard_finds_what_the_librarys_parser_finds(head: bytes) -> None:
-    """It reads a plain head by itself, and only where the parser would have told the very same fields."""
+    """It reads a plain head by itself, and only where the parser would find the same fields."""
     head, blank, _ = (head + b"\r\n\r\n").partition(b"\r\n\r\n")
     found = BytesHeaderParser(policy=email.policy.compat32).parsebytes(head + blank).items()
     fields: list[Field] = [(name, re.sub(r"\r\n(?=[ \t])", "", str(value))) for name, value in found]
@@ -183,3 +184,16 @@ def test_a_mailbox_is_written_so_that_it_stays_one(name: str | None, written_as:
 def test_a_mailbox_needs_a_plain_address(address: str) -> None:
     with pytest.raises(ValueError, match="plain address"):
         format_mailbox("Snoozer", address)
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+@example(text="\r\n\ra\r")
+@example(text="a" * 75 + " \nb")
+@example(text=". \t\n.\n..\n" + "é" * 99)
+def test_quoted_printable_is_read_back_as_it_was(text: str) -> None:
+    written = quoted_printable(text)
+    assert written.isascii()
+    assert max(map(len, written.split(b"\r\n"))) <= 76
+    assert b"\r" not in written.replace(b"\r\n", b"")
+    read = quopri.decodestring(written).decode().replace("\r\n", "\n")
+    assert read == text.replace("\r\n", "\n").replace("\r", "\n")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.smtp.session import NoReplyAfterData, Rejected, Reply, ServerUnavailable, SmtpSession, deliver
+from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.smtp.session import SmtpSession, deliver
 from snoozer.smtp.url import Security, SmtpServer
 from tests import loops
 from tests.loops import on_a_loop
@@ -44,16 +45,16 @@ def expected(phase: str, fault: str) -> type[Exception]:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("phase", scripted.phases_in_order())
 @pytest.mark.parametrize("ehlo", [scripted.USUAL["ehlo"], scripted.PIPELINING], ids=["one by one", "in one piece"])
-def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str, ehlo: str) -> None:
+def test_each_fault_at_each_phase_has_its_own_exception(phase: str, fault: str, ehlo: str) -> None:
     started = time.monotonic()
     waits = fault in ("stall", "drip")
     with ScriptedServer({"ehlo": ehlo} | {phase: FAULTS[fault]}) as server:
         with pytest.raises((ServerUnavailable, Rejected, NoReplyAfterData)) as raised:
-            send(server.relay(), deadline=0.3 if waits else 5)
+            send(server.smtp_server(), deadline=0.3 if waits else 5)
         assert type(raised.value) is expected(phase, fault)
         if isinstance(raised.value, Rejected):
             assert raised.value.permanent is (fault == "5xx")
-            assert (raised.value.phase, raised.value.code) == (phase, int(FAULTS[fault][:3]))
+            assert (raised.value.phase, raised.value.reply.code) == (phase, int(FAULTS[fault][:3]))
         assert len(server.received) == (phase == "dot")
     assert time.monotonic() - started < 3
 
@@ -61,8 +62,9 @@ def test_each_fault_at_each_phase_says_what_is_known(phase: str, fault: str, ehl
 @pytest.mark.parametrize("ehlo", [scripted.USUAL["ehlo"], scripted.PIPELINING], ids=["one by one", "in one piece"])
 def test_a_mail_arrives_as_it_was_handed_over(ehlo: str) -> None:
     with ScriptedServer(ehlo=ehlo) as server:
-        reply = send(server.relay())
-        assert reply == Reply(code=250, enhanced="2.0.0", text="OK: queued as 4XyZ12abc", queue_id="4XyZ12abc")
+        reply = send(server.smtp_server())
+        assert (reply.code, reply.enhanced_code) == (250, "2.0.0")
+        assert (reply.text, reply.queue_id) == ("OK: queued as 4XyZ12abc", "4XyZ12abc")
         assert [mail.data for mail in server.received] == [MESSAGE]
         assert server.commands[1:] == [
             f"MAIL FROM:<snoozer@snoozer.example> SIZE={len(MESSAGE)}",
@@ -74,7 +76,7 @@ def test_a_mail_arrives_as_it_was_handed_over(ehlo: str) -> None:
 @on_a_loop
 async def test_hanging_up_before_the_dot_delivers_nothing() -> None:
     with ScriptedServer() as server:
-        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         session.abort()
         session.abort()
@@ -86,7 +88,7 @@ async def test_hanging_up_before_the_dot_delivers_nothing() -> None:
 @on_a_loop
 async def test_a_server_that_hung_up_while_we_asked_the_database_gets_no_dot() -> None:
     with ScriptedServer(data="354 go\r\n421 4.4.2 too slow") as server:
-        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
         with pytest.raises(ServerUnavailable):
@@ -102,15 +104,15 @@ def test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot(
     with ResettingServer(certificate[0] if security == "tls" else None) as server:
         dots: list[str] = []
 
-        async def converse() -> None:
-            relay = SmtpServer(host="localhost", port=server.port, security=security)
-            session = await SmtpSession.open(relay, helo="x", deadline=5)
+        async def exchange() -> None:
+            smtp_server = SmtpServer(host="localhost", port=server.port, security=security)
+            session = await SmtpSession.open(smtp_server, helo="x", deadline=5)
             await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
             server.reset()  # While the loop stands still.
             with pytest.raises(ServerUnavailable):
                 await session.send_dot(deadline=5, on_dot=lambda: dots.append("dot"))
 
-        loops.run(converse())
+        loops.run(exchange())
         assert dots == []
 
 
@@ -119,20 +121,20 @@ def test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over(
 ) -> None:
     with ResettingServer(certificate[0], reads_the_body=False) as server:
 
-        async def converse() -> None:
-            relay = SmtpServer(host="localhost", port=server.port, security="tls")
-            session = await SmtpSession.open(relay, helo="x", deadline=5)
+        async def exchange() -> None:
+            smtp_server = SmtpServer(host="localhost", port=server.port, security="tls")
+            session = await SmtpSession.open(smtp_server, helo="x", deadline=5)
             long = b"From: a@snoozer.example\r\n\r\n" + b"x" * 70 + b"\r\n" * 4_000_000
             with pytest.raises(ServerUnavailable, match="took nothing more"):
                 await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=long, deadline=1)
 
-        loops.run(converse())
+        loops.run(exchange())
 
 
 @on_a_loop
-async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None:
+async def test_on_dot_is_called_before_the_reply_is_awaited() -> None:
     with ScriptedServer(dot=scripted.STALL) as server:
-        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
         dots: list[str] = []
         with pytest.raises(NoReplyAfterData):
@@ -144,7 +146,7 @@ async def test_the_caller_hears_of_the_dot_before_the_reply_is_awaited() -> None
 @on_a_loop
 async def test_one_connection_carries_many_mails_and_survives_a_refusal() -> None:
     with ScriptedServer(rcpt=["250 ok", "550 5.1.1 <ann@example.com> unknown", "250 ok"]) as server:
-        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         for number in range(3):
             try:
                 await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=MESSAGE, deadline=5)
@@ -152,8 +154,8 @@ async def test_one_connection_carries_many_mails_and_survives_a_refusal() -> Non
             except Rejected as refused:
                 assert number == 1
                 assert refused.permanent
-                assert refused.enhanced == "5.1.1"
-                assert refused.text == "<…@…> unknown"
+                assert refused.reply.enhanced_code == "5.1.1"
+                assert refused.reply.text == "<…@…> unknown"
         session.quit()
         assert len(server.received) == 2
         assert server.connections == 1
@@ -164,15 +166,15 @@ def test_a_tarpit_cannot_grow_our_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for flood in (scripted.ENDLESS_LINE, scripted.ENDLESS_LINES):
         with ScriptedServer(dot=flood) as server, pytest.raises(NoReplyAfterData):
-            send(server.relay())
+            send(server.smtp_server())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
 
 
 def test_a_server_that_is_not_there_is_down() -> None:
     with ScriptedServer() as server:
-        relay = server.relay()
+        smtp_server = server.smtp_server()
     with pytest.raises(ServerUnavailable, match="refused the connection"):
-        send(relay)
+        send(smtp_server)
     with pytest.raises(ServerUnavailable, match="no address"):
         send(SmtpServer(host="nowhere.invalid", port=25, security="plain"))
 
@@ -199,7 +201,7 @@ def test_a_server_that_is_not_there_is_down() -> None:
 @on_a_loop
 async def test_no_address_can_smuggle_a_command(address: str) -> None:
     with ScriptedServer() as server:
-        session = await SmtpSession.open(server.relay(), helo="evil\r\nMAIL", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="evil\r\nMAIL", deadline=5)
         with pytest.raises(Rejected) as refused:
             await session.send_body(mail_from="s@s.example", rcpt_to=address, message=MESSAGE, deadline=5)
         assert refused.value.permanent
@@ -212,7 +214,7 @@ def test_an_address_in_another_script_goes_where_it_is_understood() -> None:
     with ScriptedServer(ehlo=ehlo) as server:
         for mail_from, rcpt_to in (("s@s.example", "jörg@bücher.example"), ("S <s@s.example>", "j@bücher.example")):
             mail = partial(deliver, helo="x", mail_from=mail_from, rcpt_to=rcpt_to, message=MESSAGE)
-            loops.run(asyncio.to_thread(mail, server.relay()))
+            loops.run(asyncio.to_thread(mail, server.smtp_server()))
         mails = server.received
     assert mails[0].mail_from == "FROM:<s@s.example> SMTPUTF8"
     assert mails[0].rcpt_to == ("TO:<jörg@bücher.example>",)
@@ -224,7 +226,7 @@ def test_an_address_in_another_script_goes_where_it_is_understood() -> None:
 @on_a_loop
 async def test_a_mail_that_could_be_read_two_ways_is_not_sent(message: bytes) -> None:
     with ScriptedServer() as server:
-        session = await SmtpSession.open(server.relay(), helo="x", deadline=5)
+        session = await SmtpSession.open(server.smtp_server(), helo="x", deadline=5)
         with pytest.raises(ValueError, match="7 bit"):
             await session.send_body(mail_from="s@s.example", rcpt_to="a@b.example", message=message, deadline=5)
         session.quit()

@@ -1,16 +1,16 @@
-"""What is made of a mail server's words: whom they blame, and what may be kept of them."""
+"""How replies of a mail server are classified, and what of their text may be stored."""
 
 import pytest
 
-from snoozer.smtp.session import Rejected, ServerUnavailable
+from snoozer.smtp.errors import Rejected, ServerUnavailable
 from tests.mail.scripted_server import ScriptedServer
 from tests.mail.sending import send
 
 
 @pytest.mark.parametrize("code", ["530 5.7.0 authenticate first", "535 5.7.8 no", "534 5.7.9 weak", "538 5.7.11 tls"])
-def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
+def test_a_server_that_requires_a_login_is_unavailable(code: str) -> None:
     with ScriptedServer(mail=code) as server, pytest.raises(ServerUnavailable):
-        send(server.relay())
+        send(server.smtp_server())
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,16 @@ def test_a_server_that_wants_a_login_retires_nobody(code: str) -> None:
         ("250", None),
     ],
 )
-def test_the_servers_own_name_for_the_mail_is_noted(text: str, queue_id: str | None) -> None:
+def test_the_queue_id_of_the_server_is_found(text: str, queue_id: str | None) -> None:
     with ScriptedServer(dot=text) as server:
-        assert send(server.relay()).queue_id == queue_id
+        assert send(server.smtp_server()).queue_id == queue_id
 
 
 def test_no_address_and_no_control_character_comes_out_of_a_refusal() -> None:
     hostile = "550 5.7.1 ann@example.com \x1b[31m" + "x" * 3_000
     with ScriptedServer(rcpt=hostile) as server:
         with pytest.raises(Rejected) as raised:
-            send(server.relay())
+            send(server.smtp_server())
         assert "ann" not in str(raised.value)
-        assert "\x1b" not in raised.value.text
-        assert len(raised.value.text) <= 500
+        assert "\x1b" not in raised.value.reply.text
+        assert len(raised.value.reply.text) <= 500

@@ -6,7 +6,7 @@ from snoozer.smtp.url import SmtpServer
 
 
 @pytest.mark.parametrize(
-    ("url", "relay"),
+    ("url", "server"),
     [
         ("smtp://localhost", SmtpServer("localhost", 25, "plain")),
         ("smtp://mail.example:2525/", SmtpServer("mail.example", 2525, "plain")),
@@ -17,8 +17,8 @@ from snoozer.smtp.url import SmtpServer
         ("smtp://u:p@[::1]:1025", SmtpServer("::1", 1025, "plain", "u", "p")),
     ],
 )
-def test_a_url_names_a_relay(url: str, relay: SmtpServer) -> None:
-    assert SmtpServer.from_url(url) == relay
+def test_a_url_names_a_server(url: str, server: SmtpServer) -> None:
+    assert SmtpServer.from_url(url) == server
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_url_that_makes_no_sense_gets_one_sentence_without_the_password(url: s
     assert str(refused.value).endswith(".")
 
 
-def test_a_relay_shows_no_credentials() -> None:
+def test_a_server_shows_no_credentials() -> None:
     shown = repr(SmtpServer.from_url("smtps://ann:geheim@mail.example"))
     assert "geheim" not in shown
     assert "ann" not in shown

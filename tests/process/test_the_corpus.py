@@ -7,7 +7,6 @@ import smtplib
 from email.parser import BytesHeaderParser
 from typing import Any
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Row, text
@@ -15,21 +14,17 @@ from sqlalchemy import Row, text
 from snoozer.inbound.main import start_server
 from snoozer.settings import Settings
 from snoozer.web import auth
-from tests.conftest import SHARED
 from tests.factories import ANN, People
 from tests.process.conftest import Field
 
-CORPUS = SHARED / "mail-corpus" / "messages"
 
-
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder shared/mail-corpus is not beside this checkout")
 def test_every_message_of_the_corpus_goes_all_the_way_round(
-    place: Field, app: Flask, client: FlaskClient, people: People, settings: Settings
+    place: Field, app: Flask, client: FlaskClient, people: People, settings: Settings, messages: dict[str, bytes]
 ) -> None:
     ann = people.ann()
-    sent = _bring_in(place, settings)
+    sent = _bring_in(place, settings, messages)
     kept = _rows(place)
-    assert len(sent) == 103
+    assert len(sent) == len(messages)
     assert [row.sha256 for row in kept] == [hashlib.sha256(original).hexdigest() for original in dict.fromkeys(sent)]
 
     _is_listed_with_a_name(client, ann.session, settings, rows=len(kept))
@@ -57,11 +52,10 @@ def test_every_message_of_the_corpus_goes_all_the_way_round(
     assert {bytes(row.original) for row in back} == set(sent)
 
 
-def _bring_in(place: Field, settings: Settings) -> list[bytes]:
+def _bring_in(place: Field, settings: Settings, messages: dict[str, bytes]) -> list[bytes]:
     door = start_server(place.engine, settings.model_copy(update={"inbound_port": 0}))
-    originals = [path.read_bytes() for path in sorted(CORPUS.glob("*.eml"))]
     # On the wire every line ends in CRLF; what smtplib makes of the file is what is sent, and what must be kept.
-    on_the_wire = [smtplib._fix_eols(original.decode("latin-1")).encode("latin-1") for original in originals]  # type: ignore[attr-defined]
+    on_the_wire = [smtplib._fix_eols(original.decode("latin-1")).encode("latin-1") for original in messages.values()]  # type: ignore[attr-defined]
     on_the_wire = [original if original.endswith(b"\r\n") else original + b"\r\n" for original in on_the_wire]
     with smtplib.LMTP(door.host, door.port) as lmtp:
         for original in on_the_wire:

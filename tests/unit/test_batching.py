@@ -1,4 +1,4 @@
-"""What many deliveries want at once is done in few acts, and what fails for many is tried for each."""
+"""Requests of many deliveries run in few batches; a batch that fails is tried again one request at a time."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,146 +8,145 @@ import pytest
 from psycopg.errors import LockNotAvailable
 from sqlalchemy.exc import DataError, OperationalError
 
-from snoozer.delivery.batching import BatchExecutor
+from snoozer.delivery.executor import BatchExecutor
 from tests import loops
 
-Act = Callable[[Sequence[int]], list[int]]
+Execute = Callable[[Sequence[int]], list[int]]
 
 
-def outcomes(act: Act, *, wishes: int) -> list[int | BaseException]:
-    """What comes of wishes that are made in the same moment."""
+def results(execute: Execute, *, requests: int) -> list[int | BaseException]:
+    """The results or errors of requests that are made at the same moment."""
 
-    async def wish_all() -> list[int | BaseException]:
-        together = BatchExecutor(act, name="test")
-        return await asyncio.gather(*(together(number) for number in range(wishes)), return_exceptions=True)
+    async def request_all() -> list[int | BaseException]:
+        batches = BatchExecutor(execute, name="test")
+        return await asyncio.gather(*(batches(number) for number in range(requests)), return_exceptions=True)
 
-    return loops.run(wish_all())
+    return loops.run(request_all())
 
 
-def test_what_gathers_during_one_act_is_done_by_the_next() -> None:
-    acts: list[list[int]] = []
-    begun, go_on = Event(), Event()
+def test_requests_made_during_one_batch_run_in_the_next() -> None:
+    batches_run: list[list[int]] = []
+    started, go_on = Event(), Event()
 
-    def double(wishes: Sequence[int]) -> list[int]:
-        acts.append(list(wishes))
-        begun.set()
+    def double(requests: Sequence[int]) -> list[int]:
+        batches_run.append(list(requests))
+        started.set()
         go_on.wait(10)
-        return [2 * wish for wish in wishes]
+        return [2 * request for request in requests]
 
-    async def wish() -> list[int]:
-        together = BatchExecutor(double, name="test")
-        first = asyncio.create_task(together(0))
-        await asyncio.to_thread(begun.wait, 10)
-        others = [asyncio.create_task(together(number)) for number in range(1, 9)]
+    async def request_some() -> list[int]:
+        batches = BatchExecutor(double, name="test")
+        first = asyncio.create_task(batches(0))
+        await asyncio.to_thread(started.wait, 10)
+        others = [asyncio.create_task(batches(number)) for number in range(1, 9)]
         await asyncio.sleep(0)
         go_on.set()
         return [await first, *[await other for other in others]]
 
-    assert loops.run(wish()) == [2 * number for number in range(9)]
-    assert acts == [[0], list(range(1, 9))]
+    assert loops.run(request_some()) == [2 * number for number in range(9)]
+    assert batches_run == [[0], list(range(1, 9))]
 
 
-def test_who_is_on_the_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.delivery.batching.LINGER_SECONDS", 60)
-    acts: list[list[int]] = []
+def test_a_batch_waits_for_expected_requests() -> None:
+    batches_run: list[list[int]] = []
 
-    def act(wishes: Sequence[int]) -> list[int]:
-        acts.append(list(wishes))
-        return list(wishes)
+    def execute(requests: Sequence[int]) -> list[int]:
+        batches_run.append(list(requests))
+        return list(requests)
 
-    async def wish() -> None:
-        together = BatchExecutor(act, name="test")
+    async def request_some() -> None:
+        batches = BatchExecutor(execute, name="test", linger=60)
 
         async def come_later() -> int:
-            with together.expecting():
+            with batches.expecting():
                 for _ in range(5):
                     await asyncio.sleep(0)
-            return await together(1)
+            return await batches(1)
 
-        await asyncio.gather(come_later(), together(0))
+        await asyncio.gather(come_later(), batches(0))
 
-    loops.run(wish())
-    assert sorted(acts[0]) == [0, 1]
+    loops.run(request_some())
+    assert sorted(batches_run[0]) == [0, 1]
 
 
-def test_one_bad_wish_spoils_no_other() -> None:
-    def act(wishes: Sequence[int]) -> list[int]:
-        if 3 in wishes:
+def test_one_bad_request_fails_no_other() -> None:
+    def execute(requests: Sequence[int]) -> list[int]:
+        if 3 in requests:
             raise DataError("", {}, ValueError())
-        return list(wishes)
+        return list(requests)
 
-    answers = outcomes(act, wishes=5)
-    assert answers[:3] + answers[4:] == [0, 1, 2, 4]
-    assert isinstance(answers[3], DataError)
+    found = results(execute, requests=5)
+    assert found[:3] + found[4:] == [0, 1, 2, 4]
+    assert isinstance(found[3], DataError)
 
 
-def test_what_breaks_for_many_without_the_database_is_tried_for_each() -> None:
-    def act(wishes: Sequence[int]) -> list[int]:
-        if 0 in wishes:
+def test_a_batch_that_fails_without_the_database_is_tried_one_by_one() -> None:
+    def execute(requests: Sequence[int]) -> list[int]:
+        if 0 in requests:
             raise ZeroDivisionError
-        return list(wishes)
+        return list(requests)
 
-    answers = outcomes(act, wishes=3)
-    assert isinstance(answers[0], ZeroDivisionError)
-    assert answers[1:] == [1, 2]
+    found = results(execute, requests=3)
+    assert isinstance(found[0], ZeroDivisionError)
+    assert found[1:] == [1, 2]
 
 
-def test_nobody_waits_for_ever_for_an_act_that_was_torn_down() -> None:
-    def act(wishes: Sequence[int]) -> list[int]:
+def test_no_request_waits_for_ever_for_a_batch_that_was_cancelled() -> None:
+    def execute(requests: Sequence[int]) -> list[int]:
         raise asyncio.CancelledError
 
-    assert all(isinstance(answer, asyncio.CancelledError) for answer in outcomes(act, wishes=3))
+    assert all(isinstance(result, asyncio.CancelledError) for result in results(execute, requests=3))
 
 
-def test_whoever_waits_for_a_lock_is_tried_alone() -> None:
-    def act(wishes: Sequence[int]) -> list[int]:
-        if 2 in wishes:
+def test_a_request_that_waits_for_a_lock_is_tried_alone() -> None:
+    def execute(requests: Sequence[int]) -> list[int]:
+        if 2 in requests:
             raise OperationalError("", {}, LockNotAvailable())
-        return list(wishes)
+        return list(requests)
 
-    answers = outcomes(act, wishes=4)
-    assert answers[:2] + answers[3:] == [0, 1, 3]
+    found = results(execute, requests=4)
+    assert found[:2] + found[3:] == [0, 1, 3]
 
 
-def test_a_database_that_is_away_is_asked_once_for_all() -> None:
+def test_an_unavailable_database_fails_the_whole_batch_at_once() -> None:
     asked: list[int] = []
 
-    def act(wishes: Sequence[int]) -> list[int]:
-        asked.append(len(wishes))
+    def execute(requests: Sequence[int]) -> list[int]:
+        asked.append(len(requests))
         raise OperationalError("", {}, ConnectionRefusedError())
 
-    answers = outcomes(act, wishes=5)
+    found = results(execute, requests=5)
     assert asked == [5]
-    assert all(isinstance(answer, OperationalError) for answer in answers)
+    assert all(isinstance(result, OperationalError) for result in found)
 
 
-@pytest.mark.parametrize("wishes", [1, 2])
-def test_a_second_wish_after_the_first_was_granted_is_granted_too(wishes: int) -> None:
-    async def wish() -> list[int]:
-        together: BatchExecutor[int, int] = BatchExecutor(list, name="test")
-        return [await together(number) for number in range(wishes)]
+@pytest.mark.parametrize("requests", [1, 2])
+def test_a_second_request_after_the_first_was_executed_is_executed_too(requests: int) -> None:
+    async def request_some() -> list[int]:
+        batches: BatchExecutor[int, int] = BatchExecutor(list, name="test")
+        return [await batches(number) for number in range(requests)]
 
-    assert loops.run(wish()) == list(range(wishes))
+    assert loops.run(request_some()) == list(range(requests))
 
 
-def test_who_gave_up_waiting_takes_nothing_from_the_others() -> None:
-    """One that was cancelled while the act was under way made the others fail, though it was done for them."""
-    begun, go_on = Event(), Event()
+def test_a_cancelled_request_takes_nothing_from_the_others() -> None:
+    """One that was cancelled while the batch ran made the others fail, though it was executed for them."""
+    started, go_on = Event(), Event()
 
-    def act(wishes: Sequence[int]) -> list[int]:
-        begun.set()
+    def execute(requests: Sequence[int]) -> list[int]:
+        started.set()
         go_on.wait(10)
-        return list(wishes)
+        return list(requests)
 
-    async def wish() -> list[int | BaseException]:
-        together = BatchExecutor(act, name="test")
-        wishes = [asyncio.create_task(together(number)) for number in range(3)]
-        await asyncio.to_thread(begun.wait, 10)
-        wishes[1].cancel()
+    async def request_some() -> list[int | BaseException]:
+        batches = BatchExecutor(execute, name="test")
+        requests = [asyncio.create_task(batches(number)) for number in range(3)]
+        await asyncio.to_thread(started.wait, 10)
+        requests[1].cancel()
         await asyncio.sleep(0)
         go_on.set()
-        return await asyncio.gather(*wishes, return_exceptions=True)
+        return await asyncio.gather(*requests, return_exceptions=True)
 
-    first, cancelled, last = loops.run(wish())
+    first, cancelled, last = loops.run(request_some())
     assert (first, last) == (0, 2)
     assert isinstance(cancelled, asyncio.CancelledError)

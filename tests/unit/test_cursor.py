@@ -1,8 +1,8 @@
-"""Where claims begin: behind what was seen, and now and then at the very beginning, but not all the time."""
+"""Claims start behind what was claimed before, and now and then, but not each time, at the very beginning."""
 
 from datetime import UTC, datetime, timedelta
 
-from snoozer.delivery.scheduling import LAG, MAX_ID, SWEEP_SECONDS, SWEEP_SPACING, ExactCursor, TrailingCursor
+from snoozer.delivery.claiming import LAG, MAX_ID, SWEEP_SECONDS, SWEEP_SPACING, ExactCursor, TrailingCursor
 from snoozer.domain.reminder import Claim
 from tests.factories import a_claim
 
@@ -13,7 +13,7 @@ def claims(*seconds: int) -> list[Claim]:
     return [a_claim(second, remind_at=NOON + timedelta(seconds=second)) for second in seconds]
 
 
-def test_a_lagging_cursor_stays_behind_the_first_that_was_found_and_sweeps_every_so_often() -> None:
+def test_a_trailing_cursor_starts_a_lag_before_the_first_row_and_sweeps_every_so_often() -> None:
     cursor = TrailingCursor()
     assert cursor.start(100.0) is None
     cursor.advance(claims(3, 1, 2))
@@ -25,22 +25,22 @@ def test_a_lagging_cursor_stays_behind_the_first_that_was_found_and_sweeps_every
 
 
 def moved(cursor: ExactCursor, *found: int, room: int, took: float = 0.01, at: float = 100.0) -> object:
-    """Where the cursor stands after a claim; found are their seconds past noon."""
+    """Where the next claim starts; `found` are the seconds past noon of the rows that were claimed."""
     cursor.start(at)
     cursor.advance(claims(*found), room=room, until=NOON + timedelta(hours=1), began=at, ended=at + took)
     return cursor.start(at + took)
 
 
-def test_a_strict_cursor_stands_on_the_last_that_was_found_when_there_is_more() -> None:
+def test_an_exact_cursor_starts_after_the_last_row_of_a_full_claim() -> None:
     assert moved(ExactCursor(), 1, 3, 2, room=3) == (NOON + timedelta(seconds=3), 3)
 
 
-def test_a_strict_cursor_stands_at_the_end_when_there_was_no_more() -> None:
+def test_an_exact_cursor_starts_at_the_end_after_a_claim_that_was_not_full() -> None:
     assert moved(ExactCursor(), 1, 3, 2, room=4) == (NOON + timedelta(hours=1), MAX_ID)
     assert moved(ExactCursor(), room=4) == (NOON + timedelta(hours=1), MAX_ID)
 
 
-def test_a_short_sweep_is_made_again_soon_and_a_long_one_after_a_while() -> None:
+def test_a_short_sweep_is_repeated_soon_and_a_long_one_later() -> None:
     quick, slow = ExactCursor(), ExactCursor()
     moved(quick, 1, room=1, took=0.01)
     assert quick.start(100.0 + 0.01 * SWEEP_SPACING) is not None
@@ -50,7 +50,7 @@ def test_a_short_sweep_is_made_again_soon_and_a_long_one_after_a_while() -> None
     assert slow.start(105.0 + SWEEP_SECONDS) is None
 
 
-def test_a_claim_that_was_no_sweep_puts_off_none() -> None:
+def test_a_claim_that_was_no_sweep_postpones_none() -> None:
     cursor = ExactCursor()
     moved(cursor, 1, room=1, took=0.1)
     cursor.start(100.5)

@@ -1,7 +1,8 @@
-"""What a worker has in hand is let go of once, when it is done; what was not begun can be given up."""
+"""`on_done` is called once for each delivery that has ended; what was not started can be dropped."""
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event
 
 import pytest
@@ -12,142 +13,171 @@ from snoozer.delivery.executor import DeliveryExecutor
 from snoozer.domain.reminder import DeliveryOutcome
 from tests.factories import a_claim
 
-LONG_ENOUGH = 20
+TIMEOUT = 20
 
 
 def a_delivery(id: int) -> Delivery:
     return Delivery(claim=a_claim(id), send=None)
 
 
-def test_what_is_done_is_let_go_of_and_what_was_not_begun_is_given_up() -> None:
-    begun, go_on = Event(), asyncio.Event()
-    let_go: list[int] = []
+def test_on_done_is_called_for_what_ran_and_not_for_what_was_dropped() -> None:
+    started, go_on = Event(), asyncio.Event()
+    done: list[int] = []
 
-    async def deliver(_: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
-        begun.set()
+    async def deliver(_: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        started.set()
         await go_on.wait()
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(
-        concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda claim: let_go.append(claim.id)
+    executor = DeliveryExecutor(
+        concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda claim: done.append(claim.id)
     )
-    hands.submit([a_delivery(id) for id in range(1, 4)])
-    begun.wait(LONG_ENOUGH)
-    assert [claim.id for claim in hands.cancel_pending()] == [2, 3]
-    assert len(hands) == 1
-    hands._loop.call_soon_threadsafe(go_on.set)
-    while hands:
-        hands.reap(timeout=LONG_ENOUGH)
-    assert let_go == [1]
-    hands.close()
+    executor.submit([a_delivery(id) for id in range(1, 4)])
+    started.wait(TIMEOUT)
+    assert [claim.id for claim in executor.cancel_pending()] == [2, 3]
+    assert len(executor) == 1
+    executor.call_on_loop(go_on.set)
+    while executor:
+        executor.reap(timeout=TIMEOUT)
+    assert done == [1]
+    executor.close()
 
 
-async def at_once(_: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
+async def at_once(_: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
     return DeliveryOutcome.SENT
 
 
-def test_what_breaks_is_let_go_of_and_makes_room_for_the_next() -> None:
-    let_go: list[int] = []
+def test_a_delivery_that_raises_frees_its_slot() -> None:
+    done: list[int] = []
 
-    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
+    async def deliver(delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
         if delivery.claim.id == 1:
             raise ZeroDivisionError
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(
-        concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda claim: let_go.append(claim.id)
+    executor = DeliveryExecutor(
+        concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda claim: done.append(claim.id)
     )
-    hands.submit([a_delivery(1), a_delivery(2)])
-    while hands:
-        hands.reap(timeout=LONG_ENOUGH)
-    assert let_go == [1, 2]
-    hands.close()
+    executor.submit([a_delivery(1), a_delivery(2)])
+    while executor:
+        executor.reap(timeout=TIMEOUT)
+    assert done == [1, 2]
+    executor.close()
 
 
-def test_a_delivery_whose_hand_is_free_keeps_nobody_waiting() -> None:
+def test_an_accepted_mail_frees_its_slot_before_the_delivery_ends() -> None:
     go_on, second = asyncio.Event(), Event()
 
-    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
-        answered()
+    async def deliver(delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        on_accepted()
         if delivery.claim.id == 1:
             await go_on.wait()
         else:
             second.set()
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None)
-    hands.submit([a_delivery(1), a_delivery(2)])
-    assert second.wait(LONG_ENOUGH)
-    hands._loop.call_soon_threadsafe(go_on.set)
-    hands.close()
+    executor = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None)
+    executor.submit([a_delivery(1), a_delivery(2)])
+    assert second.wait(TIMEOUT)
+    executor.call_on_loop(go_on.set)
+    executor.close()
 
 
-def test_the_end_waits_for_what_is_begun() -> None:
-    said: list[str] = []
+def test_close_waits_for_what_was_started() -> None:
+    events: list[str] = []
+    started = Event()
 
-    async def deliver(_: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
+    async def deliver(_: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        started.set()
         await asyncio.sleep(0.01)
-        said.append("delivered")
+        events.append("delivered")
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(
-        concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None, on_close=lambda: said.append("goodbye")
+    executor = DeliveryExecutor(
+        concurrency=1,
+        low_watermark=0,
+        deliver=deliver,
+        on_done=lambda _: None,
+        on_close=lambda: events.append("closed"),
     )
-    hands.submit([a_delivery(1)])
-    while not hands._tasks:
-        pass
-    hands.close()
-    assert said == ["delivered", "goodbye"]
+    executor.submit([a_delivery(1)])
+    assert started.wait(TIMEOUT)
+    executor.close()
+    assert events == ["delivered", "closed"]
 
 
-def test_a_delivery_that_does_not_let_go_is_noticed_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delivery_that_blocks_the_loop_is_noticed_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STALL_SECONDS", 0.01)
-    begun, go_on = Event(), Event()
+    started, go_on = Event(), Event()
 
-    async def deliver(_: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
-        begun.set()
+    async def deliver(_: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        started.set()
         go_on.wait()
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None)
-    hands.submit([a_delivery(1)])
-    begun.wait(LONG_ENOUGH)
-    while not hands.is_stalled():
+    executor = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None)
+    executor.submit([a_delivery(1)])
+    started.wait(TIMEOUT)
+    while not executor.is_stalled():
         pass
-    hands.close()
-    assert len(hands) == 1
+    executor.close()
+    assert len(executor) == 1
     monkeypatch.undo()
     go_on.set()
-    hands.close()
-    assert not hands
+    executor.close()
+    assert not executor
 
 
-def test_time_in_which_nobody_looked_counts_little() -> None:
-    hands = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=at_once, on_done=lambda _: None)
-    hands._seen_at = float("-inf")
-    assert not hands.is_stalled()
-    assert hands._stalled_for <= module.TICK_SECONDS
-    hands.close()
+@dataclass
+class Clock:
+    """A clock that the test sets."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_time_between_two_looks_counts_little() -> None:
+    """A machine that had slept for an hour took every worker for stalled."""
+    started, go_on, clock = Event(), Event(), Clock()
+
+    async def deliver(_: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
+        started.set()
+        go_on.wait()
+        return DeliveryOutcome.SENT
+
+    executor = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=deliver, on_done=lambda _: None, clock=clock)
+    executor.submit([a_delivery(1)])
+    started.wait(TIMEOUT)
+    assert not executor.is_stalled()
+    looks = 0
+    while not executor.is_stalled():
+        clock.now += 3600
+        looks += 1
+    assert looks > module.STALL_SECONDS / module.TICK_SECONDS
+    go_on.set()
+    executor.close()
 
 
 def test_a_wait_ends_when_few_are_left() -> None:
     go_on = asyncio.Event()
 
-    async def deliver(delivery: Delivery, answered: Callable[[], None]) -> DeliveryOutcome:
+    async def deliver(delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
         if delivery.claim.id == 3:
             await go_on.wait()
         return DeliveryOutcome.SENT
 
-    hands = DeliveryExecutor(concurrency=3, low_watermark=1, deliver=deliver, on_done=lambda _: None)
-    hands.submit([a_delivery(id) for id in range(1, 4)])
-    hands.reap(timeout=LONG_ENOUGH)
-    assert len(hands) == 1
-    hands._loop.call_soon_threadsafe(go_on.set)
-    hands.close()
+    executor = DeliveryExecutor(concurrency=3, low_watermark=1, deliver=deliver, on_done=lambda _: None)
+    executor.submit([a_delivery(id) for id in range(1, 4)])
+    executor.reap(timeout=TIMEOUT)
+    assert len(executor) == 1
+    executor.call_on_loop(go_on.set)
+    executor.close()
 
 
-def test_a_wait_ends_when_somebody_wakes_it() -> None:
-    hands = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=at_once, on_done=lambda _: None)
-    hands.wake()
-    hands.reap(timeout=10_000)
-    hands.close()
+def test_a_wait_ends_at_a_wake() -> None:
+    executor = DeliveryExecutor(concurrency=1, low_watermark=0, deliver=at_once, on_done=lambda _: None)
+    executor.wake()
+    executor.reap(timeout=10_000)
+    executor.close()

@@ -22,8 +22,8 @@ from snoozer.cli.when import command
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.snoozes.forms import Sheet, answer
-from snoozer.web.text.time_format import Clock
+from snoozer.web.snoozes.forms import SnoozeForm, read_submission
+from snoozer.web.text.time_format import TimeFormatter
 
 Case = dict[str, Any]
 
@@ -47,12 +47,12 @@ def by_api(client: FlaskClient, bearer: dict[str, str], case: Case) -> dict[str,
 def by_field(app: Flask, case: Case) -> dict[str, Any]:
     """The sheet's answer under its field, and the piece of page that shows it."""
     now = datetime.fromisoformat(case["now"]).replace(tzinfo=ZoneInfo(case["zone"]))
-    clock = Clock(now=now, zone=case["zone"], locale=case["locale"])
-    asked = answer(MultiDict({"phrase": case["phrase"], "act": "read"}), clock=clock)
-    assert isinstance(asked, Sheet)
+    times = TimeFormatter(now=now, zone=case["zone"], locale=case["locale"])
+    asked = read_submission(MultiDict({"phrase": case["phrase"], "act": "read"}), times=times)
+    assert isinstance(asked, SnoozeForm)
     with app.test_request_context("/"):
-        shown = unescape(render_template("snoozes/reading.html", sheet=asked, clock=clock))
-    refused = asked.refusal
+        shown = unescape(render_template("snoozes/reading.html", sheet=asked, times=times))
+    refused = asked.error
     reading = asked.reading
     return {
         "error": refused.code if refused else None,

@@ -1,53 +1,177 @@
-"""The description and the routes are the same thing."""
+"""The OpenAPI document describes the routes and what they return."""
 
+import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from sqlalchemy import Engine
+from werkzeug.test import TestResponse
 
-from tests.factories import People, a_snooze
+from tests.factories import HOUR, People, a_snooze, now
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 
-
-def described(client: FlaskClient) -> dict[str, Any]:
-    document: dict[str, Any] = client.get("/api/v1/openapi.json").get_json()
-    return document
+Call = Callable[..., TestResponse]
 
 
-def test_every_route_is_described_and_nothing_else_is(app: Flask, client: FlaskClient) -> None:
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    served: dict[str, Any] = client.get("/api/v1/openapi.json").get_json()
+    return served
+
+
+@pytest.fixture
+def call(client: FlaskClient, people: People, document: dict[str, Any]) -> Call:
+    """Sends a request as Ann and checks that the response is one that the document describes."""
+    bearer = people.ann().bearer
+
+    def send(method: str, path: str, *, described_as: str | None = None, **options: Any) -> TestResponse:
+        response = client.open(f"/api/v1{path}", method=method, **({"headers": bearer} | options))
+        operation = document["paths"][described_as or path.partition("?")[0]][method.lower()]
+        described = operation["responses"][str(response.status_code)]["content"][response.mimetype]["schema"]
+        Draft202012Validator({**document, **described}).validate(response.get_json())
+        return response
+
+    return send
+
+
+def test_every_route_is_described_and_nothing_else_is(app: Flask, document: dict[str, Any]) -> None:
     routed = {
         (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule.removeprefix("/api/v1")), method.lower())
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/api")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
-    told = {
-        (path, method)
-        for path, operations in described(client)["paths"].items()
-        for method in operations
-        if method in METHODS
+    described = {
+        (path, method) for path, operations in document["paths"].items() for method in operations if method in METHODS
     }
-    assert told == routed
+    assert described == routed
 
 
-def test_every_reference_leads_somewhere(client: FlaskClient) -> None:
-    document = described(client)
+def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     names = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert names == set(document["components"]["schemas"])
     assert document["servers"] == [{"url": "http://snoozer.example/api/v1"}]
 
 
-def test_answers_hold_what_is_described(client: FlaskClient, people: People, engine: Any) -> None:
-    ann = people.ann()
-    schemas = described(client)["components"]["schemas"]
-    made = client.post("/api/v1/snoozes", json={"message_id": "m", "when": "tomorrow"}, headers=ann.bearer).get_json()
-    assert set(made) == set(schemas["Snooze"]["properties"])
-    told = client.get(f"/api/v1/snoozes/{a_snooze(engine)}", headers=ann.bearer).get_json()
-    own = schemas["SnoozeHistory"]["allOf"][1]["properties"]
-    assert set(told) == set(schemas["Snooze"]["required"]) | set(own)
-    page = client.get("/api/v1/snoozes", headers=ann.bearer).get_json()
-    assert set(page) == set(schemas["SnoozePage"]["properties"])
-    problem = client.get("/api/v1/when?phrase=gibberish", headers=ann.bearer).get_json()
-    assert set(problem) <= set(schemas["Problem"]["properties"])
+def test_every_route_but_the_document_asks_for_the_bearer_token(document: dict[str, Any]) -> None:
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["security"] == ([] if path == "/openapi.json" else [{"bearer": []}])
+
+
+def test_every_refusal_is_described_as_a_problem(document: dict[str, Any]) -> None:
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            refusals = {code: reply for code, reply in operation["responses"].items() if code >= "400"}
+            assert {"413", "500"} <= set(refusals)
+            for reply in refusals.values():
+                schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+                assert reply["content"] == {"application/problem+json": schema}
+
+
+def test_requests_are_described_with_their_fields_limits_and_examples(document: dict[str, Any]) -> None:
+    schemas, paths = document["components"]["schemas"], document["paths"]
+    new = schemas["NewSnooze"]
+    fields = {"message_id", "subject", "sender_email", "note", "remind_at", "when", "zone", "locale"}
+    assert set(new["properties"]) == fields
+    assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"}
+    assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
+    assert "tomorrow 8am" in json.dumps(new["properties"]["when"])
+    assert [name for name, limit in (("subject", 998), ("note", 2000)) if f"{limit}" in str(new["properties"][name])]
+    for example in new["examples"] + schemas["Change"]["examples"]:
+        assert set(example) <= fields
+    parameters = {
+        (path, parameter["name"], parameter["in"], parameter["required"])
+        for path in ("/snoozes", "/when", "/snoozes/{id}")
+        for operation in paths[path].values()
+        for parameter in operation["parameters"]
+    }
+    assert parameters == {
+        ("/snoozes", "Idempotency-Key", "header", False),
+        *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state")),
+        ("/when", "phrase", "query", True),
+        *(("/when", name, "query", False) for name in ("zone", "locale", "now")),
+        ("/snoozes/{id}", "id", "path", True),
+    }
+
+
+def test_two_processes_generate_the_same_document(document: dict[str, Any]) -> None:
+    program = """
+import json, sys
+from snoozer.db.engine import make_engine
+from snoozer.settings import Settings
+from snoozer.web import create_app
+
+engine = make_engine("postgresql+psycopg://127.0.0.1:9/none", name="openapi")
+app = create_app(engine=engine, settings=Settings(**json.load(sys.stdin)))
+print(app.test_client().get("/api/v1/openapi.json").get_data(as_text=True))
+"""
+    given = {
+        "DATABASE_URL": "postgresql://127.0.0.1:9/none",
+        "SECRET_KEY": "a-test-key-of-enough-length",
+        "BASE_URL": "http://snoozer.example",
+        "SMTP_URL": "smtp://127.0.0.1:9",
+        "MAIL_FROM": "snoozer@snoozer.example",
+    }
+    other = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(given),
+        env=os.environ | {"PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    assert json.dumps(json.loads(other)) == json.dumps(document)
+
+
+def test_responses_are_what_is_described(call: Call, engine: Engine) -> None:
+    one = "/snoozes/{id}"
+    key = {"json": {"message_id": "m", "when": "tomorrow"}}
+    made = call("POST", "/snoozes", **key)
+    assert (made.status_code, call("POST", "/snoozes", **key).status_code) == (201, 200)
+    failed = a_snooze(engine, attempts=2, last_error="rcpt: 550 unknown", last_error_at=now(), remind_at=now() + HOUR)
+    told = call("GET", f"/snoozes/{failed}", described_as=one)
+    assert told.get_json()["last_error"] == "rcpt: 550 unknown"
+    assert call("GET", "/snoozes?limit=1").get_json()["next"]
+    path = f"/snoozes/{made.get_json()['id']}"
+    assert call("PATCH", path, described_as=one, json={"when": "every day 9am"}).status_code == 200
+    assert call("DELETE", path, described_as=one).status_code == 200
+    for phrase in ("tomorrow", "every monday 9am", "until they reply"):
+        assert call("GET", f"/when?phrase={phrase}").status_code == 200
+    assert call("GET", "/openapi.json").status_code == 200
+
+
+def test_refusals_are_what_is_described(call: Call, engine: Engine) -> None:
+    one, over = "/snoozes/{id}", a_snooze(engine, inactive=True, outcome="cancelled", finished_at=now())
+    refused = [
+        (400, call("POST", "/snoozes", data=b"{", content_type="application/json")),
+        (401, call("GET", "/snoozes", headers={})),
+        (404, call("GET", "/snoozes/77", described_as=one)),
+        (409, call("PATCH", f"/snoozes/{over}", described_as=one, json={"when": "tomorrow"})),
+        (409, call("DELETE", f"/snoozes/{over}", described_as=one)),
+        (413, call("POST", "/snoozes", data=b"x" * 70_000)),
+        (415, call("POST", "/snoozes", data=b"a=b", content_type="text/plain")),
+        (422, call("POST", "/snoozes", json={"when": "tomorow", "message_id": "m"})),
+        (422, call("POST", "/snoozes", json={"when": "tomorrow", "zone": "Mars/Olympus", "to": "eve", "subject": 7})),
+        (422, call("PATCH", f"/snoozes/{over}", described_as=one, json={"note": "n", "zone": "UTC"})),
+        (422, call("GET", "/snoozes?limit=0")),
+        (422, call("GET", "/when?phrase=gibberish")),
+        (422, call("GET", "/when?phrase=tomorrow&zone=nowhere")),
+    ]
+    assert [response.status_code for _, response in refused] == [status for status, _ in refused]

@@ -1,17 +1,11 @@
 """The kept mailbox: shown as plain text, moved on request only, nobody else's to see."""
 
-from pathlib import Path
-
-import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from tests.conftest import SHARED
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
 from tests.web.pressed import undo
-
-CORPUS = SHARED / "mail-corpus" / "messages"
 
 
 def folder_of(engine: Engine, id: int) -> tuple[str, bool]:
@@ -120,15 +114,13 @@ def test_a_message_without_subject_or_sender_has_a_stand_in(ann: FlaskClient, en
         assert "(no sender)" in page
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the mail corpus is not beside the checkout")
-def test_every_message_of_the_corpus_has_a_page(ann: FlaskClient, engine: Engine) -> None:
-    files: list[Path] = sorted(CORPUS.glob("*.eml"))
-    for file in files:
-        id = a_kept_message(engine, original=file.read_bytes())
+def test_every_message_of_the_corpus_has_a_page(ann: FlaskClient, engine: Engine, messages: dict[str, bytes]) -> None:
+    for name, original in messages.items():
+        id = a_kept_message(engine, original=original)
         page = ann.get(f"/mailbox/{id}")
-        assert page.status_code == 200, file.name
+        assert page.status_code == 200, name
         assert "<h1></h1>" not in page.text
-        assert ann.get(f"/mailbox/{id}/original").data == file.read_bytes()
+        assert ann.get(f"/mailbox/{id}/original").data == original
     assert ann.get("/mailbox").status_code == 200
 
 

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import timephrase
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
 from tests.web.pressed import seen
 
@@ -128,6 +128,6 @@ def test_a_time_is_shown_in_the_order_and_on_the_clock_it_is_read_in(locale: str
     march = datetime(2027, 3, 1, tzinfo=UTC)
     meant = timephrase.parse("11/5/2027 3:00", now=march, zone="UTC", locale=locale).at
     assert meant is not None
-    shown = Clock(now=march, zone="UTC", locale=locale).words(datetime(2027, 11, 5, 14, tzinfo=UTC))
+    shown = TimeFormatter(now=march, zone="UTC", locale=locale).words(datetime(2027, 11, 5, 14, tzinfo=UTC))
     assert ("November 5" in shown) == (meant.month == 11)
     assert shown.endswith("2:00 pm" if meant.hour == 15 else "14:00")

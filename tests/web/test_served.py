@@ -9,7 +9,7 @@ import pytest
 from gunicorn.config import Config
 from sqlalchemy import Engine
 
-from snoozer.web.gunicorn import Discreet
+from snoozer.web.gunicorn import RedactingLogger
 from tests.factories import People
 from tests.web.served import Server, served
 
@@ -92,7 +92,7 @@ def test_the_log_tells_which_kind_of_malformed_request_there_was(site: Server) -
 
 
 def test_a_request_that_breaks_the_server_is_logged_by_its_place_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    log, path = Discreet(Config()), f"/r/{SECRET.decode()}"
+    log, path = RedactingLogger(Config()), f"/r/{SECRET.decode()}"
     for words in (("Error handling request %s %s", "GET", path), ("Worker broke",)):
         try:
             raise ValueError(path)

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
 
 from snoozer.db.models import Snooze
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 from tests.db.links import sent_and_gone_on
 from tests.db.transitions import a_reserved_send, mark
 from tests.factories import (
@@ -128,7 +128,7 @@ def test_a_note_changes_without_touching_the_promise(ann: FlaskClient, engine: E
 
 def test_what_repeats_says_which_of_its_times_was_sent(ann: FlaskClient, engine: Engine) -> None:
     send = sent_and_gone_on(engine)
-    clock = Clock(now=now(), zone="Europe/Berlin", locale="en_GB")
+    clock = TimeFormatter(now=now(), zone="Europe/Berlin", locale="en_GB")
     page = ann.get(f"/snoozes/{send.snooze_id}").text
     answer, trail = page.split("<dt>Was it sent?</dt><dd>")[1].split("</dd>")[0], page.split('<ol class="trail">')[1]
     assert answer.startswith(f"Not yet, for {clock.inline(the_row(engine, send.snooze_id).remind_at)}.")

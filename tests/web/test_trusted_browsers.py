@@ -38,7 +38,7 @@ def _sent(engine: Engine) -> int:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody here holds a stopwatch against these answers."""
-    monkeypatch.setattr(routes, "EVEN_SECONDS", 0.0)
+    monkeypatch.setattr(routes, "RESPONSE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""The two questions an operator asks of a row, answered from the row and the ledger: was it sent, and why is it not
-running? In words only; nothing of the message is in them."""
+"""Answers to an operator's two questions about a row, from the row and its ledger entry: was it sent, and why is it
+not running? They hold nothing of the message."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,44 +7,44 @@ from datetime import datetime
 from snoozer.db.queries import Found
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import Clock, so_often
+from snoozer.web.text.time_format import TimeFormatter, count_in_words
 
 
-def was_it_sent(send: Found | None, *, clock: Clock) -> tuple[str, str]:
-    """Yes, No or Perhaps, and the sentence behind it."""
+def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
+    """Returns Yes, No or Perhaps, and the sentence that explains it."""
     if send is None:
         return "No", "Nothing was ever handed to the mail server for this promise."
     match send.state:
         case "sent":
-            return "Yes", f"The mail server took it {_at(clock, send.sent_at)} and answered {_reply(send)}."
+            return "Yes", f"The mail server took it {_at(times, send.sent_at)} and answered {_reply(send)}."
         case "uncertain":
             return "Perhaps", (
-                f"All of it was handed over {_at(clock, send.dot_authorised_at)} and no answer came back. "
+                f"All of it was handed over {_at(times, send.dot_authorised_at)} and no answer came back. "
                 "A second copy would have the same Message-ID, so the server's log can tell."
             )
         case "sending":
             return (
                 "Perhaps",
-                f"It is being handed over; the end of it was authorised {_at(clock, send.dot_authorised_at)}.",
+                f"It is being handed over; the end of it was authorised {_at(times, send.dot_authorised_at)}.",
             )
         case "failed" if send.resolution == "dismissed":
             return "Perhaps", "It was uncertain when an operator dismissed it; it is not sent again."
         case "failed":
             return "No", f"The mail server refused it: {_reply(send)}."
         case _:
-            return "No", f"It was prepared {_at(clock, send.reserved_at)} and never handed over in full."
+            return "No", f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."
 
 
-def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, clock: Clock) -> str:
-    """What the row waits for, or why it waits for nothing."""
+def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, times: TimeFormatter) -> str:
+    """Returns what the row waits for, or why it waits for nothing."""
     if row.outcome is not None:
-        return _over(row, clock=clock)
+        return _finished(row, times=times)
     if row.inactive:
         return "It was paused in the database (inactive without an outcome). It stays until that is taken back."
     if row.claimed_at is not None:
-        return _held(row, clock=clock)
-    if row.remind_at > clock.now:
-        return _waits(row, clock=clock)
+        return _claimed(row, times=times)
+    if row.remind_at > times.now:
+        return _waiting(row, times=times)
     if row.attempts >= row.max_attempts:
         return f"Its {row.max_attempts} attempts are spent. Housekeeping makes a case of it at its next sweep."
     if workers == 0:
@@ -52,42 +52,43 @@ def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, clock:
     if breakers:
         return f"It is due, and the mail server {breakers[0]} is left alone until it answers probes again."
     if row.crash_count:
-        return f"It is due. It lost its worker {so_often(row.crash_count)}, so it is delivered alone, after the others."
-    return f"It is due since {_at(clock, row.remind_at)} and next in line."
+        crashes = count_in_words(row.crash_count)
+        return f"It is due. It lost its worker {crashes}, so it is delivered alone, after the others."
+    return f"It is due since {_at(times, row.remind_at)} and next in line."
 
 
-def _over(row: Found, *, clock: Clock) -> str:
-    when = _at(clock, row.finished_at)
+def _finished(row: Found, *, times: TimeFormatter) -> str:
+    when = _at(times, row.finished_at)
     if row.outcome == "sent":
         return f"It is done: it was finished {when}."
     if row.outcome == "cancelled":
         return f"It was cancelled or dismissed {when}, so nothing is sent."
-    spent = f"{row.attempts} of {row.max_attempts} attempts were spent"
-    crashed = f" and its worker was lost {so_often(row.crash_count)}" if row.crash_count else ""
-    return f"It is a case since {when}: {spent}{crashed}. It waits for your decision."
+    attempts = f"{row.attempts} of {row.max_attempts} attempts were spent"
+    crashed = f" and its worker was lost {count_in_words(row.crash_count)}" if row.crash_count else ""
+    return f"It is a case since {when}: {attempts}{crashed}. It waits for your decision."
 
 
-def _held(row: Found, *, clock: Clock) -> str:
-    held = f"Worker {row.claimed_by} holds it since {_at(clock, row.claimed_at)}"
+def _claimed(row: Found, *, times: TimeFormatter) -> str:
+    held = f"Worker {row.claimed_by} holds it since {_at(times, row.claimed_at)}"
     if row.worker_state == "dead":
         return f"{held} and is dead; the next sweep takes the claim back."
-    if row.lease_expires_at <= clock.now:
-        return f"{held}, and its lease ran out {_at(clock, row.lease_expires_at)}; the next sweep takes it back."
-    return f"{held}; its lease runs for another {span_in_words(row.lease_expires_at - clock.now)}."
+    if row.lease_expires_at <= times.now:
+        return f"{held}, and its lease ran out {_at(times, row.lease_expires_at)}; the next sweep takes it back."
+    return f"{held}; its lease runs for another {span_in_words(row.lease_expires_at - times.now)}."
 
 
-def _waits(row: Found, *, clock: Clock) -> str:
+def _waiting(row: Found, *, times: TimeFormatter) -> str:
     if row.scheduled_for is not None and row.scheduled_for < row.remind_at:
         why = f"{row.attempts} of {row.max_attempts} attempts failed" if row.attempts else "It was put off"
-        return f"{why}; the next try is {clock.distance(row.remind_at)}, {_at(clock, row.remind_at)}."
-    return f"Its time has not come: it is promised for {_at(clock, row.remind_at)}, {clock.distance(row.remind_at)}."
+        return f"{why}; the next try is {times.distance(row.remind_at)}, {_at(times, row.remind_at)}."
+    return f"Its time has not come: it is promised for {_at(times, row.remind_at)}, {times.distance(row.remind_at)}."
 
 
-def _at(clock: Clock, moment: datetime | None) -> str:
-    """The moment inside a sentence: today 08:00, Friday 08:00."""
-    return "at an unknown time" if moment is None else clock.inline(moment)
+def _at(times: TimeFormatter, moment: datetime | None) -> str:
+    """Returns "today 08:00" or "Friday 08:00"."""
+    return "at an unknown time" if moment is None else times.inline(moment)
 
 
 def _reply(send: Found) -> str:
-    said = " ".join(str(part) for part in (send.smtp_code, send.enhanced_code) if part)
-    return " ".join(filter(None, (said, without_addresses(send.reply or "")))) or "without a word"
+    codes = [str(code) for code in (send.smtp_code, send.enhanced_code) if code]
+    return " ".join(filter(None, (*codes, without_addresses(send.reply or "")))) or "without a word"

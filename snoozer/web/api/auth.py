@@ -1,4 +1,4 @@
-"""Whose token a request carries (RFC 6750)."""
+"""Bearer tokens (RFC 6750)."""
 
 from flask import request
 from sqlalchemy import Connection
@@ -9,7 +9,7 @@ from snoozer.web.api.problems import Refused
 
 
 def caller(connection: Connection) -> Account:
-    """The account behind `Authorization: Bearer`. Refused with 401 when there is none, it is revoked or disabled."""
+    """The account of `Authorization: Bearer`. Raises Refused with 401 without a token or with one that is not valid."""
     given = request.authorization
     token = given.token if given is not None and given.type == "bearer" else None
     if not token:
@@ -30,8 +30,8 @@ def caller(connection: Connection) -> Account:
     return account
 
 
-def verified(connection: Connection) -> Account:
-    """The caller, who may make reminders: their address is known to be theirs."""
+def verified_caller(connection: Connection) -> Account:
+    """The caller. Raises Refused with 403 when the address is not verified: it gets no reminders."""
     account = caller(connection)
     if account.verified_at is None:
         raise Refused(403, "unverified", "Reminders go to verified addresses only. Sign in by mail once.")

@@ -1,9 +1,5 @@
-"""Every refusal of the API: RFC 9457 problem details, with `code` for programs and `detail` for people.
+"""Every refusal of the API as RFC 9457 problem details."""
 
-`errors` names each field that is wrong and why; `suggestions` are phrases that would have worked.
-"""
-
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -12,19 +8,20 @@ from flask import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from snoozer.snoozing import SnoozeError
+from snoozer.web.api.models import Problem
 
 MEDIA_TYPE = "application/problem+json"
-LARGEST_BODY = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 
-_KEPT = frozenset({"Allow", "Retry-After"})
+_KEPT_HEADERS = frozenset({"Allow", "Retry-After"})
 
-_KNOWN: Mapping[int, tuple[str, str]] = {
+_BY_STATUS: Mapping[int, tuple[str, str]] = {
     400: ("bad_request", "The request cannot be read."),
     401: ("unauthorized", "Send a token of yours as Authorization: Bearer <token>."),
     403: ("forbidden", "This is not yours to do."),
     404: ("not_found", "There is nothing here, or it is not yours."),
     405: ("method_not_allowed", "This path does not take that method; the Allow header names those it takes."),
-    413: ("too_large", f"The body has more than {LARGEST_BODY} bytes."),
+    413: ("too_large", f"The body has more than {MAX_BODY_BYTES} bytes."),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
     500: ("failed", "Snoozer failed at this. Nothing was changed; the failure is in its log."),
     503: ("database_away", "The database cannot be reached now. Nothing was changed; try again in a moment."),
@@ -45,53 +42,50 @@ class Refused(Exception):
         self.members = members
 
 
-def fields_refused(errors: Mapping[str, str], **members: Any) -> Refused:
-    """422 for a body or a query: what is wrong with each field, by its name."""
+def invalid_fields(errors: Mapping[str, str], **members: Any) -> Refused:
+    """Returns a 422 for a body or a query with wrong fields; `errors` holds a sentence for each field's name."""
     listed = [{"field": field, "detail": detail} for field, detail in errors.items()]
     return Refused(422, "invalid_fields", " ".join(errors.values()), errors=listed, **members)
 
 
-def name_refused(field: str, detail: str) -> Refused:
-    """The same for a `field` whose name nobody knows, with the members that `snoozer when --json` has for it."""
-    return fields_refused({field: detail}, error=f"unknown_{field}", message=detail, suggestions=[])
-
-
-def of(refused: Refused) -> Response:
-    """The answer that says so."""
-    body = {
-        "type": "about:blank",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "code": refused.code,
-        "detail": refused.detail,
+def response_of(refused: Refused) -> Response:
+    """The response with the problem details."""
+    problem = Problem(
+        type="about:blank",
+        title=HTTPStatus(refused.status).phrase,
+        status=refused.status,
+        code=refused.code,
+        detail=refused.detail,
         **refused.members,
-    }
-    response = Response(json.dumps(body, ensure_ascii=False), refused.status, mimetype=MEDIA_TYPE)
+    )
+    response = Response(problem.model_dump_json(exclude_unset=True), refused.status, mimetype=MEDIA_TYPE)
     response.headers.update(refused.headers)
     return response
 
 
 def problem_of(error: HTTPException) -> Response:
-    """The answer for what was refused before or outside a route: an unknown path, a wrong method, a failure."""
+    """The response to an error before or outside a route: an unknown path, a wrong method, a failure."""
     status = error.code or 500
-    code, detail = _KNOWN.get(status, (HTTPStatus(status).name.lower(), f"{HTTPStatus(status).description}."))
-    headers = {name: value for name, value in error.get_headers() if name in _KEPT}
-    return of(Refused(status, code, detail, headers={"Retry-After": "30"} | headers if status == 503 else headers))
+    code, detail = _BY_STATUS.get(status, (HTTPStatus(status).name.lower(), f"{HTTPStatus(status).description}."))
+    headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
+    if status == 503:
+        headers = {"Retry-After": "30"} | headers
+    return response_of(Refused(status, code, detail, headers=headers))
 
 
-def guard(blueprint: Blueprint) -> None:
-    """Give the refusals of these routes their form, and no route a large body."""
-    blueprint.before_request(_measure)
-    blueprint.register_error_handler(Refused, of)
-    blueprint.register_error_handler(SnoozeError, _of_cannot)
+def register(blueprint: Blueprint) -> None:
+    """Adds the error handlers and the limit of the body's size to `blueprint`."""
+    blueprint.before_request(_limit_body)
+    blueprint.register_error_handler(Refused, response_of)
+    blueprint.register_error_handler(SnoozeError, _response_of_snooze_error)
 
 
-def _measure() -> None:
-    request.max_content_length = LARGEST_BODY
-    if (request.content_length or 0) > LARGEST_BODY:
+def _limit_body() -> None:
+    request.max_content_length = MAX_BODY_BYTES
+    if (request.content_length or 0) > MAX_BODY_BYTES:
         raise RequestEntityTooLarge
 
 
-def _of_cannot(cannot: SnoozeError) -> Response:
-    members: dict[str, Any] = {"suggestions": list(cannot.suggestions)} if cannot.suggestions else {}
-    return of(Refused(422, cannot.code, cannot.message, **members))
+def _response_of_snooze_error(error: SnoozeError) -> Response:
+    members: dict[str, Any] = {"suggestions": list(error.suggestions)} if error.suggestions else {}
+    return response_of(Refused(422, error.code, error.message, **members))

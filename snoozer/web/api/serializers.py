@@ -1,8 +1,7 @@
-"""A snooze as programs see it: the same words in every answer."""
+"""Database rows as the models of the API."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from flask import url_for
 
@@ -11,50 +10,51 @@ from snoozer.db.queries import Found
 from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
+from snoozer.web.api import models
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 
 
-def of(row: Found, *, account: Account, now: datetime) -> dict[str, Any]:
-    """`scheduled_for` is the promise; `remind_at` is the next try, later than the promise after a failed one."""
+def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
+    """Times carry the offset of the snooze's own zone."""
     clock = _clock(row, account=account, now=now)
-    return {
-        "id": row.id,
-        "state": state(row, now=now),
-        "message_id": row.message_id,
-        "subject": row.subject,
-        "sender_email": row.sender_email,
-        "note": row.note,
-        "remind_at": _iso(clock, row.remind_at),
-        "scheduled_for": _iso(clock, row.promise),
-        "reading": _in_words(clock, row.promise),
-        "links": {
-            "self": absolute(url_for("api.show", id=row.id)),
-            "page": absolute(url_for("snoozes.show", id=row.id)),
-        },
-    }
+    return models.Snooze(
+        id=row.id,
+        state=state(row, now=now),
+        message_id=row.message_id,
+        subject=row.subject,
+        sender_email=row.sender_email,
+        note=row.note,
+        remind_at=_iso(clock, row.remind_at),
+        scheduled_for=_iso(clock, row.promise),
+        reading=_in_words(clock, row.promise),
+        links=models.Links(
+            self=absolute(url_for("api.show", id=row.id)), page=absolute(url_for("snoozes.show", id=row.id))
+        ),
+    )
 
 
-def history(row: Found, sends: Sequence[Found], *, account: Account, now: datetime) -> dict[str, Any]:
-    """What became of it: tries, the last error without addresses, and what the ledger says of each reminder."""
+def history(row: Found, sends: Sequence[Found], *, account: Account, now: datetime) -> models.SnoozeHistory:
+    """The snooze with its attempts, its last error and its reminders in the ledger."""
     clock = _clock(row, account=account, now=now)
-    return {
-        "sent_at": _iso(clock, row.sent_at),
-        "attempts": row.attempts,
-        "last_error": None if row.last_error is None else without_addresses(row.last_error),
-        "last_error_at": _iso(clock, row.last_error_at),
-        "sends": [
-            {
-                "state": send.state,
-                "scheduled_for": _iso(clock, send.scheduled_for),
-                "sent_at": _iso(clock, send.sent_at),
-                "late": send.late,
-                "resends": send.resends,
-                "message_id": send.reminder_message_id,
-            }
+    return models.SnoozeHistory(
+        **snooze(row, account=account, now=now).model_dump(exclude_unset=True),
+        sent_at=_iso(clock, row.sent_at) if row.sent_at else None,
+        attempts=row.attempts,
+        last_error=None if row.last_error is None else without_addresses(row.last_error),
+        last_error_at=_iso(clock, row.last_error_at) if row.last_error_at else None,
+        sends=[
+            models.Send(
+                state=send.state,
+                scheduled_for=_iso(clock, send.scheduled_for),
+                sent_at=_iso(clock, send.sent_at) if send.sent_at else None,
+                late=send.late,
+                resends=send.resends,
+                message_id=send.reminder_message_id,
+            )
             for send in sends
         ],
-    }
+    )
 
 
 def state(row: Found, *, now: datetime) -> State:
@@ -69,22 +69,21 @@ def state(row: Found, *, now: datetime) -> State:
 
 
 def absolute(path: str) -> str:
-    """The address of a path, from BASE_URL and never from the request."""
+    """The URL of a path, from BASE_URL and never from the request."""
     return context.settings().base_url + path
 
 
-def _in_words(clock: Clock, promise: datetime) -> str:
-    """The promise as `/when` would say it; how far away only while it lies ahead."""
+def _in_words(clock: TimeFormatter, promise: datetime) -> str:
+    """The promise in the words of `/when`; the distance only while it lies ahead."""
     at = clock.local(promise)
     away = promise - clock.now
     ahead = f" ({distance(away)})" if away >= MINUTE else ""
     return f"{date_in_words(at, now=clock.local(clock.now))}, {time_in_words(at)}{ahead}, {clock.zone}."
 
 
-def _clock(row: Found, *, account: Account, now: datetime) -> Clock:
-    return Clock(now=now, zone=row.zone or account.zone, locale=account.locale)
+def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:
+    return TimeFormatter(now=now, zone=row.zone or account.zone, locale=account.locale)
 
 
-def _iso(clock: Clock, moment: datetime | None) -> str | None:
-    """ISO 8601 with the offset of the snooze's own zone."""
-    return None if moment is None else clock.local(moment).isoformat()
+def _iso(clock: TimeFormatter, instant: datetime) -> str:
+    return clock.local(instant).isoformat()

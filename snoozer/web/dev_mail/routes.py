@@ -1,4 +1,4 @@
-"""What the mail sink of `snoozer up` received for the person who looks: the demo's other inbox."""
+"""The mail that the mail sink of `snoozer up` captured for the signed-in person, at /sink."""
 
 import re
 from collections.abc import Iterator
@@ -7,68 +7,67 @@ from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
-from snoozer.db.queries import messages as pages
+from snoozer.db.queries import messages as queries
 from snoozer.mime import message_parser
 from snoozer.mime.headers import decode_words, sanitize_line
-from snoozer.mime.mime_parts import MAX_READ_BYTES, split_head
+from snoozer.mime.message_parser import MAX_READ_BYTES, split_head
 from snoozer.web import context
-from snoozer.web.auth import signed_in
-from snoozer.web.forms import LARGEST_ROW
+from snoozer.web.auth import login_required
+from snoozer.web.context import found_or_404
+from snoozer.web.forms import MAX_ROW_ID
 
-blueprint = Blueprint("sink", __name__, url_prefix="/sink")
+blueprint = Blueprint("dev_mail", __name__, url_prefix="/sink")
 
-LONGEST_SHOWN = 1_000
+MAX_HEADER_LENGTH = 1_000
 SHOWN_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To")
 
 
 @blueprint.before_request
-def _only_where_there_is_one() -> None:
+def _require_sink() -> None:
     if not context.settings().sink:
         abort(404)
 
 
 @blueprint.get("")
-@signed_in
+@login_required
 def browse(account: Account) -> ResponseReturnValue:
-    """The newest first."""
+    """Newest first."""
     before = request.args.get("before", type=int)
-    if before is not None and not 0 < before <= LARGEST_ROW:
+    if before is not None and not 0 < before <= MAX_ROW_ID:
         abort(404)
     with context.transaction() as connection:
-        rows, onward = pages.captured(connection, rcpt_to=account.email, before=before)
+        rows, next_id = queries.captured(connection, rcpt_to=account.email, before=before)
     mails = [(row, message_parser.parse(row.original)) for row in rows]
-    return render_template("sink/list.html", mails=mails, onward=onward, first_page=before is None)
+    return render_template("dev_mail/list.html", mails=mails, next_id=next_id)
 
 
 @blueprint.get("/<row:id>")
-@signed_in
+@login_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """One mail: its headers and its text, where only links to this Snoozer can be followed."""
+    """One mail: its headers, and its text in which only links to this site can be followed."""
     with context.transaction() as connection:
-        row = pages.one_captured(connection, id=id, rcpt_to=account.email)
-    if row is None:
-        abort(404)
-    letter = message_parser.parse(row.original)
+        row = found_or_404(queries.one_captured(connection, id=id, rcpt_to=account.email))
+    message = message_parser.parse(row.original)
     return render_template(
-        "sink/show.html",
+        "dev_mail/show.html",
         row=row,
-        letter=letter,
+        message=message,
         headers=_headers(row.original),
-        pieces=list(_pieces(letter.text, base_url=context.settings().base_url)),
+        pieces=list(_split_links(message.text, base_url=context.settings().base_url)),
     )
 
 
 def _headers(message: bytes) -> list[tuple[str, str]]:
     head, _ = split_head(message[:MAX_READ_BYTES])
     found = [(name, head.first(name.lower())) for name in SHOWN_HEADERS]
-    return [(name, sanitize_line(decode_words(value), limit=LONGEST_SHOWN)) for name, value in found if value]
+    return [(name, sanitize_line(decode_words(value), limit=MAX_HEADER_LENGTH)) for name, value in found if value]
 
 
-def _pieces(text: str, *, base_url: str) -> Iterator[tuple[str, bool]]:
-    """The text in order, cut so that each link to this Snoozer stands alone; True marks a link."""
-    done = 0
-    for found in re.finditer(re.escape(base_url) + r"/[^\s<>\"]*", text):
-        yield text[done : found.start()], False
-        yield found.group(), True
-        done = found.end()
-    yield text[done:], False
+def _split_links(text: str, *, base_url: str) -> Iterator[tuple[str, bool]]:
+    """Yields the text in pieces with whether each is a link to this site."""
+    end = 0
+    for link in re.finditer(re.escape(base_url) + r"/[^\s<>\"]*", text):
+        yield text[end : link.start()], False
+        yield link.group(), True
+        end = link.end()
+    yield text[end:], False

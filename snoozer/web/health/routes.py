@@ -1,4 +1,4 @@
-"""For those who keep watch: is the process there, can it serve, and its figures. Counts and ages only."""
+"""For monitoring: liveness, readiness, and metrics. Counts and ages only."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from snoozer.db.queries import metrics as queue_metrics
 from snoozer.db.timeouts import deadline
 from snoozer.web import context
 
-# Those who keep watch ask again every few seconds, and take silence for the process's own.
+# Load balancers probe every few seconds and take no response for a dead process.
 READY_SECONDS = 5.0
 
 blueprint = Blueprint("health", __name__)
@@ -23,32 +23,32 @@ blueprint = Blueprint("health", __name__)
 
 @blueprint.get("/healthz")
 def healthz() -> dict[str, str]:
-    """The process answers. The database is not asked, so that its outage restarts nobody."""
+    """200 while the process responds. Does not query the database, so that its outage restarts no process."""
     return {"status": "ok"}
 
 
 @blueprint.get("/readyz")
 def readyz() -> tuple[dict[str, Any], int]:
-    """Pages can be served and messages put away. A schema newer than this copy is ready too: so it is while a new
-    version rolls out."""
+    """200 when pages can be served and messages snoozed, else 503. A schema newer than this code is ready: so it is
+    during a rolling release."""
     try:
         with deadline(READY_SECONDS), context.transaction() as connection:
             limit_transaction(connection, seconds=READY_SECONDS)
-            stands = schema.status(connection)
-            if stands.where in {"nothing there", "behind"}:
-                return _not_ready("schema_behind", f"{stands.message}; {stands.do}.")
+            status = schema.status(connection)
+            if status.where in {"nothing there", "behind"}:
+                return _not_ready("schema_behind", f"{status.message}; {status.do}.")
             health_checks.check_writable(connection)
-            late = queue_metrics.oldest_due(connection)
+            oldest_due = queue_metrics.oldest_due(connection)
     except (DBAPIError, NoConnection) as error:
         if isinstance(error, DBAPIError) and is_read_only(error):
             return _not_ready("database_read_only", "The database only reads: nothing can be put away or sent.")
         return _not_ready("database_away", "The database cannot be reached, or gives no answer.")
-    return {"status": "ready", "schema": stands.current, "oldest_due_seconds": round(late, 3)}, 200
+    return {"status": "ready", "schema": status.current, "oldest_due_seconds": round(oldest_due, 3)}, 200
 
 
 @blueprint.get("/metrics")
 def metrics() -> Response:
-    """The figures of this process and the gauges of the queue, for Prometheus. Open: it holds counts and ages only."""
+    """The metrics of this process and the gauges of the queue in Prometheus' text format. Open to everyone."""
     try:
         return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
     except MetricsTimeoutError:

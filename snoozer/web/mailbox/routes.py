@@ -1,71 +1,66 @@
-"""The mailbox that Snoozer keeps: its folders, one message, and putting it away."""
+"""The mailbox that Snoozer keeps: its folders, one message, snoozing it, and adding what is not in it yet."""
 
 import re
+from uuid import UUID, uuid4, uuid5
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
+from werkzeug.exceptions import RequestEntityTooLarge
 
-from snoozer import snoozing
+from snoozer import inbox, snoozing
 from snoozer.db import mailbox_store
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
-from snoozer.db.queries import messages as pages
+from snoozer.db.queries import messages as queries
 from snoozer.mime import message_parser
-from snoozer.web import context, flash
-from snoozer.web.auth import clock, signed_in, usual
-from snoozer.web.snoozes.forms import Sheet, answer, sheet
-from snoozer.web.snoozes.routes import ROUTE, cursor, put_away
-from snoozer.web.text.phrase_text import asleep_until, end_of
+from snoozer.web import context
+from snoozer.web.auth import login_required, saved_times, time_formatter
+from snoozer.web.context import ROUTE, flash, found_or_404
+from snoozer.web.forms import one_line, page_cursor
+from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission, snooze_form
+from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
 
-blueprint = Blueprint("mailbox", __name__, url_prefix="/mailbox")
+blueprint = Blueprint("mailbox", __name__)
 
-FOLDERS: dict[str, pages.Folder] = {"inbox": "inbox", "asleep": "snoozed", "done": "done"}
+FOLDERS: dict[str, queries.Folder] = {"inbox": "inbox", "asleep": "snoozed", "done": "done"}
+MAX_SUBJECT_LENGTH = 500
+MAX_SENDER_LENGTH = 320
 
 
-@blueprint.get("")
-@signed_in
+@blueprint.get("/mailbox")
+@login_required
 def browse(account: Account) -> ResponseReturnValue:
-    """One folder, the last to come (back) on top."""
-    name = request.args.get("folder", "inbox")
-    if name not in FOLDERS:
+    """One folder, newest or last returned first."""
+    folder = request.args.get("folder", "inbox")
+    if folder not in FOLDERS:
         abort(404)
-    before = cursor(request.args.get("before"))
+    before = page_cursor("before")
     with context.transaction() as connection:
-        page = pages.in_folder(connection, user_email=account.email, folder=FOLDERS[name], before=before)
-        counts = pages.counts(connection, user_email=account.email)
-    return render_template(
-        "mailbox/list.html",
-        page=page,
-        counts=counts,
-        folder=name,
-        sheet=sheet(clock(), usual=usual()),
-        first_page=before is None,
-    )
+        page = queries.in_folder(connection, user_email=account.email, folder=FOLDERS[folder], before=before)
+        counts = queries.counts(connection, user_email=account.email)
+    form = snooze_form(time_formatter(), saved_times=saved_times())
+    return render_template("mailbox/list.html", page=page, counts=counts, folder=folder, form=form)
 
 
-@blueprint.get("/<row:id>")
-@signed_in
+@blueprint.get("/mailbox/<row:id>")
+@login_required
 def show(account: Account, id: int) -> ResponseReturnValue:
     """One message as plain text."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id, whole=True)
-        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-    return render_template(
-        "mailbox/show.html",
-        row=row,
-        letter=message_parser.parse(row.original),
-        asleep=asleep,
-        sheet=sheet(clock(), usual=usual()),
-    )
+        row = _own(connection, account, id=id, whole=True)
+        asleep = _live_snooze(connection, account, row)
+    message = message_parser.parse(row.original)
+    form = snooze_form(time_formatter(), saved_times=saved_times())
+    return render_template("mailbox/show.html", row=row, message=message, asleep=asleep, form=form)
 
 
-@blueprint.get("/<row:id>/original")
-@signed_in
+@blueprint.get("/mailbox/<row:id>/original")
+@login_required
 def download(account: Account, id: int) -> ResponseReturnValue:
-    """The bytes as they came, as a file that no browser opens by itself."""
+    """The original bytes, as a file that no browser opens by itself."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id, whole=True)
+        row = _own(connection, account, id=id, whole=True)
     name = re.sub(r"[^A-Za-z0-9]+", "-", row.subject or "").strip("-")[:60] or "message"
     response = make_response(row.original)
     response.headers["Content-Type"] = "application/octet-stream"
@@ -74,81 +69,178 @@ def download(account: Account, id: int) -> ResponseReturnValue:
     return response
 
 
-@blueprint.get("/<row:id>/snooze")
-@signed_in
-def ask(account: Account, id: int) -> ResponseReturnValue:
-    """The snooze sheet as a page of its own."""
+@blueprint.get("/mailbox/<row:id>/snooze")
+@login_required
+def snooze_page(account: Account, id: int) -> ResponseReturnValue:
+    """The snooze form as a page of its own."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
-        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-        asked = sheet(clock(), usual=usual(), note=asleep.note if asleep else None)
-    return _sheet(row, asleep, asked=asked)
+        row = _own(connection, account, id=id)
+        asleep = _live_snooze(connection, account, row)
+    form = snooze_form(time_formatter(), saved_times=saved_times(), note=asleep.note if asleep else None)
+    return render_template("mailbox/snooze.html", row=row, asleep=asleep, form=form)
 
 
-@blueprint.post("/<row:id>/snooze")
-@signed_in
+@blueprint.post("/mailbox/<row:id>/snooze")
+@login_required
 def snooze(account: Account, id: int) -> ResponseReturnValue:
-    """Put the message away."""
-    answered = answer(request.form, clock=clock(), usual=usual())
+    submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
-        if isinstance(answered, Sheet):
-            asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-            return _sheet(row, asleep, asked=answered)
+        row = _own(connection, account, id=id)
+        if isinstance(submitted, SnoozeForm):
+            asleep = _live_snooze(connection, account, row)
+            return render_template("mailbox/snooze.html", row=row, asleep=asleep, form=submitted), submitted.status
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-        snoozed = put_away(connection, account, message, answered)
+        snoozed = save_submission(connection, account, message, submitted)
     undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
-    flash.say(asleep_until(answered.appointment, clock(), ended=snoozed.ended), undo=undo, **{"from": "mailbox"})
+    text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
+    flash(text, undo=undo, **{"from": "mailbox"})
     return redirect(url_for(".browse"), code=303)
 
 
-@blueprint.post("/<row:id>/done")
-@signed_in
+@blueprint.post("/mailbox/<row:id>/done")
+@login_required
 def done(account: Account, id: int) -> ResponseReturnValue:
-    """Out of the inbox for good."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _own(connection, account, id=id)
         mailbox_store.mark_done(connection, user_email=account.email, message_id=row.message_id)
-    flash.say("Done.", undo=url_for(".to_inbox", id=id))
+    flash("Done.", undo=url_for(".to_inbox", id=id))
     return redirect(url_for(".browse"), code=303)
 
 
-@blueprint.post("/<row:id>/inbox")
-@signed_in
+@blueprint.post("/mailbox/<row:id>/inbox")
+@login_required
 def to_inbox(account: Account, id: int) -> ResponseReturnValue:
-    """Back into the inbox. A snooze that put it away is cancelled, for a message is in one place; what repeats and has
-    come for this time goes on."""
+    """Back into the inbox. Cancels the snooze of a message in the snoozed folder; elsewhere a live snooze is the next
+    occurrence of one that repeats, and goes on."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
-        asleep = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-        if row.folder != "snoozed":
-            asleep = None
+        row = _own(connection, account, id=id)
+        asleep = _live_snooze(connection, account, row) if row.folder == "snoozed" else None
         if asleep is not None:
             snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         mailbox_store.move_to_inbox(connection, user_email=account.email, message_id=row.message_id)
-    ending = f" {end_of(asleep.recurrence, clock())}" if asleep is not None and asleep.recurrence else ""
-    flash.say(
-        f"It is in your inbox.{ending}", undo=url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
-    )
+    recurrence = asleep.recurrence if asleep is not None else None
+    ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
+    undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
+    flash(f"It is in your inbox.{ended}", undo=undo)
     return redirect(url_for(".browse"), code=303)
 
 
-@blueprint.post("/<row:id>/read")
-@signed_in
+@blueprint.post("/mailbox/<row:id>/read")
+@login_required
 def mark_read(account: Account, id: int) -> ResponseReturnValue:
-    """Opened. The page's script posts this; without scripts there is a button."""
+    """Posted by the page's script when a message is opened, or by its button."""
     with context.transaction() as connection:
         if not mailbox_store.mark_read(connection, id=id, user_email=account.email):
             abort(404)
     return redirect(url_for(".show", id=id), code=303)
 
 
-def _mine(connection: Connection, account: Account, *, id: int, whole: bool = False) -> Found:
-    row = pages.one(connection, id=id, user_email=account.email, whole=whole)
-    if row is None:
-        abort(404)
-    return row
+@blueprint.get("/add")
+@login_required
+def add(_: Account) -> ResponseReturnValue:
+    """Adds message files to the mailbox, or a reminder of a message that is elsewhere."""
+    return _add_page()
 
 
-def _sheet(row: Found, asleep: Found | None, *, asked: Sheet) -> ResponseReturnValue:
-    return render_template("mailbox/snooze.html", row=row, asleep=asleep, sheet=asked), asked.status
+@blueprint.post("/add/file")
+@login_required
+def add_files(account: Account) -> ResponseReturnValue:
+    """Stores message files in the mailbox byte for byte: all of them or none."""
+    files = [(file.filename or "", file.read()) for file in request.files.getlist("message")]
+    files = [(name, content) for name, content in files if name or content]
+    if not files:
+        return _add_page(file_error="Choose a message file first. Mail programs save one as .eml.")
+    if any(len(content) > context.settings().largest_message for _, content in files):
+        raise RequestEntityTooLarge
+    for name, content in files:
+        if not is_message(content):
+            return _add_page(
+                file_error=f"{name or 'That file'} is not a mail message: it has no header such as From or Subject. "
+                "Nothing was saved."
+            )
+    with context.transaction() as connection:
+        stored = inbox.store_each(connection, user_email=account.email, originals=[content for _, content in files])
+    if len(stored) > 1:
+        flash(f"{sum(one.new for one in stored)} of {len(stored)} messages are new in your mailbox.")
+        return redirect(url_for(".browse"), code=303)
+    flash("It is in your mailbox." if stored[0].new else "It was in your mailbox already.")
+    return redirect(url_for(".show", id=stored[0].id), code=303)
+
+
+@blueprint.post("/add")
+@login_required
+def add_reminder(account: Account) -> ResponseReturnValue:
+    """A reminder of a message that is not in this mailbox."""
+    subject = one_line(request.form.get("subject"), max_length=MAX_SUBJECT_LENGTH)
+    sender = one_line(request.form.get("sender"), max_length=MAX_SENDER_LENGTH)
+    times, saved = time_formatter(), saved_times()
+    submitted = read_submission(request.form, times=times, saved_times=saved)
+    if isinstance(submitted, SnoozeForm):
+        return _add_page(form=submitted, subject=subject, sender=sender)
+    if subject is None:
+        phrase, note = request.form.get("phrase", ""), request.form.get("note")
+        return _add_page(
+            form=snooze_form(times, saved_times=saved, phrase=phrase, note=note),
+            sender=sender,
+            subject_error="Say in a few words what it is about, so that you recognise it when it comes back.",
+        )
+    message = snoozing.Message(message_id=_new_message_id(subject, sender), subject=subject, sender_email=sender)
+    with context.transaction() as connection:
+        id = save_submission(connection, account, message, submitted).id
+    text = asleep_until_text(submitted.reminder_time, times)
+    flash(text, undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
+    return redirect(url_for("snoozes.home"), code=303)
+
+
+def is_message(content: bytes) -> bool:
+    """Whether the content starts with a header field (RFC 5322), possibly after mbox "From " lines."""
+    for line in content[:65_536].lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 50)[:50]:
+        name, colon, _ = line.rstrip(b"\r").partition(b":")
+        if colon and name and all(33 <= byte <= 126 for byte in name.rstrip(b" ")):
+            return True
+        if not line.startswith((b"From ", b">From ")):
+            return False
+    return False
+
+
+def _own(connection: Connection, account: Account, *, id: int, whole: bool = False) -> Found:
+    return found_or_404(queries.one(connection, id=id, user_email=account.email, whole=whole))
+
+
+def _live_snooze(connection: Connection, account: Account, row: Found) -> Found | None:
+    return snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+
+
+def _new_message_id(subject: str, sender: str | None) -> str:
+    """The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze."""
+    texts = f"{subject}\n{sender or ''}"
+    return f"<{uuid5(_page_id(), texts)}@added.snoozer.invalid>"
+
+
+def _page_id() -> UUID:
+    """Returns the id in the posted form, a new one without it."""
+    try:
+        return UUID(request.form.get("page_id", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _add_page(
+    *,
+    form: SnoozeForm | None = None,
+    subject: str | None = None,
+    sender: str | None = None,
+    subject_error: str | None = None,
+    file_error: str | None = None,
+) -> ResponseReturnValue:
+    page = render_template(
+        "mailbox/add.html",
+        form=form or snooze_form(time_formatter(), saved_times=saved_times()),
+        subject=subject or "",
+        sender=sender or "",
+        subject_error=subject_error,
+        file_error=file_error,
+        page_id=_page_id(),
+        largest=context.settings().largest_message,
+    )
+    return page, 422 if subject_error or file_error else form.status if form else 200

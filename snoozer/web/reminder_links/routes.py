@@ -1,6 +1,10 @@
-"""Links in reminders: looking at one changes nothing, whoever looks; a button acts, on one occurrence, undoably."""
+"""Links in reminders. Opening one changes nothing, as mail scanners open them too; its buttons act on one occurrence
+and can be undone. The signed token is the credential, so no sign-in is needed."""
 
-from flask import Blueprint, g, make_response, redirect, render_template, request, url_for
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flask import Blueprint, abort, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
@@ -11,60 +15,41 @@ from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
 from snoozer.reminder_actions import Occurrence
 from snoozer.web import context
-from snoozer.web.snoozes.forms import Sheet, answer, sheet
-from snoozer.web.text.time_format import Clock
+from snoozer.web.snoozes.forms import SnoozeForm, read_submission, snooze_form
+from snoozer.web.text.time_format import TimeFormatter
 
-blueprint = Blueprint("links", __name__, url_prefix="/r")
+blueprint = Blueprint("reminder_links", __name__, url_prefix="/r")
 
 ROUTE = "link"
 
 
 @blueprint.get("/<token>")
 def show(token: str) -> ResponseReturnValue:
-    """The occurrence this link speaks for, and what can be done about it."""
-    link = _link(token)
-    if link is None:
-        return _unknown()
-    with context.transaction() as connection:
-        occurrence = _found(connection, link)
-        if occurrence is None:
-            return _gone()
-        return _page(token, link, occurrence, asked=sheet(g.clock, note=occurrence.note))
+    """The occurrence that the link is about, and what can be done with it."""
+    with _occurrence(token) as (_, link, occurrence):
+        return _page(token, link, occurrence, form=snooze_form(g.times, note=occurrence.note))
 
 
 @blueprint.post("/<token>/done")
 def done(token: str) -> ResponseReturnValue:
-    """Done with the message."""
-    link = _link(token)
-    if link is None:
-        return _unknown()
-    with context.transaction() as connection:
-        occurrence = _found(connection, link, acting=True)
-        if occurrence is None:
-            return _gone()
-        if not links.is_old(occurrence.mailed_at, g.clock.now):
+    with _occurrence(token, acting=True) as (connection, _, occurrence):
+        if not links.is_old(occurrence.mailed_at, g.times.now):
             reminder_actions.done(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
 @blueprint.post("/<token>/again")
 def again(token: str) -> ResponseReturnValue:
-    """Put the message away once more; or read what was typed, which changes nothing."""
-    link = _link(token)
-    if link is None:
-        return _unknown()
-    with context.transaction() as connection:
-        occurrence = _found(connection, link, acting=True)
-        if occurrence is None:
-            return _gone()
-        if not links.is_old(occurrence.mailed_at, g.clock.now) and occurrence.status != "asleep":
-            answered = answer(request.form, clock=g.clock)
-            if isinstance(answered, Sheet):
-                return _page(token, link, occurrence, asked=answered)
+    """Snoozes the message again, or shows the reading of a typed phrase, which changes nothing."""
+    with _occurrence(token, acting=True) as (connection, link, occurrence):
+        if not links.is_old(occurrence.mailed_at, g.times.now) and occurrence.status != "asleep":
+            submitted = read_submission(request.form, times=g.times)
+            if isinstance(submitted, SnoozeForm):
+                return _page(token, link, occurrence, form=submitted)
             reminder_actions.snooze_again(
                 connection,
                 occurrence=occurrence,
-                reminder_time=answered.appointment,
+                reminder_time=submitted.reminder_time,
                 route=ROUTE,
                 traceparent=telemetry.traceparent(),
             )
@@ -73,50 +58,38 @@ def again(token: str) -> ResponseReturnValue:
 
 @blueprint.post("/<token>/undo")
 def undo(token: str) -> ResponseReturnValue:
-    """Take back what this reminder's link did last."""
-    link = _link(token)
-    if link is None:
-        return _unknown()
-    with context.transaction() as connection:
-        occurrence = _found(connection, link, acting=True)
-        if occurrence is None:
-            return _gone()
+    """Undoes the last action of this reminder's link."""
+    with _occurrence(token, acting=True) as (connection, _, occurrence):
         reminder_actions.undo(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
-def _link(token: str) -> Link | None:
+@contextmanager
+def _occurrence(token: str, *, acting: bool = False) -> Iterator[tuple[Connection, Link, Occurrence]]:
+    """One transaction on the link's occurrence; ends the request with 404 for an invalid link, 410 for a deleted
+    occurrence."""
     try:
-        return links.verify(token, keys=context.settings().keys)
+        link = links.verify(token, keys=context.settings().keys)
     except InvalidLink:
-        return None
-
-
-def _found(connection: Connection, link: Link, *, acting: bool = False) -> Occurrence | None:
-    occurrence = reminder_actions.find(connection, link=link, acting=acting)
-    if occurrence is not None:
+        abort(make_response(render_template("reminder_links/unknown.html"), 404))
+    with context.transaction() as connection:
+        occurrence = reminder_actions.find(connection, link=link, acting=acting)
+        if occurrence is None:
+            abort(make_response(render_template("reminder_links/gone.html"), 410))
         locale = accounts.locale_of(connection, user_email=occurrence.user_email)
-        g.clock = Clock(now=database_time(connection), zone=occurrence.zone, locale=locale)
-    return occurrence
+        g.times = TimeFormatter(now=database_time(connection), zone=occurrence.zone, locale=locale)
+        yield connection, link, occurrence
 
 
-def _page(token: str, link: Link, occurrence: Occurrence, *, asked: Sheet) -> ResponseReturnValue:
+def _page(token: str, link: Link, occurrence: Occurrence, *, form: SnoozeForm) -> ResponseReturnValue:
     page = render_template(
-        "links/show.html",
+        "reminder_links/show.html",
         token=token,
         link=link,
         occurrence=occurrence,
-        old=links.is_old(occurrence.mailed_at, g.clock.now),
-        left_alone="keep" in request.args,
-        proposed=sheet(g.clock, phrase=link.phrase or "" if link.action == "again" else ""),
-        sheet=asked,
+        old=links.is_old(occurrence.mailed_at, g.times.now),
+        unchanged="keep" in request.args,
+        suggested=snooze_form(g.times, phrase=link.phrase or "" if link.action == "again" else ""),
+        form=form,
     )
-    return page, asked.status
-
-
-def _unknown() -> ResponseReturnValue:
-    return make_response(render_template("links/unknown.html"), 404)
-
-
-def _gone() -> ResponseReturnValue:
-    return make_response(render_template("links/gone.html"), 410)
+    return page, form.status

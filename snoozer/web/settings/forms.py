@@ -1,7 +1,7 @@
-"""A person's own presets as rows of a form: changed, moved, checked by the grammar, and kept."""
+"""A person's own presets as rows of a form: moved, removed, parsed, and saved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from werkzeug.datastructures import MultiDict
 
@@ -9,64 +9,56 @@ from snoozer import snoozing, timephrase
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.locales import Locale
 from snoozer.web.forms import one_line
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter
 
-MOST = 12
-LONGEST_LABEL = 40
+MAX_PRESETS = 12
+MAX_LABEL_LENGTH = 40
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
-    """One preset as it stands in the form: what its phrase means at this moment (None: nothing now), or why it
-    cannot be one."""
+class PresetRow:
+    """One preset in the form. `reading` is what its phrase means now, None when it means nothing at this hour."""
 
-    label: str
-    phrase: str
+    label: str = ""
+    phrase: str = ""
     reading: timephrase.ParsedTime | None = None
-    refusal: SnoozeError | None = None
+    error: SnoozeError | None = None
 
 
-def usual_ones(locale: str) -> tuple[Pair, ...]:
-    """The presets of the language."""
+def default_presets(locale: str) -> tuple[Pair, ...]:
+    """Returns the presets of the locale's language as (label, phrase)."""
     return Locale.named(locale).language.data.presets
 
 
-def lines_of(pairs: Sequence[Pair], *, clock: Clock) -> tuple[Line, ...]:
-    """The presets, each read."""
-    return tuple(_read(Line(label=label, phrase=phrase), clock) for label, phrase in pairs)
+def preset_rows(pairs: Sequence[Pair], *, times: TimeFormatter) -> tuple[PresetRow, ...]:
+    """Returns a row for each (label, phrase), parsed."""
+    return tuple(_parse(label, phrase, times) for label, phrase in pairs)
 
 
-def posted(form: MultiDict[str, str], *, clock: Clock) -> tuple[Line, ...]:
-    """The form's lines with what its button asks done: up, down or away with one of them. Empty lines fall out."""
-    labels, phrases = form.getlist("label"), form.getlist("phrase")
+def read_submission(posted: MultiDict[str, str], *, times: TimeFormatter) -> tuple[PresetRow, ...]:
+    """Returns the posted rows after its button was applied to one of them: up, down or remove. Skips empty rows."""
+    labels, phrases = posted.getlist("label"), posted.getlist("phrase")
     pairs = [
-        (one_line(label, longest=LONGEST_LABEL) or "", phrase.strip())
+        (one_line(label, max_length=MAX_LABEL_LENGTH) or "", phrase.strip())
         for label, phrase in zip(labels, phrases, strict=False)
-    ][: MOST + 1]
-    act, _, place = form.get("act", "").partition(":")
-    at = int(place) if place.isascii() and place.isdigit() and len(place) < 3 else len(pairs)
+    ][: MAX_PRESETS + 1]
+    act, _, index = posted.get("act", "").partition(":")
+    at = int(index) if index.isascii() and index.isdigit() and len(index) < 3 else len(pairs)
     if at < len(pairs):
         other = {"up": at - 1, "down": at + 1}.get(act, at)
         if 0 <= other < len(pairs):
             pairs[at], pairs[other] = pairs[other], pairs[at]
         if act == "remove":
             del pairs[at]
-    filled = [
-        (label or snoozing.clean_phrase(phrase)[:LONGEST_LABEL], phrase) for label, phrase in pairs if label or phrase
-    ]
-    return lines_of(filled[:MOST], clock=clock)
+    filled = [(label or snoozing.clean_phrase(phrase)[:MAX_LABEL_LENGTH], phrase) for label, phrase in pairs]
+    return preset_rows([pair for pair in filled if any(pair)][:MAX_PRESETS], times=times)
 
 
-def pairs_of(lines: Sequence[Line]) -> tuple[Pair, ...]:
-    """What is kept of lines without a refusal."""
-    return tuple((line.label, snoozing.clean_phrase(line.phrase)) for line in lines)
-
-
-def _read(line: Line, clock: Clock) -> Line:
+def _parse(label: str, phrase: str, times: TimeFormatter) -> PresetRow:
     try:
-        reading = snoozing.parse_preset(line.phrase, now=clock.now, zone=clock.zone, locale=clock.locale)
-    except SnoozeError as refusal:
-        return replace(line, refusal=refusal)
-    return replace(line, reading=reading)
+        reading = snoozing.parse_preset(phrase, now=times.now, zone=times.zone, locale=times.locale)
+    except SnoozeError as error:
+        return PresetRow(label=label, phrase=phrase, error=error)
+    return PresetRow(label=label, phrase=phrase, reading=reading)

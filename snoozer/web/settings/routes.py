@@ -1,4 +1,4 @@
-"""What a person sets: their zone, how they write dates, the times they use, light or dark, single letters or none."""
+"""A person's settings: zone and locale, presets, colours, keyboard shortcuts."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,16 @@ from flask.typing import ResponseReturnValue
 from snoozer import zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
+from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zones
-from snoozer.web import context, flash
-from snoozer.web.auth import MOST_DAYS, clock, local_path, set_cookie, signed_in, usual
+from snoozer.web import context
+from snoozer.web.auth import MAX_COOKIE_DAYS, local_path, login_required, saved_times, set_cookie, time_formatter
+from snoozer.web.context import ROUTE, flash
 from snoozer.web.jinja import THEMES
 from snoozer.web.settings import forms
-from snoozer.web.settings.forms import Line
+from snoozer.web.settings.forms import PresetRow
 
-blueprint = Blueprint("preferences", __name__, url_prefix="/settings")
+blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 
 LOCALES = {
     "en_GB": "English (United Kingdom) · 27 November, 14:00",
@@ -24,95 +26,89 @@ LOCALES = {
     "en_IN": "English (India) · 27 November, 2:00 pm",
     "de_DE": "Deutsch (times may be typed in German) · 27 November, 14:00",
 }
-ROUTE = "web"
 
 
 @blueprint.get("")
-@signed_in
+@login_required
 def show(account: Account) -> ResponseReturnValue:
-    """The settings as they are."""
     return _page(account)
 
 
 @blueprint.post("")
-@signed_in
+@login_required
 def save(account: Account) -> ResponseReturnValue:
-    """Zone and locale. With another zone, times on the clock keep their instants or go along; that is asked once."""
+    """Zone and locale. With another zone, asks once whether wall-clock snoozes keep their instants or their hours."""
     typed, locale = request.form.get("zone", "").strip(), request.form.get("locale", "")
-    zone, choice = _zone(typed), request.form.get("moving")
+    zone, choice = zones.canonical(typed.replace(" ", "_")), request.form.get("moving")
     if zone is None:
-        wrong = "There is no zone of that name. Zones are named like Europe/Berlin or America/New_York."
-        return _page(account, zone=typed, locale=locale, error=wrong), 422
+        error = "There is no zone of that name. Zones are named like Europe/Berlin or America/New_York."
+        return _page(account, zone=typed, locale=locale, error=error), 422
     if locale not in LOCALES or choice not in {None, "keep", "follow"}:
         abort(400)
     with context.transaction() as connection:
-        ahead = zone_change.preview(connection, user_email=account.email, old=account.zone, new=zone, now=clock().now)
+        now = time_formatter().now
+        ahead = zone_change.preview(connection, user_email=account.email, old=account.zone, new=zone, now=now)
         if choice is None and ahead.needs_confirmation:
             return render_template("settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
-        gone = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
+        moved = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
-    flash.say(_saved(zone, gone if choice == "follow" else 0))
+    flash(_saved_text(zone, moved if choice == "follow" else 0))
     return redirect(url_for(".show"), code=303)
 
 
 @blueprint.post("/presets")
-@signed_in
+@login_required
 def save_presets(account: Account) -> ResponseReturnValue:
-    """The presets as the form has them, when the grammar takes each of them; nothing otherwise."""
+    """Saves the presets of the form when each of them parses; otherwise nothing."""
     act = request.form.get("act", "")
     with context.transaction() as connection:
         if act == "reset":
             accounts.clear_presets(connection, account_id=account.id)
-            flash.say("The usual times are back.")
+            flash("The usual times are back.")
             return redirect(url_for(".show", _anchor="presets"), code=303)
-        lines = forms.posted(request.form, clock=clock())
-        if any(line.refusal for line in lines):
-            return _page(account, lines=lines), 422
+        rows = forms.read_submission(request.form, times=time_formatter())
+        if any(row.error for row in rows):
+            return _page(account, presets=rows), 422
         if act == "add":
-            return _page(account, lines=(*lines, Line(label="", phrase=""))[: forms.MOST], adding=True)
-        if not lines:
-            return _page(account, lines=(Line(label="", phrase=""),), none_left=True, adding=True), 422
-        pairs = forms.pairs_of(lines)
+            return _page(account, presets=(*rows, PresetRow())[: forms.MAX_PRESETS], adding=True)
+        if not rows:
+            return _page(account, presets=(PresetRow(),), none_left=True, adding=True), 422
+        pairs = tuple((row.label, clean_phrase(row.phrase)) for row in rows)
         accounts.clear_presets(connection, account_id=account.id)
-        if pairs != forms.usual_ones(account.locale):
+        if pairs != forms.default_presets(account.locale):
             accounts.save_presets(connection, account_id=account.id, presets=pairs)
-    flash.say("Saved. The sheet offers these times now.")
+    flash("Saved. The sheet offers these times now.")
     return redirect(url_for(".show", _anchor="presets"), code=303)
 
 
 @blueprint.post("/theme")
 def choose_theme() -> ResponseReturnValue:
-    """Light, dark, or as the device says."""
-    chosen = request.form.get("theme")
-    if chosen not in THEMES:
+    """Light, dark, or as the device is set; also for those who are not signed in."""
+    theme = request.form.get("theme")
+    if theme not in THEMES:
         abort(400)
     response = make_response(redirect(local_path(request.form.get("here")), code=303))
-    set_cookie(response, "theme", chosen, days=MOST_DAYS)
+    set_cookie(response, "theme", theme, days=MAX_COOKIE_DAYS)
     return response
 
 
 @blueprint.post("/keys")
 def choose_keys() -> ResponseReturnValue:
-    """Whether single letters act, in this browser."""
-    chosen = request.form.get("keys")
-    if chosen not in {"on", "off"}:
+    """Turns the single-letter shortcuts on or off in this browser."""
+    keys = request.form.get("keys")
+    if keys not in {"on", "off"}:
         abort(400)
-    flash.say(f"Single letters {'act again' if chosen == 'on' else 'do nothing now'} in this browser.")
+    flash(f"Single letters {'act again' if keys == 'on' else 'do nothing now'} in this browser.")
     response = make_response(redirect(url_for(".show"), code=303))
-    set_cookie(response, "keys", chosen, days=MOST_DAYS)
+    set_cookie(response, "keys", keys, days=MAX_COOKIE_DAYS)
     return response
 
 
-def _zone(typed: str) -> str | None:
-    """The IANA name behind what was typed, however its capitals and spaces are."""
-    return zones.canonical(typed.replace(" ", "_"))
-
-
-def _saved(zone: str, gone: int) -> str:
-    shown = f"Saved. Times are shown in {zone.replace('_', ' ')}"
-    if not gone:
-        return f"{shown}; what is asleep comes back when it was promised."
-    return f"{shown}, and {gone} {'snooze keeps its' if gone == 1 else 'snoozes keep their'} hour there."
+def _saved_text(zone: str, moved: int) -> str:
+    text = f"Saved. Times are shown in {zone.replace('_', ' ')}"
+    if not moved:
+        return f"{text}; what is asleep comes back when it was promised."
+    return f"{text}, and {moved} {'snooze keeps its' if moved == 1 else 'snoozes keep their'} hour there."
 
 
 def _page(
@@ -121,13 +117,13 @@ def _page(
     zone: str | None = None,
     locale: str | None = None,
     error: str | None = None,
-    lines: Sequence[Line] | None = None,
+    presets: Sequence[PresetRow] | None = None,
     adding: bool = False,
     none_left: bool = False,
 ) -> str:
-    own = usual().presets
-    if lines is None:
-        lines = forms.lines_of(own or forms.usual_ones(account.locale), clock=clock())
+    own, times = saved_times().presets, time_formatter()
+    if presets is None:
+        presets = forms.preset_rows(own or forms.default_presets(account.locale), times=times)
     return render_template(
         "settings/show.html",
         zone=account.zone if zone is None else zone,
@@ -135,11 +131,11 @@ def _page(
         locales=LOCALES,
         zones=sorted(name for name in zones.NAMES.values() if "/" in name or name == "UTC"),
         error=error,
-        now=clock().now,
-        lines=lines,
+        now=times.now,
+        presets=presets,
         own=own is not None,
         adding=adding,
         none_left=none_left,
-        most=forms.MOST,
-        longest_label=forms.LONGEST_LABEL,
+        max_presets=forms.MAX_PRESETS,
+        max_label_length=forms.MAX_LABEL_LENGTH,
     )

@@ -1,123 +1,169 @@
-"""Signing in by a mailed link or the code beside it; the answer never tells whether an account exists."""
+"""Signing in by a mailed link or the code beside it. No response shows whether an account exists."""
 
+import logging
 import secrets
 import time
+from datetime import UTC, datetime
+from threading import BoundedSemaphore, Timer
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts
-from snoozer.db import accounts as people
+from snoozer.accounts import LINK_LIFETIME, Invitation
+from snoozer.db.accounts import set_first_zone
+from snoozer.mime import compose, headers
+from snoozer.settings import Settings
+from snoozer.smtp import session as smtp_session
+from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
-from snoozer.web import auth, context, flash, trusted_browser
-from snoozer.web.sign_in import mail
+from snoozer.web import auth, context
+
+log = logging.getLogger("snoozer.web")
 
 blueprint = Blueprint("sign_in", __name__)
 
 BROWSER_DAYS = 1
-LONGEST_TOKEN = 100
-# Writing a sign-in down and starting its mail takes some milliseconds that an address without an account does not.
-EVEN_SECONDS = 0.1
+MAX_TOKEN_LENGTH = 100
+# Creating a sign-in takes some milliseconds that an address without an account does not; both take this long.
+RESPONSE_SECONDS = 0.1
+# A mail that is sent while its response is still on the way slows that response measurably.
+MAIL_DELAY_SECONDS = 0.3
+# More than this at once means that the mail server hangs; the person can request another link.
+MAX_MAILS_IN_FLIGHT = 16
+_mails_in_flight = BoundedSemaphore(MAX_MAILS_IN_FLIGHT)
 
 
 @blueprint.get("/sign-in")
-def ask() -> ResponseReturnValue:
-    """Where a person types their address."""
-    if auth.account() is not None:
-        return redirect(auth.local_path(request.args.get("next")), code=303)
-    return render_template("sign_in/ask.html", email="", error=None, next=auth.local_path(request.args.get("next")))
+def request_page() -> ResponseReturnValue:
+    """The field for the mail address; redirects those who are signed in."""
+    next_path = auth.local_path(request.args.get("next"))
+    if auth.current_account() is not None:
+        return redirect(next_path, code=303)
+    return render_template("sign_in/request.html", email="", error=None, next=next_path)
 
 
 @blueprint.post("/sign-in")
-def asked() -> ResponseReturnValue:
-    """A link is on its way if the address has an account; the page that follows is the same if it has none."""
-    email, onward = request.form.get("email", ""), auth.local_path(request.form.get("next"))
-    browser = auth.cookie("browser") or secrets.token_urlsafe(32)
-    even = time.monotonic() + EVEN_SECONDS
+def request_link() -> ResponseReturnValue:
+    """Mails a link if the address has an account; the response is the same, and as fast, if it has none."""
+    email, next_path = request.form.get("email", ""), auth.local_path(request.form.get("next"))
+    browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
+    deadline = time.monotonic() + RESPONSE_SECONDS
     try:
         with context.transaction() as connection:
             invitation = accounts.request_sign_in(
-                connection, email=email, browser=browser, known=trusted_browser.mark(accounts.normalize(email))
+                connection, email=email, browser=browser, known=auth.trusted_browser(accounts.normalize(email))
             )
-    except accounts.InvalidAddress as refused:
-        return render_template("sign_in/ask.html", email=email, error=str(refused), next=onward), 422
+    except accounts.InvalidAddress as error:
+        return render_template("sign_in/request.html", email=email, error=str(error), next=next_path), 422
     if invitation is not None:
-        mail.send_invitation(invitation, settings=context.settings())
+        send_invitation(invitation, settings=context.settings())
     session["asked_for"] = accounts.normalize(email)
-    session["onward"] = onward
-    response = make_response(redirect(url_for("sign_in.sent"), code=303))
+    session["onward"] = next_path
+    response = make_response(redirect(url_for("sign_in.code_page"), code=303))
     auth.set_cookie(response, "browser", browser, days=BROWSER_DAYS)
-    time.sleep(max(0.0, even - time.monotonic()))
+    time.sleep(max(0.0, deadline - time.monotonic()))
     return response
 
 
 @blueprint.get("/sign-in/code")
-def sent() -> ResponseReturnValue:
-    """What to do now that the mail is on its way."""
+def code_page() -> ResponseReturnValue:
+    """What to do now that the mail is on its way, with the field for its code."""
     if "asked_for" not in session:
-        return redirect(url_for("sign_in.ask"), code=303)
-    return render_template("sign_in/sent.html", email=session["asked_for"], error=None)
+        return redirect(url_for("sign_in.request_page"), code=303)
+    return render_template("sign_in/code.html", email=session["asked_for"], error=None)
 
 
 @blueprint.post("/sign-in/code")
-def code() -> ResponseReturnValue:
-    """The typed code, in the browser that asked."""
-    browser = auth.cookie("browser")
+def use_code() -> ResponseReturnValue:
+    """Signs in with the code, only in the browser that requested it."""
+    browser = auth.get_cookie("browser")
     token = None
     if browser:
         with context.transaction() as connection:
             token = accounts.sign_in_by_code(connection, code=request.form.get("code", "")[:40], browser=browser)
     if token is None:
         error = "That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it."
-        return render_template("sign_in/sent.html", email=session.get("asked_for"), error=error), 422
-    return _welcome(token)
+        return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
+    return _sign_in(token)
 
 
 @blueprint.get("/sign-in/<token>")
-def look(token: str) -> ResponseReturnValue:
-    """A button; following the link, or having it followed by a scanner, uses nothing up."""
+def link_page(token: str) -> ResponseReturnValue:
+    """A button: opening the link, which mail scanners do too, does not use it up."""
     with context.transaction() as connection:
-        worth = accounts.link_state(connection, token=token[:LONGEST_TOKEN], browser=auth.cookie("browser"))
-    status = {"good": 200, "unknown": 404, "used": 410, "expired": 410, "other browser": 403}[worth]
-    return render_template("sign_in/link.html", worth=worth, token=token, signed_in=auth.account() is not None), status
+        state = accounts.link_state(connection, token=token[:MAX_TOKEN_LENGTH], browser=auth.get_cookie("browser"))
+    status = {"good": 200, "unknown": 404, "used": 410, "expired": 410, "other browser": 403}[state]
+    signed_in = auth.current_account() is not None
+    return render_template("sign_in/link.html", state=state, token=token, signed_in=signed_in), status
 
 
 @blueprint.post("/sign-in/<token>")
-def enter(token: str) -> ResponseReturnValue:
-    """Sign in, once."""
+def use_link(token: str) -> ResponseReturnValue:
+    """Signs in, once."""
+    browser = auth.get_cookie("browser")
     with context.transaction() as connection:
-        opened = accounts.sign_in_by_link(connection, token=token[:LONGEST_TOKEN], browser=auth.cookie("browser"))
-    if opened is None:
-        return look(token)
-    return _welcome(opened)
+        session_token = accounts.sign_in_by_link(connection, token=token[:MAX_TOKEN_LENGTH], browser=browser)
+    return link_page(token) if session_token is None else _sign_in(session_token)
 
 
 @blueprint.post("/sign-out")
-def leave() -> ResponseReturnValue:
-    """End this browser's session."""
-    token = auth.cookie("session")
+def sign_out() -> ResponseReturnValue:
+    """Ends this browser's session."""
+    token = auth.session_token()
     if token:
         with context.transaction() as connection:
             accounts.sign_out(connection, session=token)
     session.clear()
-    flash.say("You are signed out.")
-    response = make_response(redirect(url_for("sign_in.ask"), code=303))
-    auth.forget_cookie(response, "session")
+    context.flash("You are signed out.")
+    response = make_response(redirect(url_for("sign_in.request_page"), code=303))
+    auth.delete_cookie(response, "session")
     return response
 
 
-def _welcome(token: str) -> ResponseReturnValue:
+def _sign_in(token: str) -> ResponseReturnValue:
     with context.transaction() as connection:
         account = accounts.session_account(connection, session=token)
         if account is None:
             abort(403)
         zone = request.form.get("zone", "")
         if canonical(zone) == zone:
-            people.set_first_zone(connection, id=account.id, zone=zone)
-    onward = auth.local_path(session.get("onward"))
+            set_first_zone(connection, id=account.id, zone=zone)
+    response = make_response(redirect(auth.local_path(session.get("onward")), code=303))
     session.clear()
-    response = make_response(redirect(onward, code=303))
-    auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
-    auth.forget_cookie(response, "browser")
-    trusted_browser.remember(response, email=account.email)
+    auth.set_session_cookie(response, token)
+    auth.delete_cookie(response, "browser")
+    auth.trust_browser(response, email=account.email)
     return response
+
+
+def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
+    """Mails the link and the code in the background, at most once. Returns at once, so that the response does not
+    show how long it takes."""
+    if not _mails_in_flight.acquire(blocking=False):
+        log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
+        return
+    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings))
+    timer.name, timer.daemon = "sign-in-mail", True
+    timer.start()
+
+
+def _send(invitation: Invitation, settings: Settings) -> None:
+    try:
+        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
+        message = compose.compose_sign_in(
+            to=invitation.email,
+            link=f"{settings.base_url}/sign-in/{invitation.token}",
+            code=invitation.code,
+            minutes=int(LINK_LIFETIME.total_seconds() // 60),
+            mail_from=settings.mail_from,
+            instance=domain,
+            now=datetime.now(UTC),
+            message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
+        )
+        smtp_session.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
+    except Exception as error:
+        log.error("A sign-in mail could not be sent: %s", type(error).__name__)
+    finally:
+        _mails_in_flight.release()

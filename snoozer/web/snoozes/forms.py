@@ -1,145 +1,160 @@
-"""The snooze sheet: what was typed or pressed becomes an appointment, or the sheet again with its answer.
+"""The snooze form: a typed phrase is parsed here, and a posted form becomes a reminder time or the form again.
 
-A reading is shown before it is saved: typed words are saved only when the person has seen what they mean, and a button
-only while it still means what it said.
+A phrase is saved only after its reading was shown, and a preset only while it still means the time it showed.
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import snoozing, timephrase
-from snoozer.db.accounts import SavedTimes
+from snoozer import snoozing, telemetry, timephrase
+from snoozer.db import accounts
+from snoozer.db.accounts import MAX_PHRASES, SavedTimes
+from snoozer.db.models import Account
 from snoozer.db.queue import ReminderTime
 from snoozer.snoozing import SnoozeError
-from snoozer.web.text.time_format import Clock
+from snoozer.web.context import ROUTE
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
-# "in 3 hours" moves on while a person thinks; a day's difference is another meaning.
+# "in 3 hours" moves on while a person thinks; a larger difference is another meaning.
 SAME_MEANING = timedelta(minutes=30)
-MOST_LATELY = 3
-NOBODYS = SavedTimes()
+MAX_RECENT = 3
+NO_SAVED_TIMES = SavedTimes()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """What a posted sheet comes to: the appointment, the reading it was made from, and the words to offer next time
-    (`typed`; None for a preset)."""
+class Submitted:
+    """A posted form that can be saved. `reading` is what the reminder time was made from, `typed` the phrase to offer
+    next time (None for a preset)."""
 
-    appointment: ReminderTime
+    reminder_time: ReminderTime
     reading: timephrase.ParsedTime | None = None
     typed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet:
-    """What the sheet shows. `offers` are the presets, `lately` the phrases typed last; `moved` says that the words
-    now mean another time than the one that was shown."""
+class SnoozeForm:
+    """What the form shows. `recent` are the phrases typed last; `meaning_changed` is true when the phrase now means
+    another time than the one that was shown."""
 
-    offers: tuple[timephrase.Preset, ...]
-    lately: tuple[timephrase.Preset, ...] = ()
+    presets: tuple[timephrase.Preset, ...]
+    recent: tuple[timephrase.Preset, ...] = ()
     phrase: str = ""
     note: str = ""
     reading: timephrase.ParsedTime | None = None
-    refusal: SnoozeError | None = None
-    moved: bool = False
+    error: SnoozeError | None = None
+    meaning_changed: bool = False
 
     @property
-    def wrong_time(self) -> SnoozeError | None:
-        """Why the time cannot be taken."""
-        return None if self.wrong_note else self.refusal
+    def time_error(self) -> SnoozeError | None:
+        return None if self.note_error else self.error
 
     @property
-    def wrong_note(self) -> SnoozeError | None:
-        """Why the note cannot be kept; what the time means stands all the same."""
-        return self.refusal if self.refusal and self.refusal.code == "note_too_long" else None
+    def note_error(self) -> SnoozeError | None:
+        return self.error if self.error and self.error.code == "note_too_long" else None
 
     @property
     def status(self) -> int:
-        """422 for what cannot be taken, 200 for a question."""
-        return 422 if self.refusal else 200
+        """422 with an error, 200 while a reading is shown for confirmation."""
+        return 422 if self.error else 200
 
 
-def sheet(clock: Clock, *, usual: SavedTimes = NOBODYS, phrase: str = "", note: str | None = None) -> Sheet:
-    """The sheet as it is opened; with a phrase, already read."""
-    asked = _opened(clock, usual, phrase=phrase, note=note or "")
-    return _read(asked, clock) if phrase else asked
+def snooze_form(
+    times: TimeFormatter, *, saved_times: SavedTimes = NO_SAVED_TIMES, phrase: str = "", note: str | None = None
+) -> SnoozeForm:
+    """Returns the form as it opens; a phrase is parsed."""
+    form = _open(times, saved_times, phrase=phrase, note=note or "")
+    return _parse_phrase(form, times) if phrase else form
 
 
-def answer(form: MultiDict[str, str], *, clock: Clock, usual: SavedTimes = NOBODYS) -> Chosen | Sheet:
-    """What a posted sheet comes to."""
-    asked = _opened(clock, usual, phrase=form.get("suggestion") or form.get("phrase", ""), note=form.get("note", ""))
-    if form.get("preset"):
-        phrase, _, seen = form["preset"].rpartition("|")
-        return _save(replace(asked, phrase=phrase), clock, seen=seen, typed=phrase in usual.phrases)
-    if form.get("at"):
-        return _save_instant(asked, clock, at=form["at"])
-    if form.get("suggestion") or form.get("act") != "snooze" or form.get("seen_phrase") != asked.phrase:
-        return _read(asked, clock)
-    return _save(asked, clock, seen=form.get("seen_at", ""))
+def read_submission(
+    posted: MultiDict[str, str], *, times: TimeFormatter, saved_times: SavedTimes = NO_SAVED_TIMES
+) -> Submitted | SnoozeForm:
+    """Returns what to save, or the form again with the reading to confirm or the error."""
+    phrase = posted.get("suggestion") or posted.get("phrase", "")
+    form = _open(times, saved_times, phrase=phrase, note=posted.get("note", ""))
+    if posted.get("preset"):
+        phrase, _, shown_at = posted["preset"].rpartition("|")
+        return _submit(replace(form, phrase=phrase), times, shown_at=shown_at, typed=phrase in saved_times.phrases)
+    if posted.get("at"):
+        return _submit_instant(form, times, at=posted["at"])
+    if posted.get("suggestion") or posted.get("act") != "snooze" or posted.get("seen_phrase") != form.phrase:
+        return _parse_phrase(form, times)
+    return _submit(form, times, shown_at=posted.get("seen_at", ""))
 
 
-def _save(asked: Sheet, clock: Clock, *, seen: str, typed: bool = True) -> Chosen | Sheet:
-    read = _read(asked, clock)
-    if read.reading is None or read.reading.at is None:
-        return read
-    shown = instant(seen)
-    if shown is None or abs(read.reading.at - shown) > SAME_MEANING:
-        return replace(read, moved=shown is not None)
-    try:
-        appointment = snoozing.reminder_time_of(read.reading, now=clock.now, note=asked.note)
-    except SnoozeError as refusal:
-        return replace(read, refusal=refusal)
-    return Chosen(
-        appointment=appointment, reading=read.reading, typed=snoozing.clean_phrase(asked.phrase) if typed else None
+def save_submission(
+    connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
+) -> snoozing.SnoozeResult:
+    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form."""
+    save_phrase(connection, account, submitted.typed)
+    return snoozing.snooze(
+        connection,
+        user_email=account.email,
+        message=message,
+        reminder_time=submitted.reminder_time,
+        route=ROUTE,
+        reading=submitted.reading,
+        traceparent=telemetry.traceparent(),
     )
 
 
-def _save_instant(asked: Sheet, clock: Clock, *, at: str) -> Chosen | Sheet:
-    """The other meaning of the phrase, kept by the clock as the first one would have been; else a bare instant."""
-    moment = instant(at)
-    read = _read(asked, clock)
-    if moment is None:
-        return read
-    reading = read.reading if read.reading is not None and read.reading.alternative == moment else None
+def save_phrase(connection: Connection, account: Account, phrase: str | None) -> None:
+    if phrase:
+        accounts.save_phrase(connection, account_id=account.id, phrase=phrase, max_phrases=MAX_PHRASES)
+
+
+def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: str) -> SnoozeForm:
+    presets = _parse_presets(times, saved_times.presets)
+    offered = {(preset.reading.kind, preset.reading.at) for preset in presets}
+    recent = _parse_presets(times, tuple((phrase, phrase) for phrase in saved_times.phrases))
+    others = [preset for preset in recent if (preset.reading.kind, preset.reading.at) not in offered]
+    return SnoozeForm(presets=presets, recent=tuple(others[:MAX_RECENT]), phrase=phrase, note=note)
+
+
+def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[timephrase.Preset, ...]:
+    presets = timephrase.presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
+    return tuple(preset for preset in presets if preset.reading.kind != "condition" and preset.reading.at is not None)
+
+
+def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
+    try:
+        reading = snoozing.parse_phrase(form.phrase, now=times.now, zone=times.zone, locale=times.locale)
+    except SnoozeError as error:
+        return replace(form, error=error)
+    return replace(form, reading=reading)
+
+
+def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: bool = True) -> Submitted | SnoozeForm:
+    form = _parse_phrase(form, times)
+    if form.reading is None or form.reading.at is None:
+        return form
+    shown = parse_instant(shown_at)
+    if shown is None or abs(form.reading.at - shown) > SAME_MEANING:
+        return replace(form, meaning_changed=shown is not None)
+    try:
+        reminder_time = snoozing.reminder_time_of(form.reading, now=times.now, note=form.note)
+    except SnoozeError as error:
+        return replace(form, error=error)
+    phrase = snoozing.clean_phrase(form.phrase) if typed else None
+    return Submitted(reminder_time=reminder_time, reading=form.reading, typed=phrase)
+
+
+def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submitted | SnoozeForm:
+    """The alternative of the phrase keeps the phrase's time kind (wall clock or elapsed); any other time is a bare
+    instant."""
+    instant = parse_instant(at)
+    form = _parse_phrase(form, times)
+    if instant is None:
+        return form
+    reading = form.reading if form.reading is not None and form.reading.alternative == instant else None
     try:
         if reading is not None:
-            appointment = snoozing.reminder_time_of(reading, now=clock.now, note=asked.note, alternative=True)
+            reminder_time = snoozing.reminder_time_of(reading, now=times.now, note=form.note, alternative=True)
         else:
-            appointment = snoozing.reminder_time_at(moment, now=clock.now, zone=clock.zone, note=asked.note)
-    except SnoozeError as refusal:
-        return replace(read, refusal=refusal)
-    return Chosen(appointment=appointment, reading=reading)
-
-
-def _read(asked: Sheet, clock: Clock) -> Sheet:
-    try:
-        reading = snoozing.parse_phrase(asked.phrase, now=clock.now, zone=clock.zone, locale=clock.locale)
-    except SnoozeError as refusal:
-        return replace(asked, refusal=refusal)
-    return replace(asked, reading=reading)
-
-
-def _opened(clock: Clock, usual: SavedTimes, *, phrase: str, note: str) -> Sheet:
-    offers = _offered(clock, usual.presets)
-    taken = {(offer.reading.kind, offer.reading.at) for offer in offers}
-    lately = (
-        offer
-        for offer in _offered(clock, tuple((phrase, phrase) for phrase in usual.phrases))
-        if (offer.reading.kind, offer.reading.at) not in taken
-    )
-    return Sheet(offers=offers, lately=tuple(lately)[:MOST_LATELY], phrase=phrase, note=note)
-
-
-def _offered(clock: Clock, choices: tuple[tuple[str, str], ...] | None) -> tuple[timephrase.Preset, ...]:
-    offered = timephrase.presets(now=clock.now, zone=clock.zone, locale=clock.locale, choices=choices)
-    return tuple(offer for offer in offered if offer.reading.kind != "condition" and offer.reading.at is not None)
-
-
-def instant(text: str) -> datetime | None:
-    """An aware instant in ISO 8601, or None."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+            reminder_time = snoozing.reminder_time_at(instant, now=times.now, zone=times.zone, note=form.note)
+    except SnoozeError as error:
+        return replace(form, error=error)
+    return Submitted(reminder_time=reminder_time, reading=reading)

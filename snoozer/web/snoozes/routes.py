@@ -1,4 +1,4 @@
-"""What is asleep: the list, one snooze, and what its owner does to it."""
+"""The list of snoozes, one snooze, what its owner does to it, and the preview of a typed phrase."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,122 +7,129 @@ from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import snoozing, telemetry
+from snoozer import snoozing
 from snoozer.db.models import Account
-from snoozer.db.queries import Cursor, Found, InvalidCursor
-from snoozer.db.queries import snoozes as pages
+from snoozer.db.queries import Found
+from snoozer.db.queries import snoozes as queries
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.zones import zone_or_utc
-from snoozer.web import context, flash
-from snoozer.web.auth import clock, remember, signed_in, usual
-from snoozer.web.snoozes.forms import Chosen, Sheet, answer, instant, sheet
-from snoozer.web.text.history import happened
-from snoozer.web.text.phrase_text import asleep_until, spoken
-from snoozer.web.text.status import PATIENCE, was_it_sent
+from snoozer.web import context
+from snoozer.web.auth import login_required, saved_times, time_formatter
+from snoozer.web.context import ROUTE, flash, found_or_404
+from snoozer.web.forms import page_cursor
+from snoozer.web.snoozes import forms
+from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
+from snoozer.web.text.history import history_lines
+from snoozer.web.text.phrase_text import asleep_until_text, phrase_text
+from snoozer.web.text.status import LATE_AFTER, was_it_sent
+from snoozer.web.text.time_format import parse_instant
 
 blueprint = Blueprint("snoozes", __name__)
 
-LATELY = timedelta(days=7)
-# Waits between tries end at some hours, but for the hold of what may have been sent.
-A_DAY = timedelta(days=1)
-ROUTE = "web"
+RETURNED_FOR = timedelta(days=7)
+# The longest backoff is some hours; only the hold of an uncertain send lasts longer.
+MAX_BACKOFF = timedelta(days=1)
 
 
 @blueprint.get("/")
-@signed_in
+@login_required
 def home(account: Account) -> ResponseReturnValue:
-    """Everything that has not come back yet, what came back lately, and what went wrong."""
-    after = cursor(request.args.get("after"))
-    person = account.email
+    """Everything that has not come back yet; the first page also has what came back lately and what went wrong."""
+    after, times = page_cursor("after"), time_formatter()
+    email, since = account.email, times.now - RETURNED_FOR
     with context.transaction() as connection:
-        page = pages.asleep(connection, user_email=person, after=after)
-        words = {
+        page = queries.asleep(connection, user_email=email, after=after)
+        values = {
             "page": page,
-            "total": pages.count(connection, user_email=person),
-            "stuck": [] if after else pages.stuck(connection, user_email=person),
-            "came_back": [] if after else pages.came_back(connection, user_email=person, since=clock().now - LATELY),
-            "trouble": pages.trouble(
+            "total": queries.count(connection, user_email=email),
+            "stuck": [] if after else queries.stuck(connection, user_email=email),
+            "came_back": [] if after else queries.came_back(connection, user_email=email, since=since),
+            "trouble": queries.trouble(
                 connection,
-                user_email=person,
-                now=clock().now,
-                tolerance=2 * PATIENCE,
-                max_backoff=A_DAY + timedelta(seconds=context.settings().uncertain_hold),
+                user_email=email,
+                now=times.now,
+                tolerance=2 * LATE_AFTER,
+                max_backoff=MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold),
             ),
         }
     ahead = (
-        row.remind_at for row in page.rows if not row.inactive and (row.scheduled_for or row.remind_at) > clock().now
+        row.remind_at for row in page.rows if not row.inactive and (row.scheduled_for or row.remind_at) > times.now
     )
-    upcoming = None if after else next(ahead, None)
     return render_template(
-        "snoozes/list.html", sheet=sheet(clock(), usual=usual()), first_page=after is None, upcoming=upcoming, **words
+        "snoozes/list.html",
+        form=snooze_form(times, saved_times=saved_times()),
+        first_page=after is None,
+        upcoming=None if after else next(ahead, None),
+        **values,
     )
 
 
 @blueprint.get("/snoozes/<row:id>")
-@signed_in
+@login_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """One snooze, its times, and its paper trail."""
+    """One snooze, its times, and its history."""
     with context.transaction() as connection:
         return _page(connection, account, id=id)
 
 
 @blueprint.post("/snoozes/<row:id>/time")
-@signed_in
+@login_required
 def set_time(account: Account, id: int) -> ResponseReturnValue:
-    """Another time for a living snooze; for one that is over, the message is put away anew."""
-    answered = answer(request.form, clock=clock(), usual=usual())
+    """Another time for a live snooze; for one that is over, a new snooze of its message."""
+    submitted = forms.read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id, changing=True)
-        if isinstance(answered, Sheet):
-            return _page(connection, account, id=id, asked=answered)
-        appointment, reading = answered.appointment, answered.reading
-        ended = snoozing.ended_recurrence(row.recurrence, appointment) if row.outcome is None else None
+        row = _own(connection, account, id=id, changing=True)
+        if isinstance(submitted, SnoozeForm):
+            return _page(connection, account, id=id, form=submitted)
+        reminder_time, reading = submitted.reminder_time, submitted.reading
+        ended = snoozing.ended_recurrence(row.recurrence, reminder_time) if row.outcome is None else None
         if row.outcome is None and snoozing.change(
-            connection, id=id, user_email=account.email, reminder_time=appointment, route=ROUTE, reading=reading
+            connection, id=id, user_email=account.email, reminder_time=reminder_time, route=ROUTE, reading=reading
         ):
-            remember(connection, account, answered.typed)
-            once = row.recurrence is None and appointment.recurrence is None
-            said = {"undo": url_for(".restore_time", id=id), **_time_of(row)} if once else {}
+            forms.save_phrase(connection, account, submitted.typed)
+            single = row.recurrence is None and reminder_time.recurrence is None
+            before = {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
+            undo = {"undo": url_for(".restore_time", id=id), **before} if single else {}
         else:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id, _, ended = put_away(connection, account, message, answered)
-            said = {"undo": url_for(".cancel", id=id)}
-    flash.say(asleep_until(appointment, clock(), ended=ended), **said)
-    return back(id)
+            id, _, ended = forms.save_submission(connection, account, message, submitted)
+            undo = {"undo": url_for(".cancel", id=id)}
+    flash(asleep_until_text(reminder_time, time_formatter(), ended=ended), **undo)
+    return _back(id)
 
 
 @blueprint.post("/snoozes/<row:id>/time/undo")
-@signed_in
+@login_required
 def restore_time(account: Account, id: int) -> ResponseReturnValue:
-    """The time it had before the last change, unless that has passed by now."""
-    at = instant(request.form.get("at", ""))
+    """The time before the last change, unless it has passed by now."""
+    times, at = time_formatter(), parse_instant(request.form.get("at", ""))
     if at is None:
         abort(400)
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id, changing=True)
+        row = _own(connection, account, id=id, changing=True)
         try:
-            again = snoozing.reminder_time_at(at, now=clock().now, zone=row.zone or account.zone, note=row.note)
+            earlier = snoozing.reminder_time_at(at, now=times.now, zone=row.zone or account.zone, note=row.note)
         except SnoozeError:
-            flash.say("The earlier time has passed, so the new one stays.")
-            return back(id)
-        kept = _said_as_before(again, kind=request.form.get("kind"))
-        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=kept, route=ROUTE)
-    flash.say(f"Asleep until {clock().inline(at)}, as before." if changed else "It came back already.")
-    return back(id)
+            flash("The earlier time has passed, so the new one stays.")
+            return _back(id)
+        earlier = _with_time_kind(earlier, request.form.get("kind"))
+        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=earlier, route=ROUTE)
+    flash(f"Asleep until {times.inline(at)}, as before." if changed else "It came back already.")
+    return _back(id)
 
 
 @blueprint.post("/snoozes/<row:id>/note")
-@signed_in
+@login_required
 def set_note(account: Account, id: int) -> ResponseReturnValue:
-    """Another note; the promise stays as it is."""
+    """Another note; the time stays as it is."""
     note = request.form.get("note", "")
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id, changing=True)
+        row = _own(connection, account, id=id, changing=True)
         if len(note) > MAX_NOTE_LENGTH:
             return _page(connection, account, id=id, note=note)
-        same_promise = ReminderTime(
+        same_time = ReminderTime(
             remind_at=row.scheduled_for or row.remind_at,
             duration_hours=row.snooze_duration_hours,
             note=note.replace("\x00", "").strip() or None,
@@ -131,108 +138,89 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
             time_kind=row.time_kind,
             recurrence=row.recurrence,
         )
-        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=same_promise, route=ROUTE)
-    flash.say("The note is saved." if changed else "It came back already, so the note was not changed.")
+        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=same_time, route=ROUTE)
+    flash("The note is saved." if changed else "It came back already, so the note was not changed.")
     return redirect(url_for(".show", id=id), code=303)
 
 
 @blueprint.post("/snoozes/<row:id>/cancel")
-@signed_in
+@login_required
 def cancel(account: Account, id: int) -> ResponseReturnValue:
-    """No reminder after all."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _own(connection, account, id=id)
         cancelled = snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
-        leaving = any(send.state in {"sending", "uncertain"} for send in pages.sends(connection, id=id))
-    if cancelled:
-        where = "The message is back in your inbox." if row.kept_id else "No reminder will be sent."
-        if leaving:
-            where = "The reminder was on its way already, so it may still arrive."
-        flash.say(f"Cancelled. {where}", undo=url_for(".undo", id=id))
-    else:
-        flash.say("It was over already, so there was nothing to cancel.")
-    return back(id)
+        in_flight = any(send.state in {"sending", "uncertain"} for send in queries.sends(connection, id=id))
+    if not cancelled:
+        flash("It was over already, so there was nothing to cancel.")
+        return _back(id)
+    outcome = "The message is back in your inbox." if row.kept_id else "No reminder will be sent."
+    if in_flight:
+        outcome = "The reminder was on its way already, so it may still arrive."
+    flash(f"Cancelled. {outcome}", undo=url_for(".undo", id=id))
+    return _back(id)
 
 
 @blueprint.post("/snoozes/<row:id>/undo")
-@signed_in
+@login_required
 def undo(account: Account, id: int) -> ResponseReturnValue:
-    """Undo a cancellation."""
+    """Undoes a cancellation."""
     with context.transaction() as connection:
-        row = _mine(connection, account, id=id)
+        row = _own(connection, account, id=id)
         undone = snoozing.undo(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
     if undone:
-        flash.say(f"Asleep again until {clock().inline(row.remind_at)}.")
+        flash(f"Asleep again until {time_formatter().inline(row.remind_at)}.")
     else:
-        flash.say("There is nothing to undo: the message was put away anew, or its reminder is out.")
-    return back(id)
+        flash("There is nothing to undo: the message was put away anew, or its reminder is out.")
+    return _back(id)
 
 
-def put_away(
-    connection: Connection, account: Account, message: snoozing.Message, chosen: Chosen
-) -> snoozing.SnoozeResult:
-    """What a posted sheet comes to, done."""
-    remember(connection, account, chosen.typed)
-    return snoozing.snooze(
-        connection,
-        user_email=account.email,
-        message=message,
-        reminder_time=chosen.appointment,
-        route=ROUTE,
-        reading=chosen.reading,
-        traceparent=telemetry.traceparent(),
-    )
+@blueprint.get("/when/preview")
+@login_required
+def preview(_: Account) -> ResponseReturnValue:
+    """The piece of page under the form's field: what `phrase` means. Requested by the script while one types."""
+    form = snooze_form(time_formatter(), phrase=request.args.get("phrase", ""))
+    return render_template("snoozes/reading.html", form=form)
 
 
-def back(id: int) -> ResponseReturnValue:
-    """To the page the form stood on: a list, or the snooze itself."""
-    place = {"list": url_for("snoozes.home"), "mailbox": url_for("mailbox.browse")}
-    return redirect(place.get(request.form.get("from", ""), url_for("snoozes.show", id=id)), code=303)
+@blueprint.get("/when/offers")
+@login_required
+def presets(_: Account) -> ResponseReturnValue:
+    """The buttons of the presets as they are now, for a form on a page that was open for a while."""
+    return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
 
 
-def cursor(text: str | None) -> Cursor | None:
-    """The cursor in a page's address; an address nobody was given is no page."""
-    if not text:
-        return None
-    try:
-        return Cursor.parse(text)
-    except InvalidCursor:
-        abort(404)
+def _back(id: int) -> ResponseReturnValue:
+    """Redirects to the page that held the form: a list, or the snooze itself."""
+    lists = {"list": url_for("snoozes.home"), "mailbox": url_for("mailbox.browse")}
+    return redirect(lists.get(request.form.get("from", ""), url_for("snoozes.show", id=id)), code=303)
 
 
-def _mine(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
-    row = pages.one(connection, id=id, user_email=account.email, changing=changing)
-    if row is None:
-        abort(404)
-    return row
+def _own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
+    return found_or_404(queries.one(connection, id=id, user_email=account.email, changing=changing))
 
 
 def _page(
-    connection: Connection, account: Account, *, id: int, asked: Sheet | None = None, note: str | None = None
+    connection: Connection, account: Account, *, id: int, form: SnoozeForm | None = None, note: str | None = None
 ) -> ResponseReturnValue:
-    row = _mine(connection, account, id=id)
-    sends = pages.sends(connection, id=id)
-    events = pages.events(connection, id=id)
+    """The page of one snooze; with `note` a note that is too long, with `form` a time to confirm or to correct."""
+    row, times = _own(connection, account, id=id), time_formatter()
+    sends = queries.sends(connection, id=id)
+    events = queries.events(connection, id=id)
     page = render_template(
         "snoozes/show.html",
         row=row,
-        happened=happened(events, sends, clock()),
-        spoken=spoken(row, events, clock=clock()),
-        sent=was_it_sent(row, sends, clock=clock()),
-        sheet=asked or sheet(clock(), usual=usual(), note=row.note),
+        history=history_lines(events, sends, times),
+        phrase_text=phrase_text(row, events, times=times),
+        sent=was_it_sent(row, sends, times=times),
+        form=form or snooze_form(times, saved_times=saved_times(), note=row.note),
         long_note=note,
-        longest_note=MAX_NOTE_LENGTH,
+        max_note_length=MAX_NOTE_LENGTH,
     )
-    return page, 422 if note is not None else asked.status if asked else 200
+    return page, 422 if note is not None else form.status if form else 200
 
 
-def _time_of(row: Found) -> dict[str, str]:
-    """What Undo needs to give a single time back."""
-    return {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
-
-
-def _said_as_before(appointment: ReminderTime, *, kind: str | None) -> ReminderTime:
+def _with_time_kind(reminder_time: ReminderTime, kind: str | None) -> ReminderTime:
     if kind not in {"wall", "elapsed"}:
-        return appointment
-    wall = appointment.remind_at.astimezone(zone_or_utc(appointment.zone)).replace(tzinfo=None)
-    return replace(appointment, wall_time=wall, time_kind=kind)
+        return reminder_time
+    wall = reminder_time.remind_at.astimezone(zone_or_utc(reminder_time.zone)).replace(tzinfo=None)
+    return replace(reminder_time, wall_time=wall, time_kind=kind)

@@ -1,17 +1,17 @@
-"""The paper trail in a person's words, and lists cut into days."""
+"""A snooze's history as sentences for its owner, and lists grouped by day."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from snoozer.web.text.phrase_text import end_of
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.phrase_text import recurrence_ended_text
+from snoozer.web.text.time_format import TimeFormatter
 
-MOST_LINES = 100
+MAX_LINES = 100
+
 _ROUTES = {"web": "on these pages", "link": "by the link in the mail", "api": "by a program of yours"}
-
-_WORDS = {
+_SENTENCES = {
     "failed": "A try failed. It is tried again.",
     "recovered": "The worker that held it was lost. Another one takes over.",
     "uncertain": "It was handed over, but the mail server's answer was lost.",
@@ -29,77 +29,68 @@ _WORDS = {
     "answered": "You answered it {route}, so it had come. It goes on with its next time.",
     "paused": "It was paused.",
 }
-
-
-_SAID = {
+_WITH_PHRASE = {
     "asked": "You put it away {route}: “{phrase}”.",
     "edited": "You changed it {route}: “{phrase}”.",
 }
-_MOVES = {
+_ZONE_CHANGES = {
     "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
     "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Day:
-    """The rows of one day under one heading; `date` stands beside a name such as Tomorrow."""
+class DayGroup:
+    """The rows of one day under one heading; `date` is shown beside a name such as Tomorrow."""
 
     name: str
     date: str
     rows: Sequence[Any]
 
 
-def happened(events: Iterable[Any], sends: Iterable[Any], clock: Clock) -> list[tuple[datetime, str]]:
-    """The trail of one snooze with each of its reminders that went out, the newest first."""
-    lines = [(event.at, event_words(event, clock)) for event in events]
+def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormatter) -> list[tuple[datetime, str]]:
+    """Returns the events of one snooze and each of its reminders that was sent, newest first."""
+    lines = [(event.at, _event_line(event, times)) for event in events]
     lines += [
-        (send.sent_at, f"The mail server took the reminder for {clock.inline(send.scheduled_for)}.")
+        (send.sent_at, f"The mail server took the reminder for {times.inline(send.scheduled_for)}.")
         for send in sends
         if send.state == "sent" and send.sent_at is not None and send.resolved_by != "user"
     ]
-    return sorted(lines, key=lambda line: line[0], reverse=True)[:MOST_LINES]
+    return sorted(lines, key=lambda line: line[0], reverse=True)[:MAX_LINES]
 
 
-def event_words(event: Any, clock: Clock) -> str:
-    """One line of the trail."""
+def group_by_day(rows: Iterable[Any], times: TimeFormatter) -> list[DayGroup]:
+    """Returns rows that are in the order of their times, grouped by day; those that are due form the first group."""
+    due: list[Any] = []
+    days: dict[str, list[Any]] = {}
+    for row in rows:
+        if (row.scheduled_for or row.remind_at) <= times.now:
+            due.append(row)
+        else:
+            days.setdefault(times.day(row.remind_at), []).append(row)
+    groups = [DayGroup(name="Due", date="", rows=due)] if due else []
+    for name, members in days.items():
+        date = times.date(members[0].remind_at)
+        # Beside Tomorrow the whole date, beside Friday without the weekday, beside a date nothing.
+        groups.append(DayGroup(name=name, date="" if name == date else date.removeprefix(f"{name} "), rows=members))
+    return groups
+
+
+def _event_line(event: Any, times: TimeFormatter) -> str:
     ended = event.detail.get("ended")
-    return f"{_event(event)} {end_of(ended, clock)}" if ended else _event(event)
+    return f"{_sentence(event)} {recurrence_ended_text(ended, times)}" if ended else _sentence(event)
 
 
-def _event(event: Any) -> str:
-    why = event.detail.get("why")
-    if event.kind == "edited" and why in _MOVES:
-        return _MOVES[why].format(zone=_place(event.detail.get("zone")), old=_place(event.detail.get("from")))
-    phrase = event.detail.get("phrase")
-    words = (_SAID if phrase else _WORDS).get(event.kind) or _WORDS.get(event.kind) or _plain(event.kind)
-    words = words.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
-    return words.replace("{phrase}", str(phrase))
-
-
-def _plain(kind: str) -> str:
-    return f"{kind.replace('_', ' ').capitalize()}."
+def _sentence(event: Any) -> str:
+    detail = event.detail
+    if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
+        return _ZONE_CHANGES[detail["why"]].format(zone=_place(detail.get("zone")), old=_place(detail.get("from")))
+    phrase = detail.get("phrase")
+    unknown = f"{event.kind.replace('_', ' ').capitalize()}."
+    sentence = (_WITH_PHRASE.get(event.kind) if phrase else None) or _SENTENCES.get(event.kind, unknown)
+    sentence = sentence.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
+    return sentence.replace("{phrase}", str(phrase))
 
 
 def _place(zone: object) -> str:
     return str(zone).replace("_", " ")
-
-
-def by_day(rows: Iterable[Any], clock: Clock) -> list[Day]:
-    """Rows in the order of their times, under a heading for each day; what should be back by now comes first."""
-    due: list[Any] = []
-    days: dict[str, list[Any]] = {}
-    for row in rows:
-        if (row.scheduled_for or row.remind_at) <= clock.now:
-            due.append(row)
-        else:
-            days.setdefault(clock.day(row.remind_at), []).append(row)
-    headed = [Day(name="Due", date="", rows=due)] if due else []
-    for name, held in days.items():
-        headed.append(Day(name=name, date=_beside(name, clock.date(held[0].remind_at)), rows=held))
-    return headed
-
-
-def _beside(name: str, date: str) -> str:
-    """The date, where the name does not say it: Tomorrow, Sunday 22 November; Friday, 27 November."""
-    return "" if name == date else date.removeprefix(f"{name} ")

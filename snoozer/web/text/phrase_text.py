@@ -1,126 +1,115 @@
-"""What a snooze was asked for in: the words, what there is to know about them, and the rhythm of what repeats."""
+"""The typed phrase behind a snooze, what its flags mean, and recurrences in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
-from snoozer.web.text.time_format import Clock
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
-NEXT_ONES = 3
+MAX_NEXT_OCCURRENCES = 3
 UNREADABLE = "Repeats in a way that this page cannot read"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spoken:
-    """`phrase` is what was typed, None where nothing was; `doubts` are the sentences that explain its flags;
-    `alternative` is the other instant it could mean, while that lies ahead. `kept` says which of instant and clock is
-    kept."""
+class PhraseText:
+    """`phrase` is what was typed, None for a time without words; `flag_notes` are sentences that explain its flags;
+    `alternative` is its other meaning while that is in the future; `kept_as` explains the time kind."""
 
     phrase: str | None
-    doubts: tuple[str, ...]
+    flag_notes: tuple[str, ...]
     alternative: datetime | None
-    kept: str
+    kept_as: str
 
 
-def spoken(row: Any, events: Sequence[Any], *, clock: Clock) -> Spoken:
-    """The words behind the promise of one row of `pages.snoozes`, found in its paper trail."""
+def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> PhraseText:
+    """Returns the words behind the current promise of a row of `queries.snoozes`, taken from its events."""
     promise = row.scheduled_for or row.remind_at
-    detail = _words_for(row, events, promise)
-    alternative = _instant(detail.get("alternative"))
-    recurrence = recurrence_of(row.recurrence)
-    here = clock.local(promise).replace(tzinfo=None)
-    return Spoken(
+    detail = _phrase_detail(row, events, promise)
+    alternative = parse_instant(detail.get("alternative"))
+    recurrence = parse_recurrence(row.recurrence)
+    notes = tuple(
+        explain_flag(
+            flag,
+            wall=row.wall_time or times.local(promise).replace(tzinfo=None),
+            now=times.local(times.now),
+            alternative=None if alternative is None else times.local(alternative),
+            recurrence=recurrence,
+        )
+        for flag in detail.get("flags", ())
+    )
+    return PhraseText(
         phrase=detail.get("phrase"),
-        doubts=tuple(
-            explain_flag(
-                flag,
-                wall=row.wall_time or here,
-                now=clock.local(clock.now),
-                alternative=None if alternative is None else clock.local(alternative),
-                recurrence=recurrence,
-            )
-            for flag in detail.get("flags", ())
-        ),
-        alternative=alternative if alternative is not None and alternative > clock.now else None,
-        kept=_kept(row, promise, clock),
+        flag_notes=notes,
+        alternative=alternative if alternative is not None and alternative > times.now else None,
+        kept_as=_kept_as(row, promise, times),
     )
 
 
-def rhythm_words(recurrence: dict[str, Any], clock: Clock) -> str:
-    """Every Monday at 09:00; a plain word for what another program wrote and this one cannot read."""
-    known = recurrence_of(recurrence)
-    if known is None:
+def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
+    """Returns "Every Monday at 09:00", or UNREADABLE for what a newer version wrote."""
+    parsed = parse_recurrence(recurrence)
+    if parsed is None:
         return UNREADABLE
-    return describe_recurrence(known, at=clock.hour(datetime.combine(known.start, known.at)))
+    return describe_recurrence(parsed, at=times.hour(datetime.combine(parsed.start, parsed.at)))
 
 
-def following(row: Any) -> list[datetime]:
-    """The next occurrences after the promised one; none where the repetition or its zone cannot be read."""
-    known = recurrence_of(row.recurrence)
+def next_occurrences(row: Any) -> list[datetime]:
+    """Returns up to three occurrences after the promised one; none if the recurrence or its zone is unreadable."""
+    recurrence = parse_recurrence(row.recurrence)
+    found: list[datetime] = []
+    at: datetime | None = row.scheduled_for or row.remind_at
     try:
-        return [] if known is None else list(islice(_after(known, row), NEXT_ONES))
+        while recurrence and at and len(found) < MAX_NEXT_OCCURRENCES:
+            at = next_occurrence(recurrence, after=at, zone=row.zone or "UTC")
+            found += [at] if at else []
     except (KeyError, ValueError):
         return []
+    return found
 
 
-def asleep_until(appointment: ReminderTime, clock: Clock, *, ended: dict[str, Any] | None = None) -> str:
-    """The sentences that say what was saved, and which repetition that put an end to."""
-    until = f"Asleep until {clock.inline(appointment.remind_at)}"
-    if appointment.recurrence is not None:
-        until = f"{until}, then {lowered(rhythm_words(appointment.recurrence, clock))}"
-    return f"{until}.{'' if ended is None else f' {end_of(ended, clock)}'}"
+def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ended: dict[str, Any] | None = None) -> str:
+    """Returns the confirmation of a saved time; `ended` is the recurrence that it replaced."""
+    until = f"Asleep until {times.inline(reminder_time.remind_at)}"
+    if reminder_time.recurrence is not None:
+        until = f"{until}, then {lower_first(recurrence_text(reminder_time.recurrence, times))}"
+    return f"{until}.{'' if ended is None else f' {recurrence_ended_text(ended, times)}'}"
 
 
-def end_of(recurrence: dict[str, Any], clock: Clock) -> str:
-    """The sentence that says which repetition is over."""
-    return f"That ended its repetition: {lowered(rhythm_words(recurrence, clock))}."
+def recurrence_ended_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
+    return f"That ended its repetition: {lower_first(recurrence_text(recurrence, times))}."
 
 
-def lowered(words: str) -> str:
-    """The words inside a sentence: every Monday at 09:00."""
-    return words[:1].lower() + words[1:]
+def lower_first(text: str) -> str:
+    """Returns the text for use inside a sentence."""
+    return text[:1].lower() + text[1:]
 
 
-def recurrence_of(plain: dict[str, Any] | None) -> Recurrence | None:
-    """The repetition that a row holds; None for none, and for one that cannot be read."""
+def parse_recurrence(json: dict[str, Any] | None) -> Recurrence | None:
+    """Returns the recurrence of a row; None for none and for one that does not parse."""
     try:
-        return None if plain is None else Recurrence.from_json(plain)
+        return None if json is None else Recurrence.from_json(json)
     except ValueError:
         return None
 
 
-def _after(recurrence: Recurrence, row: Any) -> Any:
-    at: datetime | None = row.scheduled_for or row.remind_at
-    while at is not None and (at := next_occurrence(recurrence, after=at, zone=row.zone or "UTC")) is not None:
-        yield at
-
-
-def _words_for(row: Any, events: Sequence[Any], promise: datetime) -> dict[str, Any]:
-    """The newest words that named this promise; a repetition keeps its words from one occurrence to the next."""
+def _phrase_detail(row: Any, events: Sequence[Any], promise: datetime) -> dict[str, Any]:
+    """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences."""
     for event in events:
         if event.kind in {"asked", "edited"} and event.detail.get("phrase"):
-            same = row.recurrence is not None or _instant(event.detail.get("at")) == promise
+            same = row.recurrence is not None or parse_instant(event.detail.get("at")) == promise
             return dict(event.detail) if same else {}
     return {}
 
 
-def _kept(row: Any, promise: datetime, clock: Clock) -> str:
+def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
     if row.time_kind == "elapsed":
         return "As so much time from when you asked: the instant stays, whatever clocks do."
     if row.time_kind != "wall" or row.zone is None:
         return "As an exact instant."
-    there = clock.hour(promise.astimezone(zone_or_utc(row.zone)))
-    return f"By the clock: {there} in {row.zone.replace('_', ' ')}, also when clocks change there."
-
-
-def _instant(text: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
+    hour = times.hour(promise.astimezone(zone_or_utc(row.zone)))
+    return f"By the clock: {hour} in {row.zone.replace('_', ' ')}, also when clocks change there."

@@ -1,13 +1,13 @@
-"""What stands in for an address where its owner's name is not needed."""
+"""Redaction of mail addresses in texts for operators and programs."""
 
 import re
 
-# It meets each character once: a pattern of a whole address would begin anew at each of a long word without an @.
+# Linear: a pattern of a whole address would restart at each character of a long word without an @.
 _WORD = re.compile(r"[^\s<>(),;]+")
 
 
 def masked(email: str | None) -> str:
-    """ "ann@example.org" as "a…@e…"; a dash for nothing."""
+    """Returns "a…@e…" for "ann@example.org", a dash for None."""
     if not email:
         return "–"
     local, _, domain = email.rpartition("@")
@@ -15,10 +15,10 @@ def masked(email: str | None) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """A server's reply or a person's words, with "…@…" for every address in it."""
-    return _WORD.sub(_hidden, text)
+    """Returns the text with "…@…" for every address in it."""
+    return _WORD.sub(_redact, text)
 
 
-def _hidden(word: re.Match[str]) -> str:
-    before, at, _ = word[0].partition("@")
+def _redact(match: re.Match[str]) -> str:
+    before, at, _ = match[0].partition("@")
     return f"{before[: before.rfind(':') + 1]}…@…" if at else before

@@ -1,4 +1,4 @@
-"""Times as a person says them: "Friday 08:00", "in 22 hours", and the exact instant behind the words."""
+"""Times in words, in a person's zone and locale: "Friday 08:00", "in 22 hours", and the exact instant."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,8 +9,8 @@ from snoozer.timephrase.zones import zone_or_utc
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
-    """One person's clock at one moment: `now` is the database's, and every word is in `zone`."""
+class TimeFormatter:
+    """Formats instants in `zone` relative to `now`, which is the database's time."""
 
     now: datetime
     zone: str
@@ -20,11 +20,11 @@ class Clock:
         return moment.astimezone(zone_or_utc(self.zone))
 
     def time(self, moment: datetime) -> str:
-        """08:00, or 8:00 am where people say so."""
+        """08:00, or 8:00 am in locales with a twelve-hour clock."""
         return self.hour(self.local(moment))
 
     def hour(self, wall: datetime) -> str:
-        """The hour of a time that stands on some clock already."""
+        """Formats the hour of a datetime as it is, without conversion to the zone."""
         if not Locale.named(self.locale).region.twelve_hour:
             return f"{wall:%H:%M}"
         return f"{wall.hour % 12 or 12}:{wall:%M} {'am' if wall.hour < 12 else 'pm'}"
@@ -45,12 +45,12 @@ class Clock:
         return f"{day}{',' if ' ' in day else ''} {self.time(moment)}"
 
     def inline(self, moment: datetime) -> str:
-        """The words inside a sentence: promised for today 08:00."""
+        """The same inside a sentence: promised for today 08:00."""
         words = self.words(moment)
         return words[0].lower() + words[1:] if words.startswith(("Today", "Tomorrow", "Yesterday")) else words
 
     def chip(self, moment: datetime) -> str:
-        """The shortest that is still clear: 08:00 today, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
+        """The shortest: 08:00 today, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
         return self.time(moment) if self._days_away(moment) == 0 else self.short(moment)
 
     def short(self, moment: datetime) -> str:
@@ -86,12 +86,21 @@ class Clock:
         return f"{local.strftime(weekday)} {day}{year}"
 
 
-def so_often(number: int) -> str:
+def parse_instant(text: str | None) -> datetime | None:
+    """Returns the aware datetime of an ISO 8601 text, or None."""
+    try:
+        instant = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else None
+
+
+def count_in_words(number: int) -> str:
     """Once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def bytes_in_words(size: int) -> str:
+def size_in_words(size: int) -> str:
     """980 bytes, 12 kB, 3.4 MB."""
     if size < 1000:
         return counted(size, "byte")

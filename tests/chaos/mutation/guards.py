@@ -67,7 +67,7 @@ GUARDS = (
         "snoozer/delivery/claiming.py",
         "if not is_row_error(error):",
         "if True:",
-        "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_keeps_no_other_back",
+        "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_delays_no_other",
     ),
     Guard(
         "the claim is materialized",
@@ -165,12 +165,12 @@ GUARDS = (
         "snoozer/delivery/heartbeat.py",
         "boot_time() < self._last_success + self._healthy_for",
         "True",
-        "tests/db/test_heartbeat.py::test_a_worker_that_was_not_heard_lately_authorises_no_dot",
+        "tests/db/test_heartbeat.py::test_a_worker_without_a_recent_heartbeat_authorises_no_dot",
     ),
     Guard(
         "a lost lease is noticed",
         "snoozer/delivery/heartbeat.py",
-        "hold.lease_ends = 0.0",
+        "claim.lease_ends = 0.0",
         "pass",
         "tests/db/test_heartbeat.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
     ),
@@ -179,7 +179,7 @@ GUARDS = (
         SQL + "queue/extend.sql",
         " SKIP LOCKED",
         "",
-        "tests/db/test_heartbeat.py::test_a_row_that_somebody_has_locked_keeps_nobodys_heart_from_beating",
+        "tests/db/test_heartbeat.py::test_a_locked_row_does_not_delay_the_heartbeat",
     ),
     Guard(
         "a fact needs no claim",
@@ -245,11 +245,11 @@ GUARDS = (
         "tests/db/test_breaker.py::test_after_the_cooldown_one_worker_gets_the_probe",
     ),
     Guard(
-        "the gate counts attempts under way",
-        "snoozer/smtp/failure_limiter.py",
+        "the limits count attempts under way",
+        "snoozer/smtp/limits.py",
         "self._failures + self._trying < self._limit",
         "True",
-        "tests/db/test_breaker.py::test_the_gate_opens_no_more_connections_than_it_may_however_many_want_one",
+        "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
     ),
     Guard(
         "what was written in the header is read back",
@@ -268,7 +268,7 @@ GUARDS = (
     Guard(
         "a server that hung up before the dot gets none",
         "snoozer/smtp/transport.py",
-        "while not self._read and self._ended is None and self._lies_unread():",
+        "while not self._read and self._ended is None and self._has_unread():",
         "while False:",
         "tests/mail/test_smtp.py::test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot[plain]",
     ),

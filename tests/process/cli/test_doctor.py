@@ -62,7 +62,7 @@ def at_work(engine: Engine) -> Engine:
 def test_a_healthy_place_ends_in_0(at_work: Engine, postgres_url: str, tmp_path: Path) -> None:
     a_snooze(at_work, remind_at=now() + HOUR)
     with ScriptedServer({}) as server:
-        smtp = f"smtp://127.0.0.1:{server.relay().port}"
+        smtp = f"smtp://127.0.0.1:{server.smtp_server().port}"
         told = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp)
     assert (told.returncode, told.stderr) == (0, "")
     assert "Everything is as promised." in told.stdout
@@ -203,7 +203,7 @@ def test_what_cannot_be_asked_ends_in_2(postgres_url: str, tmp_path: Path) -> No
 def test_a_database_that_is_away_is_wrong_and_the_rest_is_examined(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:9/none"
     with ScriptedServer({}) as server:
-        told = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.relay().port}")
+        told = examine("--json", url=url, home=tmp_path, SMTP_URL=f"smtp://127.0.0.1:{server.smtp_server().port}")
     checks = {check["check"]: check for check in json.loads(told.stdout)["checks"]}
     assert (told.returncode, json.loads(told.stdout)["healthy"]) == (2, False)
     assert checks["database"]["verdict"] == "wrong"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from snoozer.cli.capacity import MEASURED
+from snoozer.cli.plan import Figures
 
 MANY = ("--people=10000", "--per-day=3")
 DRAINED = {
@@ -19,10 +19,10 @@ DRAINED = {
 GROWN = {
     "run": "growth",
     "claims": [
-        {"future": 1000, "put_down_wal_bytes": 9.0, "table_bytes": 900_000, "index_bytes": 900_000},
-        {"future": 100_000, "put_down_wal_bytes": 1000.0, "table_bytes": 40_000_000, "index_bytes": 20_000_000},
+        {"future": 1000, "insert_wal_bytes": 9.0, "table_bytes": 900_000, "index_bytes": 900_000},
+        {"future": 100_000, "insert_wal_bytes": 1000.0, "table_bytes": 40_000_000, "index_bytes": 20_000_000},
     ],
-    "shelf": {
+    "archive": {
         "reminders": 1000,
         "over_bytes": 1100.0,
         "wal_bytes": 2500.0,
@@ -68,7 +68,7 @@ def test_programs_read_json() -> None:
     report = json.loads(plan(*MANY, "--json").stdout)
     assert report["plan"]["fits"] is True
     assert report["demand"]["people"] == 10_000
-    assert report["figures"]["wal_bytes"] == MEASURED.wal_bytes
+    assert report["figures"]["wal_bytes"] == Figures().wal_bytes
 
 
 def test_ones_own_measurements_replace_ours(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: 
         {"run": "drain", "load": {"batch": 50, "processes": 2}, "snoozer": {"rate": 0, "cpu_ms": 1, "wal_bytes": 1}},
         {"run": "batches", "medians": []},
         {"run": "drain", "load": {"batch": "many", "processes": 2}, "snoozer": DRAINED["snoozer"]},
-        {"run": "growth", "claims": [], "shelf": None},
-        GROWN | {"shelf": {"reminders": 0}},
+        {"run": "growth", "claims": [], "archive": None},
+        GROWN | {"archive": {"reminders": 0}},
     ],
 )
 def test_figures_that_are_not_whole_are_refused_in_one_sentence(tmp_path: Path, report: object) -> None:

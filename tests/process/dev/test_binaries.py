@@ -9,7 +9,7 @@ from snoozer.dev.binaries import Binaries, NoPostgres, find, from_wheel
 
 
 def a_postgres(folder: Path, version: str, *, server: bool = True) -> Path:
-    """A folder with programs that say they are this version."""
+    """A folder with programs that report this version."""
     folder.mkdir(parents=True)
     for name in ("initdb", "postgres") if server else ("psql",):
         (folder / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) {version}'\n")
@@ -20,7 +20,7 @@ def a_postgres(folder: Path, version: str, *, server: bool = True) -> Path:
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine whose system packages lie in this folder, and nowhere else."""
-    monkeypatch.setattr(binaries, "_SYSTEM_FOLDERS", ((str(tmp_path / "system"), "*/bin"),))
+    monkeypatch.setattr(binaries, "SYSTEM_FOLDERS", ((str(tmp_path / "system"), "*/bin"),))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr("shutil.which", lambda name: None)
     return tmp_path / "system"
@@ -73,3 +73,11 @@ def test_without_any_on_the_system_the_wheels_programs_are_used(system: Path) ->
     found = find()
     assert found == from_wheel()
     assert "no PostgreSQL is installed" in found.why
+
+
+def test_without_any_and_without_the_extra_one_sentence_names_what_to_install(
+    system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binaries, "find_spec", lambda name: None)
+    with pytest.raises(NoPostgres, match=r"is not installed: install it with `pip install 'snoozer\[up\]'`, or "):
+        find()

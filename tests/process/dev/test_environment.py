@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from snoozer import settings
 from snoozer.dev import environment
-from snoozer.dev.environment import Surroundings
 from snoozer.settings import SettingsError
 
 
@@ -18,49 +18,49 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def written(home: Path) -> dict[str, object]:
-    environment.write(
+    environment.write_up_file(
         home,
-        environment.of_the_user(home),
+        environment.load_user_settings(home),
         database_url="postgresql://snoozer:x@127.0.0.1:5/postgres",
         port=8123,
         inbound_port=8024,
         sink_port=8025,
     )
-    told: dict[str, object] = json.loads((home / "up.json").read_text())
-    return told
+    found: dict[str, object] = json.loads((home / "up.json").read_text())
+    return found
 
 
 def test_the_persons_own_home_is_never_taken_for_snoozers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SNOOZER_HOME")
-    assert Surroundings().home == Path(".snoozer")
+    assert settings.home() == Path(".snoozer")
 
 
 def test_everything_has_a_default_and_the_secret_stays_the_same(tmp_path: Path) -> None:
-    told = written(tmp_path)
-    assert told["BASE_URL"] == "http://127.0.0.1:8123"
-    assert told["SMTP_URL"] == "smtp://127.0.0.1:8025"
-    assert told["SNOOZER_SINK"] is True
-    assert written(tmp_path)["SECRET_KEY"] == told["SECRET_KEY"]
+    found = written(tmp_path)
+    assert found["BASE_URL"] == "http://127.0.0.1:8123"
+    assert found["SMTP_URL"] == "smtp://127.0.0.1:8025"
+    assert found["SNOOZER_SINK"] is True
+    assert written(tmp_path)["SECRET_KEY"] == found["SECRET_KEY"]
 
 
 def test_what_an_earlier_start_wrote_is_not_taken_for_the_users_wish(tmp_path: Path) -> None:
     written(tmp_path)
-    given = environment.of_the_user(tmp_path)
+    given = environment.load_user_settings(tmp_path)
     assert given.model_fields_set <= {"home"}
 
 
-def test_the_environment_wins_and_is_told_to_the_other_commands(
+def test_the_environment_wins_and_is_written_for_the_other_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SMTP_URL", "smtp+starttls://mail.example:587")
     monkeypatch.setenv("SECRET_KEY", "a-new-key-of-some-length,an-old-key-of-some-length")
     monkeypatch.setenv("DATABASE_URL", "postgres://u:p@db.example/snoozer")
-    told = written(tmp_path)
-    assert told["SMTP_URL"] == "smtp+starttls://mail.example:587"
-    assert told["SNOOZER_SINK"] is False
-    assert told["SECRET_KEY"] == "a-new-key-of-some-length,an-old-key-of-some-length"
-    assert told["DATABASE_URL"] == "postgresql://u:p@db.example/snoozer"
+    found = written(tmp_path)
+    assert found["SMTP_URL"] == "smtp+starttls://mail.example:587"
+    assert found["SNOOZER_SINK"] is False
+    assert found["SECRET_KEY"] == "a-new-key-of-some-length,an-old-key-of-some-length"
+    assert found["DATABASE_URL"] == "postgresql://u:p@db.example/snoozer"
     assert not (tmp_path / "secret").exists()
 
 

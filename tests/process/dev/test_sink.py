@@ -8,19 +8,19 @@ import pytest
 from sqlalchemy import Engine, select
 
 from snoozer.db.models import CapturedMail
-from snoozer.dev.sink import Keep, Sink, keep_in
+from snoozer.dev.sink import Sink, Store, store_in
 
-Listening = Callable[[Keep], smtplib.SMTP]
+Listening = Callable[[Store], smtplib.SMTP]
 
 
 @pytest.fixture
-def talking_to() -> Iterator[Listening]:
-    """A client of a sink with this `keep`."""
+def client_of() -> Iterator[Listening]:
+    """A client of a sink with this `store`."""
     sinks: list[Sink] = []
     clients: list[smtplib.SMTP] = []
 
-    def start(keep: Keep) -> smtplib.SMTP:
-        sinks.append(Sink("127.0.0.1", 0, keep))
+    def start(store: Store) -> smtplib.SMTP:
+        sinks.append(Sink("127.0.0.1", 0, store))
         sinks[-1].start()
         clients.append(smtplib.SMTP("127.0.0.1", sinks[-1].port, local_hostname="test.example"))
         return clients[-1]
@@ -32,12 +32,12 @@ def talking_to() -> Iterator[Listening]:
         sink.stop()
 
 
-def test_a_message_is_kept_byte_for_byte_before_it_is_acknowledged(talking_to: Listening, engine: Engine) -> None:
+def test_a_message_is_kept_byte_for_byte_before_it_is_acknowledged(client_of: Listening, engine: Engine) -> None:
     original = b"Subject: dots\r\n\r\n.\r\n..two\r\n\x00\xff 8-bit \xe2\x82\xac\r\n" + b"x" * 990 + b"\r\n"
-    client = talking_to(keep_in(engine))
+    client = client_of(store_in(engine))
     client.sendmail("from@a.example", ["ann@b.example", "bob@b.example"], original)
 
-    # The 250 has been said and nothing else was waited for.
+    # The 250 was sent, and nothing else was waited for.
     with engine.connect() as connection:
         kept = connection.execute(
             select(CapturedMail.mail_from, CapturedMail.rcpt_to, CapturedMail.original).order_by(CapturedMail.id)
@@ -46,12 +46,12 @@ def test_a_message_is_kept_byte_for_byte_before_it_is_acknowledged(talking_to: L
 
 
 def test_a_message_that_cannot_be_kept_is_the_senders_to_try_again(
-    talking_to: Listening, caplog: pytest.LogCaptureFixture
+    client_of: Listening, caplog: pytest.LogCaptureFixture
 ) -> None:
     def no_room(mail_from: str, rcpt_tos: list[str], original: bytes) -> None:
         raise OSError("no room for secret@b.example")
 
-    client = talking_to(no_room)
+    client = client_of(no_room)
     with pytest.raises(smtplib.SMTPDataError) as refused:
         client.sendmail("from@a.example", ["secret@b.example"], b"Subject: x\r\n\r\n")
     assert refused.value.smtp_code == 451
@@ -59,9 +59,9 @@ def test_a_message_that_cannot_be_kept_is_the_senders_to_try_again(
     assert client.noop()[0] == 250
 
 
-def test_a_connection_that_breaks_off_before_the_dot_keeps_nothing(talking_to: Listening) -> None:
+def test_a_connection_that_breaks_off_before_the_dot_keeps_nothing(client_of: Listening) -> None:
     kept: list[bytes] = []
-    client = talking_to(lambda mail_from, rcpt_tos, original: kept.append(original))
+    client = client_of(lambda mail_from, rcpt_tos, original: kept.append(original))
     assert client.sock is not None
     host, port = client.sock.getpeername()
     client.ehlo()
@@ -76,9 +76,9 @@ def test_a_connection_that_breaks_off_before_the_dot_keeps_nothing(talking_to: L
     assert kept == [b"Subject: whole\r\n\r\n"]
 
 
-def test_addresses_beyond_ascii_are_taken(talking_to: Listening) -> None:
+def test_addresses_beyond_ascii_are_taken(client_of: Listening) -> None:
     kept: list[list[str]] = []
-    client = talking_to(lambda mail_from, rcpt_tos, original: kept.append(rcpt_tos))
+    client = client_of(lambda mail_from, rcpt_tos, original: kept.append(rcpt_tos))
     client.sendmail("a@a.example", ["jürgen@b.example"], b"\r\n", mail_options=["SMTPUTF8"])
     assert kept == [["jürgen@b.example"]]
 

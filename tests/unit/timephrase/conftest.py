@@ -1,4 +1,4 @@
-"""A person who types: `typed("tomorrow 9am")`, from a desk in New York on Thursday 5 March 2026, 10:20."""
+"""Phrases typed in New York on Thursday 5 March 2026, 10:20: `typed("tomorrow 9am")`, `error_of("9ish")`."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,12 +9,12 @@ import pytest
 from snoozer.timephrase import ParsedTime, ParseError, WorkingHours, parse
 
 Typed = Callable[..., ParsedTime]
-RefusedFor = Callable[..., ParseError]
+ErrorOf = Callable[..., ParseError]
 
 
 @pytest.fixture
 def typed() -> Typed:
-    def type_it(
+    def parse_typed(
         phrase: str,
         *,
         now: str = "2026-03-05T10:20:00",
@@ -25,12 +25,12 @@ def typed() -> Typed:
         moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
         return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours())
 
-    return type_it
+    return parse_typed
 
 
 @pytest.fixture
-def refused_for(typed: Typed) -> RefusedFor:
-    def type_in_vain(phrase: str, **desk: str) -> ParseError:
+def error_of(typed: Typed) -> ErrorOf:
+    def parse_error(phrase: str, **desk: str) -> ParseError:
         with pytest.raises(ParseError) as caught:
             typed(phrase, **desk)
         for suggestion in caught.value.suggestions:
@@ -38,4 +38,4 @@ def refused_for(typed: Typed) -> RefusedFor:
         assert len(caught.value.suggestions) <= 3
         return caught.value
 
-    return type_in_vain
+    return parse_error

@@ -1,4 +1,4 @@
-"""The sample of typed times that the grammar is judged by, with exact instants, flags and alternatives."""
+"""The time cases of the contract (rules: docs/times.md), with exact instants, flags and alternatives."""
 
 import json
 import os
@@ -16,19 +16,19 @@ from snoozer.timephrase import ParsedTime, ParseError, next_occurrence, parse
 CASES = Path(__file__).with_name("cases.json")
 CHECKOUT = Path(__file__).resolve().parents[3]
 
-_EVERY_ANSWER = """
+_EVERY_RESULT = """
 import json, sys
 from datetime import datetime
 from zoneinfo import ZoneInfo
 from snoozer.timephrase import ParseError, parse
-answers = []
+results = []
 for case in json.load(sys.stdin):
     now = datetime.fromisoformat(case["now"]).replace(tzinfo=ZoneInfo(case["zone"]))
     try:
-        answers.append(parse(case["phrase"], now=now, zone=case["zone"], locale=case["locale"]).as_json())
-    except ParseError as refused:
-        answers.append(refused.as_json())
-print(json.dumps(answers))
+        results.append(parse(case["phrase"], now=now, zone=case["zone"], locale=case["locale"]).as_json())
+    except ParseError as error:
+        results.append(error.as_json())
+print(json.dumps(results))
 """
 
 
@@ -37,16 +37,16 @@ def _cases() -> list[dict[str, Any]]:
     return loaded
 
 
-def _read(case: dict[str, Any], phrase: str) -> ParsedTime:
+def _parse_case(case: dict[str, Any], phrase: str) -> ParsedTime:
     now = datetime.fromisoformat(case["now"]).replace(tzinfo=ZoneInfo(case["zone"]))
     return parse(phrase, now=now, zone=case["zone"], locale=case["locale"])
 
 
-def _answer(case: dict[str, Any], phrase: str) -> tuple[object, ...]:
+def _result(case: dict[str, Any], phrase: str) -> tuple[object, ...]:
     try:
-        parsed = _read(case, phrase)
-    except ParseError as refused:
-        return ("error", refused.code)
+        parsed = _parse_case(case, phrase)
+    except ParseError as error:
+        return ("error", error.code)
     return (parsed.kind, parsed.at and parsed.at.isoformat(), list(parsed.flags), parsed.alternative)
 
 
@@ -58,33 +58,33 @@ def _expected(case: dict[str, Any]) -> tuple[object, ...]:
     return (case["kind"], at, case["flags"], alternative)
 
 
-def test_the_sample_is_there() -> None:
+def test_the_cases_are_complete() -> None:
     assert len(_cases()) == 88
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: f"{case['id']}-{case['phrase'] or 'nothing'}")
-def test_a_typed_time_means_what_the_sample_says(case: dict[str, Any]) -> None:
-    assert _answer(case, case["phrase"]) == _expected(case)
+def test_a_phrase_gives_the_result_of_its_case(case: dict[str, Any]) -> None:
+    assert _result(case, case["phrase"]) == _expected(case)
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: f"{case['id']}-{case['phrase'] or 'nothing'}")
 def test_an_address_means_the_same_as_the_phrase(case: dict[str, Any]) -> None:
-    assert _answer(case, case["phrase"].replace(" ", "")) == _expected(case)
+    assert _result(case, case["phrase"].replace(" ", "")) == _expected(case)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
 def test_the_zone_of_the_server_changes_nothing(zone: str) -> None:
     finished = subprocess.run(
-        [sys.executable, "-c", _EVERY_ANSWER],
+        [sys.executable, "-c", _EVERY_RESULT],
         input=CASES.read_text(),
         env={**os.environ, "TZ": zone, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    for case, answer in zip(_cases(), json.loads(finished.stdout), strict=True):
+    for case, result in zip(_cases(), json.loads(finished.stdout), strict=True):
         expected = None if case["expected"] == "null" else case["expected"]
-        assert answer.get("error", answer.get("at")) == expected, case["phrase"]
+        assert result.get("error", result.get("at")) == expected, case["phrase"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_zone_of_the_server_changes_nothing(zone: str) -> None:
         ),
     ],
 )
-def test_what_repeats_goes_on_as_the_sample_notes(phrase: str, now: str, then: list[str]) -> None:
+def test_occurrences_after_the_first_are_those_of_the_notes(phrase: str, now: str, then: list[str]) -> None:
     zone = "America/New_York"
     after = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
     recurrence = parse(phrase, now=after, zone=zone).recurrence

@@ -1,4 +1,4 @@
-"""The sentence lets a person check the reading: the day, the hour, the distance, the zone, and every flag in words."""
+"""The sentence lets a person check the result: the day, the hour, the distance, the zone, and every flag in words."""
 
 from collections.abc import Callable
 
@@ -57,7 +57,7 @@ def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
         ("every last friday 5pm", "Every month on the last Friday at 17:00"),
     ],
 )
-def test_a_rhythm_is_said_as_people_say_it(typed: Typed, phrase: str, words: str) -> None:
+def test_a_recurrence_is_described_in_usual_words(typed: Typed, phrase: str, words: str) -> None:
     recurrence = typed(phrase).recurrence
     assert recurrence is not None
     assert describe_recurrence(recurrence) == words
@@ -81,7 +81,7 @@ def test_every_flag_is_explained(typed: Typed, phrase: str, flag: str, words: st
     assert words in parsed.sentence
 
 
-def test_the_json_is_the_contracts(typed: Typed) -> None:
+def test_the_json_is_that_of_the_contract(typed: Typed) -> None:
     assert typed("next friday").as_json() == {
         "kind": "instant",
         "at": "2026-03-13T08:00:00-04:00",
@@ -99,6 +99,6 @@ def test_the_alternative_is_a_phrase_itself(typed: Typed) -> None:
     assert typed(alternative.isoformat()).at == alternative
 
 
-def test_what_is_kept_when_the_rules_of_a_zone_change(typed: Typed) -> None:
+def test_time_kind_is_elapsed_for_spans_and_offsets_and_wall_otherwise(typed: Typed) -> None:
     kinds = {phrase: typed(phrase).time_kind for phrase in ("in 72 hours", "in 3 days", "9am", "10am +02:00")}
     assert kinds == {"in 72 hours": "elapsed", "in 3 days": "wall", "9am": "wall", "10am +02:00": "elapsed"}

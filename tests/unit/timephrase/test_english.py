@@ -8,7 +8,7 @@ import pytest
 from snoozer.timephrase import ParsedTime, ParseError, WorkingHours
 
 Typed = Callable[..., ParsedTime]
-RefusedFor = Callable[..., ParseError]
+ErrorOf = Callable[..., ParseError]
 
 
 def _rows(table: str) -> list[tuple[str, str, str]]:
@@ -166,15 +166,15 @@ day-after-tomorrow              | 2026-03-07T08:00 |
         for row in _rows(table)
     ],
 )
-def test_english_is_read_as_it_is_meant(typed: Typed, phrase: str, wall: str, flags: str) -> None:
+def test_english_phrases_give_the_expected_time(typed: Typed, phrase: str, wall: str, flags: str) -> None:
     parsed = typed(phrase)
     assert parsed.at is not None
     assert (parsed.at.replace(tzinfo=None).isoformat().removesuffix(":00"), " ".join(parsed.flags)) == (wall, flags)
 
 
-def test_three_hours_before_midnight_there_is_no_later_today(typed: Typed, refused_for: RefusedFor) -> None:
+def test_three_hours_before_midnight_there_is_no_later_today(typed: Typed, error_of: ErrorOf) -> None:
     assert typed("later today", now="2026-03-05T20:45:00").at is not None
-    assert refused_for("later today", now="2026-03-05T20:45:01").code == "no_later_today"
+    assert error_of("later today", now="2026-03-05T20:45:01").code == "no_later_today"
 
 
 def test_a_bare_weekday_is_never_today(typed: Typed) -> None:
@@ -206,7 +206,7 @@ def test_half_an_hour_across_the_turned_back_hour_lies_ahead(typed: Typed) -> No
     assert (str(parsed.at), str(later.at)) == ("2026-11-01 01:20:00-05:00", "2026-11-01 02:20:00-05:00")
 
 
-def test_tomorrow_in_another_zone_is_the_persons_tomorrow_and_says_so(typed: Typed) -> None:
+def test_tomorrow_in_another_zone_is_the_persons_tomorrow_and_ambiguous(typed: Typed) -> None:
     parsed = typed("tomorrow 9am Europe/London", now="2026-03-05T20:20:00")
     assert (str(parsed.at), parsed.zone, str(parsed.wall)) == (
         "2026-03-06 04:00:00-05:00",
@@ -221,7 +221,7 @@ def test_a_day_that_one_of_two_calendars_lacks_is_that_of_the_other(typed: Typed
     assert (str(parsed.at), parsed.alternative) == ("2026-04-01 10:00:00+09:00", None)
 
 
-def test_a_persons_own_habits_are_kept(typed: Typed) -> None:
+def test_a_persons_own_hours_replace_the_defaults(typed: Typed) -> None:
     own = WorkingHours(morning=time(6, 30), work_end=time(15), workdays=(6, 0, 1, 2, 3), week_start=6)
     at = {phrase: str(typed(phrase, hours=own).at)[:16] for phrase in ("tomorrow", "eod", "weekend", "next week")}
     assert at == {

@@ -1,4 +1,4 @@
-"""What cannot be read is refused: with a code, one sentence, and up to three phrases that can be."""
+"""What cannot be parsed raises a ParseError: a code, one sentence, and up to three phrases that parse."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ import pytest
 
 from snoozer.timephrase import ParseError, parse
 
-RefusedFor = Callable[..., ParseError]
+ErrorOf = Callable[..., ParseError]
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ RefusedFor = Callable[..., ParseError]
         *((phrase, "empty") for phrase in ("   ", "on", ",", "\u00a0")),
     ],
 )
-def test_what_is_unclear_is_refused_with_its_reason(refused_for: RefusedFor, phrase: str, code: str) -> None:
-    refused = refused_for(phrase)
-    assert refused.code == code
-    assert refused.message.endswith(".")
-    assert refused.as_json() == {"error": code, "message": refused.message, "suggestions": list(refused.suggestions)}
+def test_an_unclear_phrase_raises_its_code(error_of: ErrorOf, phrase: str, code: str) -> None:
+    error = error_of(phrase)
+    assert error.code == code
+    assert error.message.endswith(".")
+    assert error.as_json() == {"error": code, "message": error.message, "suggestions": list(error.suggestions)}
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_what_is_unclear_is_refused_with_its_reason(refused_for: RefusedFor, phr
         ("3/4/2026 9am", "2026-04-03 09:00"),
     ],
 )
-def test_a_refusal_offers_what_may_have_been_meant(refused_for: RefusedFor, phrase: str, offered: str) -> None:
-    assert offered in refused_for(phrase).suggestions
+def test_an_error_suggests_what_may_have_been_meant(error_of: ErrorOf, phrase: str, offered: str) -> None:
+    assert offered in error_of(phrase).suggestions
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,18 @@ def test_a_refusal_offers_what_may_have_been_meant(refused_for: RefusedFor, phra
         ("heute früh", "morgen frueh", "de_DE"),
     ],
 )
-def test_a_refusal_offers_nothing_that_means_something_else(
-    refused_for: RefusedFor, phrase: str, offer: str, locale: str
+def test_an_error_suggests_nothing_that_means_something_else(
+    error_of: ErrorOf, phrase: str, offer: str, locale: str
 ) -> None:
-    assert offer not in refused_for(phrase, locale=locale).suggestions
+    assert offer not in error_of(phrase, locale=locale).suggestions
 
 
-def test_soon_is_answered_with_three_suggestions(refused_for: RefusedFor) -> None:
-    assert len(refused_for("soon").suggestions) == 3
-    assert len(refused_for("soon", now="2026-03-05T23:30:00").suggestions) == 3
+def test_soon_gives_three_suggestions(error_of: ErrorOf) -> None:
+    assert len(error_of("soon").suggestions) == 3
+    assert len(error_of("soon", now="2026-03-05T23:30:00").suggestions) == 3
 
 
-def test_an_unknown_zone_and_a_moment_without_one_are_refused() -> None:
+def test_an_unknown_zone_and_a_naive_now_raise() -> None:
     for zone in ("Mars/Olympus", "../etc/passwd", "localtime", "", "EST\x00"):
         with pytest.raises(ParseError) as caught:
             parse("tomorrow", now=datetime(2026, 3, 5, tzinfo=UTC), zone=zone)

@@ -7,7 +7,7 @@ import pytest
 from snoozer.timephrase import ParsedTime, ParseError
 
 Typed = Callable[..., ParsedTime]
-RefusedFor = Callable[..., ParseError]
+ErrorOf = Callable[..., ParseError]
 DESK = {"zone": "Europe/Berlin", "locale": "de_DE"}
 
 ONCE = """
@@ -83,7 +83,7 @@ def _rows(table: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("phrase", "wall"), _rows(ONCE))
-def test_german_is_read_as_it_is_meant(typed: Typed, phrase: str, wall: str) -> None:
+def test_german_phrases_give_the_expected_time(typed: Typed, phrase: str, wall: str) -> None:
     parsed = typed(phrase, **DESK)
     assert parsed.recurrence is None
     assert parsed.at is not None
@@ -116,13 +116,13 @@ def test_german_repetitions_begin_where_they_should(typed: Typed, phrase: str, w
         ("morgen 9 Uhr MEZ", "tz_abbreviation"),
     ],
 )
-def test_unclear_german_is_refused_with_german_suggestions(refused_for: RefusedFor, phrase: str, code: str) -> None:
-    refused = refused_for(phrase, **DESK)
-    assert refused.code == code
-    assert refused.suggestions
+def test_unclear_german_gives_german_suggestions(error_of: ErrorOf, phrase: str, code: str) -> None:
+    error = error_of(phrase, **DESK)
+    assert error.code == code
+    assert error.suggestions
 
 
 @pytest.mark.parametrize("phrase", ["bis sie antworten", "bis zur Antwort"])
-def test_until_somebody_answers_has_no_time(typed: Typed, phrase: str) -> None:
+def test_until_a_reply_has_no_time(typed: Typed, phrase: str) -> None:
     parsed = typed(phrase, **DESK)
     assert (parsed.kind, parsed.condition, parsed.at) == ("condition", "until_reply", None)

@@ -1,4 +1,4 @@
-"""A language is data: whoever adds one has to fill in what the others have, and its own phrases must be readable."""
+"""A language is data: each has the roles that the grammar needs, and its own suggestions parse."""
 
 from datetime import UTC, datetime
 
@@ -24,7 +24,7 @@ languages = pytest.mark.parametrize(
 
 
 @languages
-def test_every_language_has_what_the_grammar_asks_for(data: WordList) -> None:
+def test_every_language_has_the_roles_of_the_grammar(data: WordList) -> None:
     assert data.default_region in data.regions
     assert data.hints.keys() >= LANGUAGES["en"].data.hints.keys()
     for role, values in REQUIRED.items():
@@ -32,7 +32,7 @@ def test_every_language_has_what_the_grammar_asks_for(data: WordList) -> None:
 
 
 @languages
-def test_what_a_language_offers_it_can_read(data: WordList) -> None:
+def test_presets_and_suggestions_of_a_language_parse(data: WordList) -> None:
     places = {"number": 3, "month": "april", "weekday": "montag" if data.name == "de" else "monday"}
     nth = next(iter(words[0] for words in data.words["ordinal"].values()))
     offered = [*data.default_suggestions, *(phrase for _, phrase in data.presets)]
@@ -42,9 +42,9 @@ def test_what_a_language_offers_it_can_read(data: WordList) -> None:
 
 
 @languages
-def test_no_word_of_a_list_raises_anything_but_a_refusal(data: WordList) -> None:
+def test_a_single_word_raises_nothing_but_a_parse_error(data: WordList) -> None:
     for word in LANGUAGES[data.name].words:
         try:
             parse(word, now=MONDAY_MORNING, zone="Europe/Berlin", locale=data.name)
-        except ParseError as refused:
-            assert refused.code in {"unrecognised", "past", "too_soon", "empty"}, word
+        except ParseError as error:
+            assert error.code in {"unrecognised", "past", "too_soon", "empty"}, word

@@ -1,4 +1,4 @@
-"""What repeats does not drift: ten years of it are compared with python-dateutil's rrule."""
+"""Recurrences do not drift: ten years of each are compared with python-dateutil's rrule."""
 
 import json
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_a_day_without_the_hour_and_a_day_with_two_of_it_fire_once(typed: Typed)
     assert {moment.time() for moment in _ten_years(twice, ZONE)} == {time(1, 30)}
 
 
-def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
+def test_an_occurrence_on_a_weekend_moves_by_its_weekend_rule(typed: Typed) -> None:
     before = typed("every month on the 15th or the weekday before").recurrence
     after = typed("every month on the 15th or the monday after").recurrence
     assert before is not None
@@ -121,7 +121,7 @@ def test_what_falls_on_a_weekend_moves_as_it_was_told(typed: Typed) -> None:
         ("every 2 months starting today", "2026-05-05", ()),
     ],
 )
-def test_the_day_it_starts_on_is_a_date_and_says_so_when_it_is_far(
+def test_a_start_day_is_a_date_with_a_flag_when_it_is_next_year(
     typed: Typed, phrase: str, first: str, flags: tuple[str, ...]
 ) -> None:
     parsed = typed(phrase)

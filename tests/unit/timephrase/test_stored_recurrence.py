@@ -1,4 +1,4 @@
-"""A recurrence in a row may come from any program: it is reckoned with, or refused where it is read."""
+"""A stored recurrence may come from any program: it is well-formed, or `from_json` raises ValueError."""
 
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -69,13 +69,13 @@ MONTHLY_ON_THE_FIRST = PLAIN | {"unit": "month", "day": 1}
     ],
     ids=str,
 )
-def test_what_cannot_be_reckoned_with_is_refused_when_it_is_read(plain: object) -> None:
+def test_a_malformed_recurrence_raises(plain: object) -> None:
     with pytest.raises(ValueError, match=r"recurrence|isoformat|must be in"):
         Recurrence.from_json(plain)
 
 
 @pytest.mark.parametrize("plain", [PLAIN, MONTHLY_ON_THE_FIRST], ids=str)
-def test_what_a_program_may_write_down_is_read(plain: dict[str, Any]) -> None:
+def test_a_well_formed_recurrence_loads(plain: dict[str, Any]) -> None:
     assert next_occurrence(Recurrence.from_json(plain), after=datetime(2026, 3, 5, tzinfo=UTC), zone="UTC")
 
 
@@ -98,7 +98,7 @@ anything = st.one_of(
 
 
 @given(strange=st.dictionaries(st.sampled_from(sorted(WHOLE)), anything, max_size=3))
-def test_whatever_a_row_holds_is_refused_or_reckoned_with(strange: dict[str, Any]) -> None:
+def test_any_stored_recurrence_raises_or_has_occurrences(strange: dict[str, Any]) -> None:
     try:
         recurrence = Recurrence.from_json(WHOLE | strange)
     except ValueError:

@@ -39,14 +39,14 @@ def test_json_is_one_line_of_the_contract() -> None:
     }
 
 
-def test_a_refusal_exits_with_two_and_says_why() -> None:
+def test_an_error_exits_with_two_and_prints_the_reason() -> None:
     result = _when("tomorrow or friday", *DESK)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("unrecognised: ")
     assert "Try: tomorrow · friday" in result.stderr
 
 
-def test_a_refusal_in_json_is_on_standard_output() -> None:
+def test_an_error_in_json_is_on_standard_output() -> None:
     result = _when("tomorrow or friday", "--json", *DESK)
     assert result.exit_code == 2
     assert json.loads(result.stdout)["error"] == "unrecognised"
@@ -69,7 +69,7 @@ def test_a_phrase_may_begin_with_a_hyphen_or_be_empty(phrase: str, code: str) ->
     assert result.stderr.startswith(f"{code}: ")
 
 
-def test_help_is_asked_for_as_of_every_other_command() -> None:
+def test_help_has_the_options_of_every_other_command() -> None:
     for asked in (_when("-h"), _when("tomorrow", "-h"), _when("--help")):
         assert (asked.exit_code, asked.stderr) == (0, "")
         assert asked.stdout.startswith("Usage:")
@@ -105,16 +105,16 @@ def test_what_comes_after_the_end_of_the_calendar_is_too_far(phrase: str) -> Non
 
 
 @pytest.mark.parametrize("locale", ["xx_YY", "xx", "en_XX", "english", "", "de_DE\n"])
-def test_an_unknown_locale_is_refused_as_an_unknown_zone_is(locale: str) -> None:
-    refused = _when("tomorrow", *DESK, "--locale", locale)
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("unknown_locale: ")
-    told = json.loads(_when("tomorrow", *DESK, "--json", "--locale", locale).stdout)
-    assert (told["error"], told["suggestions"]) == ("unknown_locale", [])
+def test_an_unknown_locale_is_an_error_like_an_unknown_zone(locale: str) -> None:
+    result = _when("tomorrow", *DESK, "--locale", locale)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("unknown_locale: ")
+    body = json.loads(_when("tomorrow", *DESK, "--json", "--locale", locale).stdout)
+    assert (body["error"], body["suggestions"]) == ("unknown_locale", [])
 
 
 @pytest.mark.parametrize("locale", ["en", "en-gb", "de_DE.UTF-8", "fr_FR", "fil_PH", "zh-Hans-CN", "C.UTF-8", "POSIX"])
-def test_a_locale_as_machines_are_set_to_it_is_taken(locale: str) -> None:
+def test_a_locale_in_a_systems_spelling_is_accepted(locale: str) -> None:
     assert _when("tomorrow", *DESK, "--locale", locale).exit_code == 0
 
 

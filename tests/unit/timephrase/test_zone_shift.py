@@ -1,4 +1,4 @@
-"""Times on the clock that move: with their person, or with the rules of a zone. The hour stays, the instant goes."""
+"""Wall times that move, with their person or with the rules of a zone: the hour stays, the instant changes."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -29,13 +29,13 @@ def _wall(text: str) -> datetime:
     ],
     ids=["an-hour", "out-of-a-gap", "the-first-of-two"],
 )
-def test_who_moves_takes_the_hour_along(wall: str, expected: str) -> None:
+def test_a_new_zone_keeps_the_hour(wall: str, expected: str) -> None:
     found = shift_zone(_at(wall, BERLIN), wall=_wall(wall), zone=BERLIN, to=NEW_YORK)
     assert found is not None
     assert found.isoformat() == expected
 
 
-def test_an_hour_that_is_skipped_here_is_asked_for_where_it_exists(typed: Callable[..., ParsedTime]) -> None:
+def test_an_hour_skipped_in_one_zone_is_kept_in_another(typed: Callable[..., ParsedTime]) -> None:
     parsed = typed("sunday 2:30am", zone=NEW_YORK)
     assert parsed.at is not None
     assert parsed.at == shift_zone(parsed.at, wall=parsed.wall, zone=NEW_YORK, to=NEW_YORK)
@@ -55,7 +55,7 @@ def test_the_second_of_two_hours_is_not_taken_for_newer_rules() -> None:
     assert shift_zone(second, wall=_wall("2026-10-25T02:30"), zone=BERLIN, to=BERLIN) == second
 
 
-def test_a_promise_made_under_older_rules_goes_where_the_clock_says_now() -> None:
+def test_a_promise_under_older_rules_moves_to_its_wall_time() -> None:
     under_older_rules = datetime(2026, 6, 1, 7, 0, tzinfo=UTC)
     found = shift_zone(under_older_rules, wall=_wall("2026-06-01T08:00"), zone=BERLIN, to=BERLIN)
     assert found is not None
@@ -66,7 +66,7 @@ MONDAYS = Recurrence(unit="week", interval=1, start=date(2026, 3, 2), at=time(9)
 NIGHTS = Recurrence(unit="day", interval=1, start=date(2026, 3, 2), at=time(0, 15))
 
 
-def test_of_what_repeats_the_promised_occurrence_moves() -> None:
+def test_of_a_recurrence_the_promised_occurrence_moves() -> None:
     promise = _at("2026-06-08T09:00", BERLIN)
     first = _wall("2026-03-02T09:00")
     found = shift_zone(promise, wall=first, zone=BERLIN, to=NEW_YORK, recurrence=MONDAYS)
@@ -93,7 +93,7 @@ def test_an_instant_that_was_kept_still_stands_for_its_occurrence(zone: str, rep
     assert shift_zone(kept, wall=None, zone=zone, to=NEW_YORK, recurrence=repeating) == kept
 
 
-def test_nothing_is_said_of_an_unknown_zone_or_a_promise_that_is_no_occurrence() -> None:
+def test_an_unknown_zone_or_a_promise_that_is_no_occurrence_gives_none() -> None:
     promise = _at("2026-06-05T09:00", BERLIN)
     assert shift_zone(promise, wall=None, zone="Mars/Olympus", to=BERLIN) is None
     assert shift_zone(promise, wall=None, zone=BERLIN, to="", recurrence=None) is None

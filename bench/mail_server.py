@@ -1,0 +1,152 @@
+"""The mail server that mails are sent to: Postfix's smtp-sink where it is wanted and installed, else the bench's own.
+
+The bench's own accepts every mail after so many milliseconds and keeps nothing. It implements as much of RFC 5321 as a
+correct client needs and is a process of its own, so that it is not what is measured.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import cast
+
+from bench.report import BenchError
+from snoozer.dev import ports
+
+ROOT = Path(__file__).resolve().parents[1]
+SMTP_SINK_FOLDERS = ("/usr/sbin", "/usr/lib/postfix/sbin", "/usr/lib/postfix", "/usr/libexec/postfix")
+MAX_CONNECTIONS = "1024"
+START_SECONDS = 5.0
+
+_END_OF_DATA = b"\r\n.\r\n"
+_QUEUED = b"250 2.0.0 queued as BENCH1\r\n"
+_REPLIES = {
+    b"EHLO": b"250-bench.snoozer.example\r\n250-8BITMIME\r\n250 PIPELINING\r\n",
+    b"HELO": b"250 bench.snoozer.example\r\n",
+    b"QUIT": b"221 bye\r\n",
+    b"DATA": b"354 go on\r\n",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailServer:
+    """Where it listens, what it is, and the file in which it counts, if it does."""
+
+    port: int
+    name: str
+    counters: Path | None = None
+
+    def accepted(self) -> int | None:
+        """How many mails it has accepted since its start; None when it does not count."""
+        if self.counters is None:
+            return None
+        # It writes "sess=1 quit=0 mesg=1\r" after each mail; the last one counts.
+        tail = self.counters.read_bytes()[-200:].decode("ascii").split("mesg=")
+        return int(tail[-1].split()[0]) if len(tail) > 1 else 0
+
+
+@contextmanager
+def fastest_mail_server() -> Iterator[MailServer]:
+    """A mail server without delay: smtp-sink (written in C, hardly any CPU), else the bench's own."""
+    program = shutil.which("smtp-sink") or shutil.which("smtp-sink", path=os.pathsep.join(SMTP_SINK_FOLDERS))
+    if program is None:
+        with bench_mail_server((0, 0)) as port:
+            yield MailServer(port=port, name="the bench's own sink")
+        return
+    port = ports.any_free()
+    # Started by root, it insists on the name of another user.
+    user = ["-u", "postfix"] if os.geteuid() == 0 else []
+    with tempfile.NamedTemporaryFile(prefix="snoozer-smtp-sink-") as counters:
+        command = [program, *user, "-c", "-m", MAX_CONNECTIONS, f"127.0.0.1:{port}", MAX_CONNECTIONS]
+        server = subprocess.Popen(command, stdout=counters, stderr=subprocess.DEVNULL)
+        try:
+            _wait_for_port(server, port)
+            yield MailServer(port=port, name="Postfix smtp-sink", counters=Path(counters.name))
+        finally:
+            server.terminate()
+            server.wait()
+
+
+@contextmanager
+def bench_mail_server(work: tuple[float, float]) -> Iterator[int]:
+    """The bench's own, as a process; its port. `work` is the milliseconds that a mail takes, at least and at most."""
+    command = [sys.executable, "-m", "bench.mail_server", *map(str, work)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield int(server.stdout.readline() if server.stdout else 0)
+        finally:
+            server.terminate()
+
+
+def _wait_for_port(server: "subprocess.Popen[bytes]", port: int) -> None:
+    until = time.monotonic() + START_SECONDS
+    while True:
+        with suppress(OSError), socket.create_connection((ports.HOST, port)):
+            return
+        if server.poll() is not None or time.monotonic() > until:
+            raise BenchError("smtp-sink did not come up")
+        time.sleep(0.05)
+
+
+class SmtpProtocol(asyncio.Protocol):
+    """One connection of a client to the bench's own mail server."""
+
+    def __init__(self, *, work: tuple[float, float], rng: Random) -> None:
+        self._work = work
+        self._rng = rng
+        self._buffer = bytearray()
+        self._in_data = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(b"220 bench.snoozer.example ESMTP\r\n")
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while self._in_data or b"\n" in self._buffer:
+            if self._in_data:
+                end = self._buffer.find(_END_OF_DATA)
+                if end < 0:
+                    return
+                del self._buffer[: end + len(_END_OF_DATA)]
+                self._in_data = False
+                self._accept()
+                continue
+            line, _, self._buffer = self._buffer.partition(b"\n")
+            verb = bytes(line[:4]).upper()
+            self._transport.write(_REPLIES.get(verb, b"250 fine\r\n"))
+            self._in_data = verb == b"DATA"
+            if verb == b"QUIT":
+                self._transport.close()
+
+    def _accept(self) -> None:
+        shortest, longest = self._work
+        if longest <= 0:
+            self._transport.write(_QUEUED)
+            return
+        pause = self._rng.uniform(shortest, longest) / 1000
+        asyncio.get_running_loop().call_later(pause, self._transport.write, _QUEUED)
+
+
+async def serve(work: tuple[float, float]) -> None:
+    """Listen on a free port of loopback, print it, and serve until the process is ended."""
+    rng = Random(4)  # noqa: S311 - scatters pauses, guards nothing
+    server = await asyncio.get_running_loop().create_server(
+        lambda: SmtpProtocol(work=work, rng=rng), "127.0.0.1", 0, backlog=512
+    )
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve((float(sys.argv[1]), float(sys.argv[2]))))

@@ -1,0 +1,118 @@
+"""What is in the tables before a run: nothing, or many rows that are asleep, due, or sent and finished."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count, islice
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine
+
+from bench.report import Progress
+from bench.statements import execute, statement
+from snoozer.db import schema
+from snoozer.db.engine import autocommit
+from snoozer.db.queue import DEFAULT_OPTIONS, ReminderTime
+from snoozer.db.statements import statement as product_statement
+
+# Each person of a large table has so many rows.
+ROWS_PER_PERSON = 20
+COPY_ROWS = 20_000
+ENQUEUE_ROWS = 5_000
+_numbers = count(1)
+
+
+def reset(engine: Engine) -> None:
+    """The tables of a fresh installation."""
+    schema.downgrade(engine, revision="base")
+    schema.upgrade(engine)
+
+
+def analyze(engine: Engine, *, all_tables: bool = False) -> None:
+    """VACUUM ANALYZE the queue, or also ledger and archives, as autovacuum does in tables that have been in use."""
+    with autocommit(engine) as connection:
+        execute(connection, "analyze")
+        if all_tables:
+            execute(connection, "analyze_ledger")
+
+
+def enqueue_due(engine: Engine, *, rows: int) -> None:
+    """Rows that are all due, each of another person, by the product's own statement."""
+    reminder_time = ReminderTime(remind_at=datetime.now(UTC) - timedelta(minutes=1))
+    shared: dict[str, object] = {"sender_email": "bob@mail.example", "traceparent": None}
+    shared |= reminder_time.columns | vars(DEFAULT_OPTIONS)
+    for first in range(0, rows, ENQUEUE_ROWS):
+        with engine.begin() as connection:
+            connection.execute(
+                product_statement("queue/enqueue"),
+                [
+                    shared
+                    | {
+                        "user_email": f"person-{number}@snoozer.example",
+                        "message_id": f"<{number}@mail.example>",
+                        "subject": f"Quarterly figures, part {number}",
+                    }
+                    for number in range(first, min(first + ENQUEUE_ROWS, rows))
+                ],
+            )
+
+
+def copy_asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Progress) -> None:
+    """Rows due from tomorrow on, spread evenly over a year."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    step = timedelta(days=365) / max(1, rows)
+    values = (_row(tomorrow + number * step, rows=rows) for number in range(rows))
+    _copy(database, "copy_snoozes", values, progress=progress)
+
+
+def copy_due(database: "psycopg.Connection[Any]", *, rows: int) -> None:
+    """Rows due a minute ago, each of another person."""
+    copy_at(database, [datetime.now(UTC) - timedelta(minutes=1)] * rows)
+
+
+def copy_at(
+    database: "psycopg.Connection[Any]", times: Sequence[datetime], *, people: Iterable[str] | None = None
+) -> None:
+    """Rows due at these times, of these people, or else each of another person."""
+    if people is None:
+        rows = (_row(time, rows=None) for time in times)
+    else:
+        rows = ((person, *_row(time, rows=None)[1:]) for time, person in zip(times, people, strict=False))
+    _copy(database, "copy_snoozes", rows)
+
+
+def copy_sent(database: "psycopg.Connection[Any]", *, rows: int, age: timedelta) -> None:
+    """Rows that were sent and finalized so long ago, with their entries in the ledger."""
+    sent_at = datetime.now(UTC) - age
+    iso = sent_at.isoformat()
+    _copy(database, "copy_sent_snoozes", ((*_row(sent_at, rows=rows), iso, "t", "sent", iso, iso) for _ in range(rows)))
+    database.execute(statement("insert_sends").text.encode())
+
+
+def _row(remind_at: datetime, *, rows: int | None) -> tuple[str, ...]:
+    number = next(_numbers)
+    person = number if rows is None else number % max(1, rows // ROWS_PER_PERSON)
+    return (
+        f"person-{person}@snoozer.example",
+        f"<{number}.quarterly.figures@mail.example>",
+        f"Quarterly figures, part {number}",
+        "bob@mail.example",
+        remind_at.isoformat(),
+        "Europe/Berlin",
+    )
+
+
+def _copy(
+    database: "psycopg.Connection[Any]",
+    name: str,
+    rows: Iterable[tuple[str, ...]],
+    *,
+    progress: Progress = lambda done: None,
+) -> None:
+    """In chunks, because a trigger keeps the rows of a statement until its end."""
+    source, done = iter(rows), 0
+    while chunk := list(islice(source, COPY_ROWS)):
+        with database.cursor() as cursor, cursor.copy(statement(name).text.encode()) as copy:
+            copy.write("".join("\t".join(row) + "\n" for row in chunk))
+        done += len(chunk)
+        progress(done)

@@ -1,0 +1,62 @@
+"""`snoozer support NAME`: a query of the runbook, the metrics and the triage page, printed as a table."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import click
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import CursorResult
+
+from snoozer import settings
+from snoozer.cli.console import open_engine, refuse, show
+from snoozer.db import statements
+
+
+@click.command(name="support", short_help="Print a support query as a table.")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Print the support query NAME as a table; without NAME, list them."""
+    known = statements.names("support")
+    if name is None:
+        show(_list(known))
+        return
+    if name not in known:
+        refuse(f"There is no support query {name!r}; there are {', '.join(known)}.")
+    with open_engine(settings.load(), name="support").connect() as connection:
+        show(_table(name, statements.execute(connection, f"support/{name}")))
+
+
+def _list(known: list[str]) -> Table:
+    table = Table("query", "what it answers", title="Support queries: snoozer support NAME")
+    for name in known:
+        promise = statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
+        table.add_row(Text(name), Text(promise))
+    return table
+
+
+def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
+    table, columns = Table(title=name), result.keys()
+    for column in columns:
+        table.add_column(Text(column.replace("_", " ")), overflow="fold")
+    for row in result:
+        table.add_row(*(Text(_text(value)) for value in row))
+    if not table.rows:
+        table.caption = "No rows."
+    return table
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="milliseconds")
+        case timedelta():
+            return f"{value.total_seconds():.3f} s"
+        case float() | Decimal():
+            return f"{value:.3f}"
+        case _:
+            return "".join(character if character.isprintable() else "·" for character in str(value))

@@ -1,5 +1,0 @@
--- The sessions of workers that wait for notices are ended.
-SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) AS cut
-FROM pg_stat_activity
-WHERE application_name = 'snoozer-worker'
-  AND query LIKE '%LISTEN snooze_due%'

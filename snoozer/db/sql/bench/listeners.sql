@@ -1,5 +1,0 @@
--- The sessions of workers that wait for notices.
-SELECT pid
-FROM pg_stat_activity
-WHERE application_name = 'snoozer-worker'
-  AND query LIKE '%LISTEN snooze_due%'

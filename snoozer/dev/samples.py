@@ -1,0 +1,81 @@
+"""Sample mail for a new mailbox, delivered to the inbound server as any other mail would be."""
+
+import smtplib
+import tomllib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from snoozer.db import engine as database
+from snoozer.db.models import MailboxMessage
+from snoozer.dev.environment import OWNER
+from snoozer.settings import Settings
+
+MARKER_FILE = "samples"
+TEXTS = Path(__file__).with_name("samples.toml")
+_POLICY = SMTP.clone(max_line_length=78)
+_GERMAN_DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")
+
+
+class _Day(datetime):
+    """A day that formats itself: `Friday 27 November`, or with `:de` `Freitag, 27.11.`."""
+
+    def __format__(self, language: str) -> str:
+        if language == "de":
+            return f"{_GERMAN_DAYS[self.weekday()]}, {self.day}.{self.month}."
+        return f"{self.strftime('%A')} {self.day} {self.strftime('%B')}"
+
+
+def are_wanted(home: Path, settings: Settings) -> bool:
+    """Whether the owner's mailbox is empty and this home never delivered samples."""
+    if (home / MARKER_FILE).exists():
+        return False
+    engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
+    try:
+        with engine.connect() as connection:
+            stored = connection.execute(
+                select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
+            ).scalar_one()
+    finally:
+        engine.dispose()
+    return stored == 0
+
+
+def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
+    """Deliver the samples to the inbound server. Returns how many were accepted.
+
+    Raises smtplib.SMTPException or OSError when one is refused. This home does not try again then: some would come
+    twice.
+    """
+    (home / MARKER_FILE).write_text(f"{now.isoformat()}\n")
+    client = smtplib.LMTP if settings.inbound_protocol == "lmtp" else smtplib.SMTP
+    count = 0
+    with client(settings.inbound_host, settings.inbound_port, local_hostname="up.snoozer.example") as inbound:
+        for message in messages(now):
+            inbound.sendmail("sample@snoozer.example", [OWNER], message)
+            count += 1
+    return count
+
+
+def messages(now: datetime) -> Iterator[bytes]:
+    """The samples as bytes of RFC 5322, the oldest first."""
+    days = [_Day.fromtimestamp((now + timedelta(days=ahead)).timestamp(), tz=now.tzinfo) for ahead in range(15)]
+    for number, sample in enumerate(tomllib.loads(TEXTS.read_text(encoding="utf-8"))["message"], start=1):
+        message = EmailMessage(policy=_POLICY)
+        message["From"] = sample["sender"]
+        message["To"] = OWNER
+        if "subject" in sample:
+            message["Subject"] = sample["subject"].format(*days)
+        message["Date"] = format_datetime(now - timedelta(hours=sample["hours_ago"]))
+        domain = sample["sender"].rpartition("@")[2].rstrip(">")
+        message["Message-ID"] = f"<sample-{number}.{int(now.timestamp())}@{domain}>"
+        if "html" in sample:
+            message.set_content(sample["html"], subtype="html")
+        else:
+            message.set_content(sample["text"].format(*days))
+        yield message.as_bytes()

@@ -1,0 +1,367 @@
+"""The JSON of the API as pydantic models: requests are validated by them, responses are made of them, and
+`openapi.json` is generated from them.
+
+The message of a request's error continues a sentence that begins with the name of the field.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    RootModel,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from snoozer.db.queries import Cursor, InvalidCursor
+from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.domain.state import State
+from snoozer.mime import headers
+from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
+from snoozer.timephrase import locales, zones
+
+MAX_SUBJECT_LENGTH = 998
+MAX_TEXT_LENGTH = 8192
+MAX_PAGE_SIZE = 200
+
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
+)
+
+
+def _schema(**members: Any) -> Callable[[dict[str, Any]], None]:
+    """Returns a finisher of a JSON schema: adds `members` and removes the titles that repeat the names."""
+
+    def finish(schema: dict[str, Any]) -> None:
+        for part in (schema, *schema.get("properties", {}).values()):
+            part.pop("title", None)
+        schema.update(members)
+
+    return finish
+
+
+def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
+    """Returns a check that a value is a text that can be stored. `limit` is the field's own limit, for the message."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, str):
+            raise PydanticCustomError("not_text", "must be a text.")
+        if len(value) > MAX_TEXT_LENGTH or re.search("[\x00\ud800-\udfff]", value):
+            sentence = f"must be a text of at most {limit}, without NUL or halves of characters."
+            raise PydanticCustomError("not_storable", "{sentence}", {"sentence": sentence})
+        return value
+
+    return BeforeValidator(check)
+
+
+def _subject(text: str) -> str | None:
+    """The subject as a person reads it, in one line; None when nothing visible is left."""
+    if len(text) > MAX_SUBJECT_LENGTH:
+        raise PydanticCustomError("too_long", "has more than {most} characters.", {"most": MAX_SUBJECT_LENGTH})
+    return headers.sanitize_line(text) or None
+
+
+def _address(text: str) -> str:
+    address = headers.address(text)
+    if address is None:
+        raise PydanticCustomError("bad_address", "must be a bare address such as ann@example.org.")
+    return address
+
+
+def _zone(name: str) -> str:
+    """The zone as the tz database spells it."""
+    zone = zones.canonical(name)
+    if zone is None:
+        raise PydanticCustomError("unknown_zone", "must be an IANA name such as Europe/Berlin, or UTC.")
+    return zone
+
+
+def _locale(name: str) -> str:
+    locale = locales.canonical(name)
+    if locale is None:
+        raise PydanticCustomError("unknown_locale", "must be a language and a country such as en_GB or de_DE.")
+    return locale
+
+
+def _instant(text: str) -> datetime:
+    """An ISO 8601 date and time; naive when it has no offset."""
+    if not _INSTANT.fullmatch(text):
+        raise PydanticCustomError("not_instant", "must be a date and time such as 2027-03-21T09:00:00+01:00.")
+    try:
+        return datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise PydanticCustomError("no_instant", "names a date or time that does not exist.") from None
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_PAGE_SIZE:
+        return int(text)
+    raise PydanticCustomError("bad_limit", "must be a number from 1 to {most}.", {"most": MAX_PAGE_SIZE})
+
+
+def _cursor(text: str) -> Cursor:
+    try:
+        return Cursor.parse(text)
+    except InvalidCursor as error:
+        sentence = f"{error} Take it from `next`, unchanged."
+        raise PydanticCustomError("bad_cursor", "{sentence}", {"sentence": sentence, "whole": True}) from None
+
+
+def _wrong(field: str, sentence: str) -> PydanticCustomError:
+    """An error that only several fields together make; `sentence` stands alone."""
+    return PydanticCustomError("wrong", "{sentence}", {"field": field, "sentence": sentence, "whole": True})
+
+
+_MessageId = Annotated[
+    str,
+    _text(f"{MAX_MESSAGE_ID_OCTETS} octets"),
+    Field(description="Any text that names the message for you, of 998 octets in UTF-8 at most."),
+    Field(json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID_OCTETS}),
+]
+_Subject = Annotated[
+    str,
+    _text(f"{MAX_SUBJECT_LENGTH} characters"),
+    AfterValidator(_subject),
+    Field(json_schema_extra={"maxLength": MAX_SUBJECT_LENGTH}),
+]
+_Address = Annotated[str, _text(), AfterValidator(_address)]
+_Note = Annotated[str, _text(f"{MAX_NOTE_LENGTH} characters"), Field(json_schema_extra={"maxLength": MAX_NOTE_LENGTH})]
+_Phrase = Annotated[
+    str,
+    _text(),
+    Field(
+        description="A phrase for one instant or for what repeats, such as every monday 9am.",
+        json_schema_extra={"maxLength": 200, "examples": ["tomorrow 8am"]},
+    ),
+]
+_Zone = Annotated[
+    str,
+    _text(),
+    AfterValidator(_zone),
+    Field(description="IANA name; the account's zone unless given.", examples=["Europe/Berlin"]),
+]
+_Locale = Annotated[
+    str,
+    _text(),
+    AfterValidator(_locale),
+    Field(description="Decides the order of dates; the account's locale unless given.", examples=["en_GB"]),
+]
+_Instant = Annotated[
+    datetime,
+    PlainValidator(_instant),
+    _text(),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": "ISO 8601 date and time. Without an offset it is a time on the clock in `zone`.",
+            "examples": ["2027-03-21T09:00:00+01:00"],
+        }
+    ),
+]
+_Cursor = Annotated[
+    Cursor,
+    PlainValidator(_cursor),
+    _text(),
+    WithJsonSchema({"type": "string", "description": "Opaque; comes with `next`."}),
+]
+_Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+_Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+
+
+class Request(BaseModel):
+    """What a client sends. Unknown fields are refused; null is the same as absent, except for the note of a change."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_schema())
+
+
+class _Timed(Request):
+    remind_at: _Instant | None = None
+    when: _Phrase | None = None
+    zone: _Zone | None = None
+    locale: _Locale | None = None
+
+    def has_time(self) -> bool:
+        return self.remind_at is not None or self.when is not None
+
+    def check_one_time(self) -> None:
+        if (self.remind_at is None) == (self.when is None):
+            raise _wrong(
+                "when" if self.remind_at is None else "remind_at",
+                "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am).",
+            )
+
+
+class NewSnooze(_Timed):
+    """Exactly one of remind_at and when. message_id may be missing where there is a subject; it is then made up."""
+
+    model_config = ConfigDict(
+        json_schema_extra=_schema(
+            oneOf=[{"required": ["remind_at"]}, {"required": ["when"]}],
+            anyOf=[{"required": ["message_id"]}, {"required": ["subject"]}],
+            examples=[{"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"}],
+        )
+    )
+
+    message_id: _MessageId | None = None
+    subject: _Subject | None = None
+    sender_email: _Address | None = None
+    note: _Note | None = None
+
+    @model_validator(mode="after")
+    def _has_time(self) -> Self:
+        self.check_one_time()
+        return self
+
+
+class Change(_Timed):
+    """A new time, a new note, or both. A note of null removes it."""
+
+    model_config = ConfigDict(json_schema_extra=_schema(minProperties=1, examples=[{"when": "in 3 days"}]))
+
+    note: _Note | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.has_time():
+            self.check_one_time()
+        elif self.model_fields_set != {"note"}:
+            raise _wrong("when", "Give a new time (remind_at or when), a new note, or both.")
+        return self
+
+
+class SnoozeQuery(Request):
+    """Which snoozes a list holds."""
+
+    limit: Annotated[int, BeforeValidator(_limit), Field(ge=1, le=MAX_PAGE_SIZE)] = 50
+    cursor: _Cursor | None = None
+    state: State | None = None
+
+
+class WhenQuery(Request):
+    """A phrase and what it is read by."""
+
+    phrase: _Phrase
+    zone: _Zone | None = None
+    locale: _Locale | None = None
+    now: _Instant | None = None
+
+
+class IdempotencyHeaders(BaseModel):
+    """Headers of a request that may be repeated."""
+
+    model_config = ConfigDict(json_schema_extra=_schema())
+
+    key: str | None = Field(
+        None,
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="A request that is repeated with the same key and body within a day is done once and answered "
+        "alike, with Idempotency-Replayed: true. The same key with another body is refused with 422.",
+    )
+
+
+class Reply(BaseModel):
+    """What the API returns. Fields that were not set are left out of the JSON."""
+
+    model_config = ConfigDict(json_schema_extra=_schema())
+
+
+class Links(Reply):
+    self: _Url
+    page: _Url
+
+
+class Snooze(Reply):
+    """A snooze."""
+
+    id: Annotated[int, Field(json_schema_extra={"format": "int64"})]
+    state: State
+    message_id: str
+    subject: str | None
+    sender_email: str | None
+    note: str | None
+    remind_at: _Timestamp = Field(description="The next try; later than `scheduled_for` after a failed one.")
+    scheduled_for: _Timestamp = Field(description="The instant that was promised.")
+    reading: str = Field(description="The promise in words.", examples=["Friday 6 March, 08:00, Europe/Berlin."])
+    links: Links
+    flags: list[str] = Field(
+        default_factory=list,
+        description="What to know about the reading of a phrase, such as ambiguous or dst_gap; and repetition_ended "
+        "where the new time replaced a repetition. Only in the answer to the request that gave the time.",
+    )
+
+
+class Send(Reply):
+    """One reminder in the ledger."""
+
+    state: Literal["reserved", "sending", "sent", "failed", "uncertain"]
+    scheduled_for: _Timestamp
+    sent_at: _Timestamp | None
+    late: bool = Field(description="The server's answer came after the claim was lost.")
+    resends: int
+    message_id: str = Field(description="The reminder's own Message-ID.")
+
+
+class SnoozeHistory(Snooze):
+    """A snooze and what became of it."""
+
+    sent_at: _Timestamp | None = Field(description="When the mail server took the reminder.")
+    attempts: int
+    last_error: str | None = Field(description="Without addresses.")
+    last_error_at: _Timestamp | None
+    sends: list[Send]
+
+
+class SnoozePage(Reply):
+    """One page of a list."""
+
+    snoozes: list[Snooze]
+    next: _Url | None = Field(description="The next page, or null at the end.")
+
+
+class Reading(Reply):
+    """What a phrase means."""
+
+    kind: Literal["instant", "recurring", "condition"]
+    at: _Timestamp | None
+    flags: list[str]
+    alternative: _Timestamp | None
+    recurrence: dict[str, Any] | None
+    condition: str | None
+    reading: str
+
+
+class FieldError(Reply):
+    field: str
+    detail: str
+
+
+class Problem(Reply):
+    """Problem details (RFC 9457). `code` is for programs, `detail` for people."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_schema())
+
+    type: Literal["about:blank"] = "about:blank"
+    title: str
+    status: int
+    code: str = Field(examples=["invalid_fields"])
+    detail: str
+    errors: list[FieldError] = Field(default_factory=list, description="Each field that is wrong, and why.")
+    suggestions: list[str] = Field(default_factory=list, description="At most three phrases that would have worked.")
+    state: State | None = Field(None, description="With 409: where the snooze stands.")
+    error: str | None = Field(None, description="With /when: the same as code.")
+    message: str | None = Field(None, description="With /when: the same as detail.")
+
+
+class Document(RootModel[dict[str, Any]]):
+    """An OpenAPI document."""

@@ -1,0 +1,266 @@
+"""The routes of the API. A reminder goes to the address of the token's owner and to no other.
+
+The docstrings of the routes are published in openapi.json.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from flask import Blueprint, Response, url_for
+from sqlalchemy import Connection
+
+from snoozer import snoozing, telemetry, timephrase
+from snoozer.db.models import Account
+from snoozer.db.queries import Found, api_snoozes, snoozes
+from snoozer.db.queue import ReminderTime
+from snoozer.db.statements import database_time
+from snoozer.timephrase import ParsedTime, zones
+from snoozer.web import context
+from snoozer.web.api import models, openapi, problems, serializers
+from snoozer.web.api.auth import caller, verified_caller
+from snoozer.web.api.idempotency import respond, run_once
+from snoozer.web.api.models import Change, NewSnooze, SnoozeQuery, WhenQuery
+from snoozer.web.api.openapi import operation
+from snoozer.web.api.problems import Refused, invalid_fields
+from snoozer.web.api.validation import json_object, query_of, validate
+
+ROUTE = "api"
+MAX_SENDS = 50
+
+blueprint = Blueprint("api", __name__, url_prefix=openapi.PREFIX)
+problems.register(blueprint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestedTime:
+    """When the reminder is to come; `parsed` only where a phrase was given."""
+
+    reminder_time: ReminderTime
+    parsed: ParsedTime | None = None
+
+
+@blueprint.post("/snoozes")
+@operation(
+    "createSnooze",
+    body=NewSnooze,
+    headers=models.IdempotencyHeaders,
+    returns={
+        201: (models.Snooze, "A new snooze; Location names it."),
+        200: (models.Snooze, "The message was away already and now has this time."),
+    },
+    refuses=(400, 403, 415, 422),
+)
+def create() -> Response:
+    """Put a message away
+
+    Snoozing a message that is away already changes its time and note and answers 200.
+    """
+    with context.transaction() as connection:
+        account = verified_caller(connection)
+        body = json_object()
+        new = validate(NewSnooze, body)
+        return run_once(connection, account_id=account.id, body=body, act=lambda: _create(connection, account, new))
+
+
+@blueprint.get("/snoozes")
+@operation("listSnoozes", query=SnoozeQuery, returns={200: (models.SnoozePage, "One page.")}, refuses=(422,))
+def browse() -> Response:
+    """The owner's snoozes, newest first"""
+    with context.transaction() as connection:
+        account = caller(connection)
+        query = query_of(SnoozeQuery)
+        now = database_time(connection)
+        page = api_snoozes.browse(
+            connection,
+            user_email=account.email,
+            now=now,
+            state=query.state,
+            after=query.cursor,
+            size=query.limit,
+        )
+    following = url_for(".browse", limit=query.limit, state=query.state, cursor=page.next_cursor)
+    return respond(
+        200,
+        models.SnoozePage(
+            snoozes=[serializers.snooze(row, account=account, now=now) for row in page.rows],
+            next=serializers.absolute(following) if page.next_cursor else None,
+        ),
+    )
+
+
+@blueprint.get("/snoozes/<row:id>")
+@operation("getSnooze", returns={200: (models.SnoozeHistory, "The snooze.")}, refuses=(404,))
+def show(id: int) -> Response:
+    """One snooze and what became of it"""
+    with context.transaction() as connection:
+        account = caller(connection)
+        row = _own(connection, account, id)
+        now = database_time(connection)
+        sends = snoozes.sends(connection, id=id, size=MAX_SENDS)
+        return respond(200, serializers.history(row, sends, account=account, now=now))
+
+
+@blueprint.patch("/snoozes/<row:id>")
+@operation(
+    "changeSnooze",
+    body=Change,
+    returns={200: (models.Snooze, "The snooze as it is now.")},
+    refuses=(400, 403, 404, 409, 415, 422),
+)
+def change(id: int) -> Response:
+    """Another time, another note, or both
+
+    What is not named stays. A new note alone keeps the promised time.
+    """
+    with context.transaction() as connection:
+        account = verified_caller(connection)
+        wanted = validate(Change, json_object())
+        row = _own(connection, account, id, lock=True)
+        time = _changed_time(connection, account, wanted, row)
+        ended = snoozing.ended_recurrence(row.recurrence, time.reminder_time) is not None
+        if not snoozing.change(
+            connection,
+            id=id,
+            user_email=account.email,
+            reminder_time=time.reminder_time,
+            route=ROUTE,
+            reading=time.parsed,
+        ):
+            raise _over(row, now=database_time(connection))
+        return respond(200, _snooze(connection, account, id, time, repetition_ended=ended))
+
+
+@blueprint.delete("/snoozes/<row:id>")
+@operation("cancelSnooze", returns={200: (models.Snooze, "The snooze, cancelled.")}, refuses=(404, 409))
+def cancel(id: int) -> Response:
+    """No reminder after all"""
+    with context.transaction() as connection:
+        account = caller(connection)
+        row = _own(connection, account, id, lock=True)
+        if not snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE):
+            raise _over(row, now=database_time(connection))
+        return respond(200, _snooze(connection, account, id))
+
+
+@blueprint.get("/when")
+@operation(
+    "readPhrase",
+    query=WhenQuery,
+    returns={
+        200: (models.Reading, "The reading. A phrase that waits for a reply is read too, but cannot be snoozed to yet.")
+    },
+    refuses=(422,),
+)
+def read() -> Response:
+    """What a phrase means"""
+    with context.transaction() as connection:
+        account = caller(connection)
+        now = database_time(connection)
+    query = query_of(WhenQuery)
+    zone = query.zone or account.zone
+    if query.now is not None:
+        now = _in_zone(query.now, zone=zone)
+    try:
+        parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
+    except timephrase.ParseError as error:
+        raise Refused(422, error.code, error.message, **error.as_json()) from None
+    return respond(200, models.Reading.model_validate(parsed.as_json()))
+
+
+@blueprint.get("/openapi.json")
+@operation("describe", returns={200: (models.Document, "OpenAPI 3.1.")}, public=True)
+def describe() -> Response:
+    """This description"""
+    servers = {"servers": [{"url": serializers.absolute(openapi.PREFIX)}]}
+    return respond(200, models.Document(openapi.document() | servers))
+
+
+def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
+    time = _time(connection, account, new, note=new.note)
+    id, is_new, ended = snoozing.snooze(
+        connection,
+        user_email=account.email,
+        message=_message(connection, account, new),
+        reminder_time=time.reminder_time,
+        reading=time.parsed,
+        route=ROUTE,
+        traceparent=telemetry.traceparent(),
+    )
+    return 201 if is_new else 200, _snooze(connection, account, id, time, repetition_ended=ended is not None)
+
+
+def _message(connection: Connection, account: Account, new: NewSnooze) -> snoozing.Message:
+    """The named message, with what is stored of it; or a new name for one that has a subject only."""
+    if new.message_id is None:
+        if new.subject is None:
+            raise invalid_fields({"message_id": "message_id is missing: name the message, or give a subject."})
+        host = urlsplit(context.settings().base_url).hostname or "snoozer.invalid"
+        return snoozing.Message(message_id=f"<{uuid4()}@{host}>", subject=new.subject, sender_email=new.sender_email)
+    subject, sender = api_snoozes.envelope(connection, user_email=account.email, message_id=new.message_id)
+    return snoozing.Message(
+        message_id=new.message_id, subject=new.subject or subject, sender_email=new.sender_email or sender
+    )
+
+
+def _time(connection: Connection, account: Account, body: NewSnooze | Change, *, note: str | None) -> RequestedTime:
+    """The time in `remind_at` or `when`. Raises SnoozeError when it cannot be kept."""
+    now = database_time(connection)
+    zone = body.zone or account.zone
+    phrase = body.when or ""
+    if body.remind_at is not None:
+        if body.remind_at.tzinfo is not None:
+            return RequestedTime(reminder_time=snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note))
+        phrase = body.remind_at.isoformat()
+    parsed = snoozing.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
+    return RequestedTime(reminder_time=snoozing.reminder_time_of(parsed, now=now, note=note), parsed=parsed)
+
+
+def _changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
+    """The row's time after a PATCH. A new note alone keeps the promise."""
+    note = body.note if "note" in body.model_fields_set else row.note
+    if body.has_time():
+        return _time(connection, account, body, note=note)
+    now = min(database_time(connection), row.promise - timedelta(seconds=1))
+    same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
+    kept = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
+    return RequestedTime(reminder_time=replace(same, **kept))
+
+
+def _snooze(
+    connection: Connection,
+    account: Account,
+    id: int,
+    time: RequestedTime | None = None,
+    *,
+    repetition_ended: bool = False,
+) -> models.Snooze:
+    """The snooze as it is now, with the reading and the flags of `time`."""
+    row = _own(connection, account, id)
+    snooze = serializers.snooze(row, account=account, now=database_time(connection))
+    if time is not None and time.parsed is not None:
+        snooze.reading, snooze.flags = time.parsed.sentence, list(time.parsed.flags)
+    if repetition_ended:
+        snooze.flags = [*snooze.flags, "repetition_ended"]
+    return snooze
+
+
+def _own(connection: Connection, account: Account, id: int, *, lock: bool = False) -> Found:
+    row = api_snoozes.one(connection, id=id, user_email=account.email, changing=lock)
+    if row is None:
+        raise Refused(404, "not_found", f"You have no snooze {id}.")
+    return row
+
+
+def _over(row: Found, *, now: datetime) -> Refused:
+    state = serializers.state(row, now=now)
+    return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
+
+
+def _in_zone(now: datetime, *, zone: str) -> datetime:
+    """`now` as an instant; without an offset it is wall time in the zone."""
+    try:
+        return now if now.tzinfo else zones.resolve_wall_time(now, zones.zone_of(zone))[0]
+    except OverflowError:
+        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None

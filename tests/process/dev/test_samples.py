@@ -1,0 +1,46 @@
+"""The sample messages."""
+
+import email
+import email.policy
+from datetime import datetime
+from email.message import EmailMessage
+
+from snoozer.dev.samples import messages
+
+NOW = datetime.fromisoformat("2026-03-05T10:20:00+01:00")
+
+
+def samples() -> list[EmailMessage]:
+    return [email.message_from_bytes(each, policy=email.policy.default) for each in messages(NOW)]
+
+
+def test_the_samples_show_what_mail_is_like() -> None:
+    found = samples()
+    subjects = [message["Subject"] for message in found]
+    assert len(found) == 12
+    assert None in subjects
+    assert any(len(subject or "") > 150 for subject in subjects)
+    assert any("\u0590" <= letter <= "\u05ff" for subject in subjects for letter in subject or "")
+    assert any("🎉" in (subject or "") for subject in subjects)
+    assert [message.get_content_type() for message in found].count("text/html") == 1
+
+
+def test_no_sample_names_a_real_domain() -> None:
+    for message in samples():
+        senders = message["From"].addresses
+        assert len(senders) == 1
+        assert senders[0].domain.endswith((".example", "example.com"))
+        assert "http" not in message.get_content().replace("https://slowletter.example", "")
+
+
+def test_samples_are_dated_before_now_the_newest_last() -> None:
+    dates = [message["Date"].datetime for message in samples()]
+    assert dates == sorted(dates)
+    assert dates[-1] < NOW
+
+
+def test_days_in_a_sample_are_days_to_come() -> None:
+    texts = "\n".join(message.get_content() for message in samples())
+    assert "{" not in texts.replace("{font", "")
+    assert "Saturday 14 March" in texts
+    assert "Dienstag, 10.3." in texts
