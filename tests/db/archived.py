@@ -1,4 +1,4 @@
-"""Snoozes that are over, and what the archive holds of them."""
+"""Finished snoozes, and what the archive holds of them."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,13 +18,13 @@ TABLES = ("email_snoozes", "email_snoozes_archive", "reminder_sends", "reminder_
 
 
 def finished(engine: Engine, *, at: datetime | None = None, outcome: str = "sent", **columns: Any) -> int:
-    """A snooze that was over at `at`, by default long ago."""
+    """A snooze that finished at `at`, by default long ago."""
     at = at or now() - OLD
     return a_snooze(engine, inactive=True, outcome=outcome, finished_at=at, remind_at=at, scheduled_for=at, **columns)
 
 
 def sent(engine: Engine, *, age: timedelta = OLD) -> int:
-    """A snooze that went all the way, as if it were so old."""
+    """A snooze that was claimed, sent and finalized, with this age."""
     held, send = a_reserved_send(engine, remind_at=now() - age)
     assert mark(engine, send)
     record(engine, send)

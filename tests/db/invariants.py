@@ -1,4 +1,4 @@
-"""What the views that must be empty show."""
+"""The rows of the invariants' views."""
 
 from sqlalchemy import Connection, Engine
 
@@ -6,7 +6,7 @@ from snoozer.db import health_checks
 
 
 def shown(connection: Connection) -> dict[str, list[int | None]]:
-    """Which snoozes each view shows, the empty views left out."""
+    """The snoozes in each view that is not empty."""
     health_checks.set_thresholds(connection, lease=0.001, sweep=0.001, backoff=0.001)
     rows = {
         name: [row.snooze_id for row in health_checks.violations(connection, name)] for name in health_checks.INVARIANTS

@@ -1,4 +1,4 @@
-"""Links in reminders, of what comes once and of what repeats: made, found, and acted upon."""
+"""Links in reminders of one-time and recurring snoozes: made, found, acted on."""
 
 from datetime import timedelta
 from typing import Any
@@ -41,10 +41,8 @@ def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
         occurrence = reminder_actions.find(connection, link=link, acting=True)
         assert occurrence is not None
         if what == "again":
-            appointment = ReminderTime(remind_at=now() + hours * HOUR)
-            return reminder_actions.snooze_again(
-                connection, occurrence=occurrence, reminder_time=appointment, route="mail"
-            )
+            later = ReminderTime(remind_at=now() + hours * HOUR)
+            return reminder_actions.snooze_again(connection, occurrence=occurrence, reminder_time=later, route="mail")
         return bool(getattr(reminder_actions, what)(connection, occurrence=occurrence, route="mail"))
 
 
@@ -59,7 +57,7 @@ def living(engine: Engine) -> int:
 
 
 def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
-    """Past the dot; no reply was heard yet."""
+    """A send after the dot, without a reply yet."""
     a_kept_message(engine, message_id=MESSAGE)
     with engine.begin() as connection:
         connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
@@ -69,7 +67,7 @@ def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
 
 
 def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
-    """The mail server dropped the line after the dot, and the row waits out the hold."""
+    """A send whose connection was lost after the dot; the row waits out the hold."""
     held, send = in_flight(engine, **columns)
     with engine.begin() as connection:
         ledger.mark_uncertain(connection, send=send, reply="no answer")
@@ -78,7 +76,7 @@ def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
 
 
 def before_the_end(engine: Engine) -> tuple[Claim, Send]:
-    """The mail server said 250, and the worker has written nothing else down."""
+    """A send whose 250 is recorded, before its snooze is finalized."""
     held, send = in_flight(engine)
     record(engine, send)
     return held, send
@@ -89,7 +87,7 @@ def link_in(send: Send) -> Link:
 
 
 def sent_and_gone_on(engine: Engine) -> Send:
-    """The mail server said 250, and the row waits for its next occurrence."""
+    """A send whose 250 is recorded, and whose snooze is promised anew."""
     held, send = before_the_end(engine)
     with engine.begin() as connection:
         assert finalize(connection, [held])

@@ -1,4 +1,4 @@
-"""What a statement of the product reads, told by the server that carries it out once more."""
+"""What a statement of the product reads, by EXPLAIN ANALYZE of the same statement."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-_Said = list[tuple[str, Any]]
+_Executed = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Of all statements together: rows read in tables, entries read in indexes alone, tables read from end to end."""
+    """Of all statements together: table rows read, entries of index-only scans, tables read by a sequential scan."""
 
     rows: int
     entries: int
@@ -22,41 +22,41 @@ class Reading:
 def reading(engine: Engine, act: Callable[[Connection], object]) -> Reading:
     """What `act` reads."""
     with engine.connect() as connection:
-        with _listening(engine) as said:
+        with _recorded(engine) as executed:
             act(connection)
-        nodes = [node for statement in said for node in _nodes(connection, *statement)]
+        nodes = [node for statement in executed for node in _nodes(connection, *statement)]
     scans = [node for node in nodes if node["Node Type"].endswith(" Scan") and "Relation Name" in node]
-    apart = [node for node in scans if node["Node Type"] == "Index Only Scan"]
+    index_only = [node for node in scans if node["Node Type"] == "Index Only Scan"]
     return Reading(
-        rows=round(sum(_looked_at(node) for node in scans if node not in apart)),
-        entries=round(sum(map(_looked_at, apart))),
+        rows=round(sum(_rows_read(node) for node in scans if node not in index_only)),
+        entries=round(sum(map(_rows_read, index_only))),
         whole_tables=frozenset(node["Relation Name"] for node in scans if node["Node Type"] == "Seq Scan"),
     )
 
 
-def _looked_at(node: dict[str, Any]) -> float:
+def _rows_read(node: dict[str, Any]) -> float:
     removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
     return float((node["Actual Rows"] + removed) * node["Actual Loops"])
 
 
 def _nodes(connection: Connection, statement: str, values: Any) -> Iterator[dict[str, Any]]:
-    told = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values).scalar_one()
-    waiting = [told[0]["Plan"]]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.get("Plans", [])
+    plans = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values).scalar_one()
+    pending = [plans[0]["Plan"]]
+    while pending:
+        node = pending.pop()
+        pending += node.get("Plans", [])
         yield node
 
 
 @contextmanager
-def _listening(engine: Engine) -> Iterator[_Said]:
-    said: _Said = []
+def _recorded(engine: Engine) -> Iterator[_Executed]:
+    executed: _Executed = []
 
-    def hear(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
-        said.append((statement, values))
+    def record(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
+        executed.append((statement, values))
 
-    event.listen(engine, "before_cursor_execute", hear)
+    event.listen(engine, "before_cursor_execute", record)
     try:
-        yield said
+        yield executed
     finally:
-        event.remove(engine, "before_cursor_execute", hear)
+        event.remove(engine, "before_cursor_execute", record)

@@ -1,4 +1,4 @@
-"""Signing in: once, within ten minutes, in the browser that asked, and never by a scanner that follows links."""
+"""Signing in: once, within ten minutes, in the browser that requested it, and not by a scanner that follows links."""
 
 import pytest
 from sqlalchemy import Engine, text
@@ -44,14 +44,14 @@ def test_a_mailed_link_signs_in_once(engine: Engine) -> None:
     assert account.email == ANN
 
 
-def test_a_link_opened_elsewhere_gives_nobody_a_session(engine: Engine) -> None:
+def test_a_link_opened_in_another_browser_gives_no_session(engine: Engine) -> None:
     invitation = invited(engine)
     assert enter(engine, invitation.token, browser="a-scanner") is None
     assert enter(engine, invitation.token, browser=None) is None
     assert enter(engine, invitation.token) is not None
 
 
-def test_looking_at_a_link_uses_nothing_up(engine: Engine) -> None:
+def test_viewing_a_link_does_not_use_it(engine: Engine) -> None:
     invitation = invited(engine)
     with engine.begin() as connection:
         worths = [
@@ -88,13 +88,13 @@ def test_the_typed_code_works_with_spaces_and_in_its_own_browser_only(engine: En
         assert accounts.sign_in_by_code(connection, code=spaced, browser=BROWSER) is None
 
 
-def test_nobody_is_told_which_addresses_have_accounts_and_nobody_is_bombed(engine: Engine) -> None:
+def test_requests_reveal_no_accounts_and_are_limited(engine: Engine) -> None:
     assert invite(engine, email="nobody@snoozer.example") is None
     sent = [invite(engine) for _ in range(8)]
     assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
 
 
-def test_who_asks_at_once_is_counted_one_after_another(engine: Engine) -> None:
+def test_concurrent_requests_are_counted_one_after_another(engine: Engine) -> None:
     with engine.begin() as first, engine.connect() as second:
         assert accounts.request_sign_in(first, email=ANN, browser=BROWSER, known=None) is not None
         second.execute(text("SET LOCAL lock_timeout = 50"))
@@ -102,7 +102,7 @@ def test_who_asks_at_once_is_counted_one_after_another(engine: Engine) -> None:
             accounts.request_sign_in(second, email=ANN, browser="another", known=None)
 
 
-def test_strangers_who_ask_keep_nobody_out_who_was_here_before(engine: Engine) -> None:
+def test_requests_of_strangers_do_not_use_up_a_known_browsers_limit(engine: Engine) -> None:
     for number in range(2 * accounts.MAX_LINKS_PER_HOUR):
         invite(engine, browser=f"stranger {number}")
     assert invite(engine) is None
@@ -111,7 +111,7 @@ def test_strangers_who_ask_keep_nobody_out_who_was_here_before(engine: Engine) -
         assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
 
 
-def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> None:
+def test_a_disabled_account_is_signed_out_at_once(engine: Engine, people: _People) -> None:
     person = people.ann()
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET disabled_at = now()"))
@@ -120,7 +120,9 @@ def test_a_disabled_account_is_out_at_once(engine: Engine, people: _People) -> N
         assert accounts.console_sign_in_token(connection, email=ANN) is None
 
 
-def test_a_closed_account_is_out_at_once_and_an_opened_one_starts_afresh(engine: Engine, people: _People) -> None:
+def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh(
+    engine: Engine, people: _People
+) -> None:
     person, invitation = people.ann(), invited(engine)
     with engine.begin() as connection:
         closed = accounts.close(connection, email="Ann@snoozer.example")

@@ -42,7 +42,7 @@ def test_a_snooze_moves_with_its_send_and_both_stay_readable(engine: Engine) -> 
         assert [row.state for row in pages.sends(connection, id=id)] == ["sent"]
 
 
-def test_what_is_not_over_or_not_long_enough_stays(engine: Engine) -> None:
+def test_what_is_not_finished_or_not_long_enough_stays(engine: Engine) -> None:
     finished(engine, at=now() - 34 * DAY)
     finished(engine, outcome="retired")
     a_snooze(engine, inactive=True)
@@ -65,7 +65,7 @@ def test_a_send_that_may_have_left_keeps_its_snooze_here(engine: Engine, state: 
     assert counts(engine) == dict(zip(TABLES, (1, 1, 1, 0), strict=True))
 
 
-def test_a_row_in_somebodys_hands_is_left_for_the_next_tick(engine: Engine) -> None:
+def test_a_locked_row_is_left_for_the_next_tick(engine: Engine) -> None:
     held, send_held, free = finished(engine), sent(engine), finished(engine)
     with engine.begin() as somebody:
         somebody.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": held})
@@ -78,7 +78,7 @@ def test_a_row_in_somebodys_hands_is_left_for_the_next_tick(engine: Engine) -> N
     assert chores.archive(engine, config=RETENTION) == 2
 
 
-def test_one_bad_row_keeps_nobody_else_back(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_bad_row_does_not_stop_the_others(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chores, "BATCH_SIZE", 4)
     bad = finished(engine, at=now() - OLD - DAY)
     rest = [finished(engine) for _ in range(9)]
@@ -93,7 +93,7 @@ def test_one_bad_row_keeps_nobody_else_back(engine: Engine, monkeypatch: pytest.
 
 
 def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:
-    """A producer replays its INSERTs: the message is put away anew at exactly the same promise, months later."""
+    """A producer replays its INSERTs: the message is snoozed again with exactly the same promise, months later."""
     id = sent(engine)
     old = the_row(engine, id)
     chores.archive(engine, config=RETENTION)
@@ -106,8 +106,8 @@ def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:
     assert known.state == "sent"
 
 
-def test_a_fact_that_comes_after_the_move_is_still_written_down(engine: Engine) -> None:
-    """A machine that was off for months starts again and tells what its journal holds."""
+def test_a_fact_that_comes_after_the_move_is_still_recorded(engine: Engine) -> None:
+    """A machine that was off for months starts again and records what its journal holds."""
     held, send = a_reserved_send(engine, remind_at=now() - OLD)
     with engine.begin() as connection:
         assert queue.cancel(connection, id=held.id, user_email=ANN)
@@ -124,8 +124,8 @@ def test_a_fact_that_comes_after_the_move_is_still_written_down(engine: Engine) 
 
 
 @pytest.mark.parametrize(("scattered", "beats"), [(True, 1), (False, 6)], ids=["scattered", "herd"])
-def test_leases_are_lengthened_in_place(engine: Engine, scattered: bool, beats: int) -> None:
-    """The lease is not indexed and each page has room. A herd, whole pages of it claimed, settles in a few beats."""
+def test_leases_are_extended_in_place(engine: Engine, scattered: bool, beats: int) -> None:
+    """The lease is not indexed and each page has room, so that updates become heap-only after a few heartbeats."""
     herd = text(
         "INSERT INTO email_snoozes (user_email, message_id, subject, remind_at) "
         "SELECT 'ann' || number % 97 || '@snoozer.example', '<' || number || '@mail.example>', 'Quarterly figures', "
@@ -149,7 +149,7 @@ def test_nothing_archived_breaks_an_invariant(engine: Engine) -> None:
 
 
 def _beat(engine: Engine, *, worker: str, ids: list[int]) -> float:
-    """Lengthen these leases; answers the share of updates that stayed on their page (heap-only)."""
+    """Extend these leases; returns the share of updates that stayed on their page (heap-only)."""
     count = text("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'email_snoozes'")
     with engine.begin() as connection:
         updated, hot = connection.execute(count).one()

@@ -1,4 +1,4 @@
-"""The months of the archive: made ahead, dropped whole when they were kept for long enough."""
+"""The partitions of the archive: created ahead, dropped whole when they expire."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -60,7 +60,7 @@ def test_retention_drops_whole_old_months_and_nothing_else(engine: Engine) -> No
     assert the_row(engine, living)
 
 
-def test_however_long_the_paper_trail_has_grown_its_old_part_goes_within_the_day(engine: Engine) -> None:
+def test_old_events_are_deleted_within_the_day_however_many_there_are(engine: Engine) -> None:
     many = text(
         "INSERT INTO snooze_events (snooze_id, at, kind, actor, route) "
         "SELECT number, now() - INTERVAL '3 years', 'asked', 'user', 'web' FROM generate_series(1, :many) AS number"
@@ -72,7 +72,7 @@ def test_however_long_the_paper_trail_has_grown_its_old_part_goes_within_the_day
         assert connection.execute(text("SELECT count(*) FROM snooze_events")).scalar_one() == 0
 
 
-def test_a_month_is_made_while_somebody_reads_and_writes_another(engine: Engine) -> None:
+def test_a_partition_is_created_while_another_is_read_and_written(engine: Engine) -> None:
     finished(engine)
     chores.archive(engine, config=RETENTION)
     with engine.begin() as reader:
@@ -81,7 +81,7 @@ def test_a_month_is_made_while_somebody_reads_and_writes_another(engine: Engine)
     assert len(partitions(engine)) >= 6
 
 
-def test_the_archive_has_the_columns_of_the_living_tables_in_their_order(engine: Engine) -> None:
+def test_the_archive_has_the_columns_of_the_live_tables_in_their_order(engine: Engine) -> None:
     """Rows move whole, so a column added to one table and not to the other must be seen here."""
     with engine.connect() as connection:
         columns = {name: _columns(connection, name) for name in TABLES}

@@ -1,4 +1,4 @@
-"""What is done to one snooze leaves every other as it was: the person's own, and another person's of the same message.
+"""An action on one snooze leaves all others as they were: the person's own, and another person's of the same message.
 
 A statement that forgets whom it is about passes a test with one row.
 """
@@ -107,7 +107,7 @@ def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
 
 
 def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
-    """Everything that is known of this snooze, and of all others."""
+    """All rows about this snooze, and about all others."""
     tables = (
         "SELECT id = :id, to_jsonb(t) FROM email_snoozes AS t",
         "SELECT snooze_id = :id, to_jsonb(t) FROM reminder_sends AS t",

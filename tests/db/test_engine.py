@@ -1,4 +1,4 @@
-"""The way to the database, as DATABASE_URL tells it."""
+"""Engines from a DATABASE_URL: several hosts, session settings, failover."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from snoozer.db.errors import is_read_only, is_transient
 
 
 @pytest.mark.parametrize(
-    ("said", "hosts", "ports", "database"),
+    ("given", "hosts", "ports", "database"),
     [
         ("postgresql://u:p@h1:5432,h2:5433/db?target_session_attrs=read-write", "h1,h2", "5432,5433", "db"),
         ("postgres://u:p@h1,h2/db", "h1,h2", "5432,5432", "db"),
@@ -19,19 +19,19 @@ from snoozer.db.errors import is_read_only, is_transient
         ("postgresql://u:p@/db?host=h1,h2&port=1,2", "h1,h2", "1,2", "db"),
     ],
 )
-def test_several_hosts_are_told_as_libpq_takes_them(said: str, hosts: str, ports: str, database: str) -> None:
-    url = make_url(parse_url(said))
+def test_several_hosts_are_parsed_as_libpq_does(given: str, hosts: str, ports: str, database: str) -> None:
+    url = make_url(parse_url(given))
     assert (url.query["host"], url.query["port"], url.database or "") == (hosts, ports, database)
-    assert ("target_session_attrs" in url.query) == ("target" in said)
+    assert ("target_session_attrs" in url.query) == ("target" in given)
 
 
-@pytest.mark.parametrize("said", ["postgresql://u:p,q@h:1/db", "postgresql://u:p@h:1/a,b"])
-def test_a_comma_elsewhere_is_no_second_host(said: str) -> None:
-    url = make_url(parse_url(said))
+@pytest.mark.parametrize("given", ["postgresql://u:p,q@h:1/db", "postgresql://u:p@h:1/a,b"])
+def test_a_comma_elsewhere_is_no_second_host(given: str) -> None:
+    url = make_url(parse_url(given))
     assert (url.host, url.port, dict(url.query)) == ("h", 1, {})
 
 
-def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_url: str) -> None:
+def test_the_writable_host_is_found_behind_one_that_is_down(postgres_url: str) -> None:
     there = make_url(postgres_url)
     password = f":{there.password}" if there.password else ""
     place = f"127.0.0.1:1,{there.host}:{there.port}/{there.database}"
@@ -43,8 +43,8 @@ def test_the_host_that_takes_writes_is_found_behind_one_that_is_away(postgres_ur
     engine.dispose()
 
 
-def test_what_an_administrator_set_for_everybody_changes_nothing(empty_database: Engine) -> None:
-    """Times were read by nobody, and workers ended by what other transactions did."""
+def test_defaults_set_by_an_administrator_are_overridden(empty_database: Engine) -> None:
+    """Times could not be parsed, and workers failed by serialization errors."""
     odd = ("datestyle = 'German'", "timezone = 'Asia/Kolkata'", "default_transaction_isolation = 'serializable'")
     with empty_database.begin() as connection:
         for setting in odd:
@@ -59,18 +59,18 @@ def test_what_an_administrator_set_for_everybody_changes_nothing(empty_database:
     assert now.utcoffset() == timedelta(0)
 
 
-def test_sessions_of_a_primary_that_only_reads_now_are_left_for_one_that_writes(postgres_url: str) -> None:
-    """Old primaries that go on living kept the sessions of workers, which took no reminder until they ended."""
+def test_sessions_of_a_demoted_primary_are_replaced(postgres_url: str) -> None:
+    """A demoted primary that kept running kept the workers' sessions, and no reminder was claimed."""
     engine = make_engine(postgres_url, name="tests", pool_size=2)
     with engine.connect() as one, engine.connect() as other:
         for demoted in (one, other):
             demoted.execute(text("SET default_transaction_read_only = on"))
             demoted.commit()
-    with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+    with pytest.raises(DBAPIError) as error, engine.begin() as connection:
         connection.execute(text("CREATE TABLE nothing ()"))
-    assert is_read_only(refused.value)
-    assert is_transient(refused.value)
+    assert is_read_only(error.value)
+    assert is_transient(error.value)
     with engine.connect() as one, engine.connect() as other:
-        told = [each.execute(text("SHOW transaction_read_only")).scalar_one() for each in (one, other)]
-    assert told == ["off", "off"]
+        modes = [each.execute(text("SHOW transaction_read_only")).scalar_one() for each in (one, other)]
+    assert modes == ["off", "off"]
     engine.dispose()

@@ -1,4 +1,4 @@
-"""What a log says of a database that does not do as asked: enough to act upon, and nobody's name, host or values."""
+"""Errors of the database in logs: enough to act on, without names, hosts or values."""
 
 import pytest
 from sqlalchemy import Engine, text
@@ -15,13 +15,13 @@ def of_url(url: str) -> str:
     return error_text(raised.value)
 
 
-def test_what_the_server_says_is_told_by_its_code(engine: Engine) -> None:
+def test_an_error_of_the_server_is_named_by_its_sqlstate(engine: Engine) -> None:
     with engine.connect() as connection, pytest.raises(SQLAlchemyError) as raised:
         connection.execute(text("INSERT INTO email_snoozes (user_email, message_id) VALUES ('ann@a.example', '<1@a>')"))
     assert error_text(raised.value) == "NotNullViolation, SQLSTATE 23502"
 
 
-def test_a_server_that_is_not_there_is_told_apart_from_one_that_knows_us_not(engine: Engine) -> None:
+def test_no_server_differs_from_a_refused_login(engine: Engine) -> None:
     here = engine.url
     away = here.set(port=1)
     nobody = here.set(username="somebody-else", password="wrong")
@@ -32,7 +32,7 @@ def test_a_server_that_is_not_there_is_told_apart_from_one_that_knows_us_not(eng
     assert told[2] == "OperationalError: no such database"
 
 
-def test_of_several_hosts_each_reason_is_told_once() -> None:
+def test_of_several_hosts_each_reason_is_named_once() -> None:
     assert (
         of_url("postgresql+psycopg://ann@/name?host=127.0.0.1,127.0.0.1&port=1,2")
         == "OperationalError: connection refused"
@@ -40,7 +40,7 @@ def test_of_several_hosts_each_reason_is_told_once() -> None:
     assert of_url("postgresql+psycopg://ann@no-such-host.invalid/name").endswith("its name cannot be resolved")
 
 
-def test_a_session_that_was_ended_is_told_by_its_code(engine: Engine) -> None:
+def test_a_session_that_was_terminated_is_named_by_its_sqlstate(engine: Engine) -> None:
     with engine.connect() as ended, engine.connect() as other:
         process = ended.execute(text("SELECT pg_backend_pid()")).scalar_one()
         other.execute(text("SELECT pg_terminate_backend(:process)"), {"process": process})
@@ -49,6 +49,6 @@ def test_a_session_that_was_ended_is_told_by_its_code(engine: Engine) -> None:
     assert error_text(raised.value) == "AdminShutdown, SQLSTATE 57P01"
 
 
-def test_what_is_no_error_of_the_database_is_told_by_its_kind() -> None:
+def test_any_other_error_is_named_by_its_class() -> None:
     assert error_text(ValueError("ann@a.example")) == "ValueError"
     assert error_text(OSError("Ann's words: database does not exist, and more")) == "OSError"

@@ -1,4 +1,4 @@
-"""Housekeeping: several clocks do no harm, an outage of the database is not held against workers."""
+"""Housekeeping: several clocks do no harm, and an outage of the database makes no worker dead."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,22 +25,22 @@ CONFIG = chores.SweepConfig(
 )
 
 
-def test_a_sweep_buries_recovers_and_retires(engine: Engine) -> None:
+def test_a_sweep_declares_workers_dead_recovers_and_retires(engine: Engine) -> None:
     with engine.begin() as connection:
         workers.register(connection, id="silent")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 hour'"))
     held = a_snooze(engine)
     claim(engine, worker="silent")
-    spent = a_snooze(engine, attempts=5)
+    exhausted = a_snooze(engine, attempts=5)
     since_start = timedelta(microseconds=1)
     swept = chores.sweep(engine, config=_with(dead_after=since_start))
-    assert (swept.dead_workers, [row.id for row in swept.recovered], swept.retired) == (["silent"], [held], [spent])
+    assert (swept.dead_workers, [row.id for row in swept.recovered], swept.retired) == (["silent"], [held], [exhausted])
     assert the_events(engine, held) == ["recovered"]
-    assert the_events(engine, spent) == ["retired"]
+    assert the_events(engine, exhausted) == ["retired"]
     assert swept.cases == 1
 
 
-def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> None:
+def test_the_hold_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])
@@ -49,9 +49,9 @@ def test_a_held_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> Non
     assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
 
 
-def test_a_held_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> None:
+def test_the_hold_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> None:
     held = a_snooze(engine)
-    claim(engine, worker="nobody")
+    claim(engine, worker="w")
     lapse(engine, [held])
     chores.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert (the_row(engine, held).outcome, the_events(engine, held)) == (None, ["recovered"])
@@ -59,7 +59,7 @@ def test_a_held_policy_makes_no_case_of_what_was_never_sent(engine: Engine) -> N
 
 def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(50)]
-    claim(engine, worker="nobody")
+    claim(engine, worker="w")
     lapse(engine, ids)
     clocks = [Thread(target=chores.sweep, args=(engine,), kwargs={"config": CONFIG}) for _ in range(3)]
     for clock in clocks:
@@ -69,78 +69,78 @@ def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
     assert {the_row(engine, id).crash_count for id in ids} == {1}
 
 
-def test_a_chore_that_another_clock_is_at_is_left_to_it(engine: Engine) -> None:
+def test_a_chore_that_another_clock_runs_is_skipped(engine: Engine) -> None:
     def meanwhile(_: Connection) -> tuple[str | None, str | None]:
         return run_exclusive(engine, "recover", lambda _: "again"), run_exclusive(engine, "retire", lambda _: "another")
 
     assert run_exclusive(engine, "recover", meanwhile) == (None, "another")
 
 
-def test_a_row_that_cannot_be_recovered_keeps_nobody_else_back(engine: Engine) -> None:
+def test_a_row_that_cannot_be_recovered_does_not_stop_the_others(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(7)]
-    spent = a_snooze(engine, attempts=5)
-    claim(engine, worker="nobody", batch_size=7)
+    exhausted = a_snooze(engine, attempts=5)
+    claim(engine, worker="w", batch_size=7)
     lapse(engine, ids)
-    with spoilt(engine, ids[3]):
+    with broken_row(engine, ids[3]):
         swept = chores.sweep(engine, config=CONFIG)
     assert sorted(row.id for row in swept.recovered) == ids[:3] + ids[4:]
-    assert swept.retired == [spent]
+    assert swept.retired == [exhausted]
     assert the_events(engine, ids[3]) == []
     assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [ids[3]]
 
 
-def test_a_worker_is_not_dead_because_the_database_was_away(engine: Engine) -> None:
-    """The server's process starts before it has recovered: what counts is when it was first met after that."""
+def test_a_worker_is_not_declared_dead_after_an_outage_of_the_database(engine: Engine) -> None:
+    """The server's process starts before it has recovered: what counts is when it was first seen after that."""
     with engine.begin() as connection:
-        workers.register(connection, id="patient")
+        workers.register(connection, id="slow")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 hour'"))
     a_snooze(engine)
-    [held] = claim(engine, worker="patient")
+    [held] = claim(engine, worker="slow")
     lapse(engine, [held.id])
-    met_since(engine, "1 second")
+    seen_for(engine, "1 second")
     swept = chores.sweep(engine, config=CONFIG)
     assert (swept.dead_workers, swept.recovered) == ([], [])
-    met_since(engine, "30 seconds")
+    seen_for(engine, "30 seconds")
     swept = chores.sweep(engine, config=CONFIG)
-    assert (swept.dead_workers, [row.id for row in swept.recovered]) == (["patient"], [held.id])
+    assert (swept.dead_workers, [row.id for row in swept.recovered]) == (["slow"], [held.id])
 
 
-def test_a_living_worker_has_a_lease_to_be_heard_after_an_outage(engine: Engine) -> None:
+def test_a_worker_has_one_lease_to_extend_its_claims_after_an_outage(engine: Engine) -> None:
     with engine.begin() as connection:
-        workers.register(connection, id="patient")
+        workers.register(connection, id="slow")
     a_snooze(engine)
-    [held] = claim(engine, worker="patient")
+    [held] = claim(engine, worker="slow")
     lapse(engine, [held.id])
-    met_since(engine, "60 seconds")
+    seen_for(engine, "60 seconds")
     assert chores.sweep(engine, config=CONFIG).recovered == []
-    met_since(engine, "2 minutes")
+    seen_for(engine, "2 minutes")
     assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [held.id]
 
 
-def test_each_start_of_the_server_is_met_once_and_the_earlier_ones_are_forgotten(engine: Engine) -> None:
+def test_each_start_of_the_server_is_recorded_once_and_earlier_ones_are_deleted(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO server_starts VALUES ('2001-01-01', '2001-01-02')"))
     record_server_start(engine)
     record_server_start(engine)
     with engine.begin() as connection:
-        [(met_at, is_met)] = connection.execute(
+        [(met_at, is_used)] = connection.execute(
             text("SELECT met_at, met_at = snooze_server_met() FROM server_starts")
         ).all()
-        assert is_met
+        assert is_used
         assert met_at < connection.execute(text("SELECT now()")).scalar_one()
 
 
-def test_a_buried_worker_stays_dead(engine: Engine) -> None:
-    """Seed 002 brings a dead worker back to life with its next heartbeat."""
+def test_a_dead_worker_stays_dead(engine: Engine) -> None:
+    """In seed 002 the next heartbeat revives a dead worker."""
     with engine.begin() as connection:
-        workers.register(connection, id="undead")
-        workers.deregister(connection, id="undead")
-        assert workers.heartbeat(connection, id="undead") is None
-        workers.drain(connection, id="undead")
+        workers.register(connection, id="dead")
+        workers.deregister(connection, id="dead")
+        assert workers.heartbeat(connection, id="dead") is None
+        workers.drain(connection, id="dead")
         assert connection.execute(text("SELECT state FROM workers")).scalar_one() == "dead"
 
 
-def test_tidying_leaves_no_old_workers_behind(engine: Engine) -> None:
+def test_pruning_deletes_old_workers(engine: Engine) -> None:
     with engine.begin() as connection:
         workers.register(connection, id="old")
         workers.deregister(connection, id="old")
@@ -155,8 +155,8 @@ def test_tidying_leaves_no_old_workers_behind(engine: Engine) -> None:
 
 
 @contextmanager
-def spoilt(engine: Engine, id: int) -> Iterator[None]:
-    """No change of this row is accepted."""
+def broken_row(engine: Engine, id: int) -> Iterator[None]:
+    """Every update of this row fails."""
     with engine.begin() as connection:
         connection.execute(
             text(
@@ -177,8 +177,8 @@ def spoilt(engine: Engine, id: int) -> Iterator[None]:
             connection.execute(text("DROP FUNCTION spoil CASCADE"))
 
 
-def met_since(engine: Engine, interval: str) -> None:
-    """The server was first met so long ago since it started."""
+def seen_for(engine: Engine, interval: str) -> None:
+    """The server was first seen so long ago since its start."""
     record_server_start(engine)
     with engine.begin() as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""The kept mailbox: originals stay as they came, each is kept once, and a broken message is readable all the same."""
+"""The kept mailbox: originals stay as received, each is stored once, and a malformed message is readable."""
 
 import hashlib
 from collections.abc import Callable
@@ -58,7 +58,9 @@ def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Eng
 
 
 @pytest.mark.parametrize("seen", [mailbox_store.mark_done, mailbox_store.move_to_snoozed])
-def test_news_in_the_same_words_comes_in_after_the_first_was_seen(engine: Engine, seen: Callable[..., bool]) -> None:
+def test_a_new_message_in_the_same_words_is_kept_after_the_first_was_seen(
+    engine: Engine, seen: Callable[..., bool]
+) -> None:
     first = keep(engine, UNNAMED)
     assert keep(engine, UNNAMED) == inbox.StoredMessage(id=first.id, new=False)
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""The views that must be empty: they are, after whatever may honestly happen, and each shows what is broken by hand."""
+"""The invariants' views are empty after everything that may happen, and each shows what is broken by hand."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ def a_sent_snooze(engine: Engine) -> int:
 
 
 def broken_by_hand(engine: Engine, *statements: str) -> dict[str, list[int | None]]:
-    """What the views show after these statements; nothing of it stays."""
+    """What the views show after these statements, which are rolled back."""
     with engine.connect() as connection, connection.begin() as transaction:
         for statement in statements:
             connection.execute(text(statement))
@@ -44,7 +44,7 @@ def test_a_sent_reminder_breaks_nothing(engine: Engine) -> None:
     assert look(engine) == {}
 
 
-def test_a_doubt_resolved_by_a_resend_breaks_nothing(engine: Engine) -> None:
+def test_an_uncertain_send_resolved_by_a_resend_breaks_nothing(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     again = recovered(engine, held)
@@ -113,7 +113,7 @@ def test_a_send_that_is_no_longer_sent_is_shown(engine: Engine) -> None:
     ) == {"sent_stays_sent": [id], "finished_has_its_send": [id]}
 
 
-def test_a_send_that_nobody_confirmed_is_shown(engine: Engine) -> None:
+def test_a_sent_send_without_a_confirmation_is_shown(engine: Engine) -> None:
     id = a_sent_snooze(engine)
     for wrong in ("smtp_code = NULL", "smtp_code = 451"):
         assert broken_by_hand(engine, f"UPDATE reminder_sends SET {wrong}") == {"sent_stays_sent": [id]}  # noqa: S608
@@ -129,7 +129,7 @@ def test_a_snooze_that_is_finished_without_its_send_is_shown(engine: Engine, sta
     assert broken_by_hand(engine, "DELETE FROM reminder_sends") == {"finished_has_its_send": [held.id]}
 
 
-def test_a_second_dot_that_nobody_decided_is_shown(engine: Engine) -> None:
+def test_a_second_dot_without_a_decision_is_shown(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])
@@ -144,7 +144,7 @@ def test_a_second_dot_that_nobody_decided_is_shown(engine: Engine) -> None:
         assert broken_by_hand(engine, second)["no_second_dot"] == [held.id]
 
 
-def test_a_due_snooze_that_nobody_takes_is_shown_while_the_breaker_is_closed(engine: Engine) -> None:
+def test_a_due_snooze_that_is_not_claimed_is_shown_while_the_breaker_is_closed(engine: Engine) -> None:
     id = a_snooze(engine)
     old = f"UPDATE email_snoozes SET created_at = {LONG_AGO}"  # noqa: S608
     assert broken_by_hand(engine, old) == {"due_is_taken": [id]}
@@ -170,7 +170,7 @@ def test_a_claim_of_a_dead_worker_is_shown(engine: Engine) -> None:
         assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id: True}
 
 
-def test_a_guard_that_is_switched_off_is_named(engine: Engine) -> None:
+def test_a_disabled_guard_is_named(engine: Engine) -> None:
     with engine.connect() as connection, connection.begin() as transaction:
         assert health_checks.disabled_guards(connection) == []
         connection.execute(text("ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent"))
@@ -182,7 +182,7 @@ def test_a_guard_that_is_switched_off_is_named(engine: Engine) -> None:
         transaction.rollback()
 
 
-def test_a_decision_closes_a_doubt_for_good(engine: Engine) -> None:
+def test_a_decision_ends_the_uncertainty_for_good(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])

@@ -1,4 +1,4 @@
-"""Facts heard while the database is away survive the worker that heard them."""
+"""Facts received while the database is unavailable survive their worker."""
 
 import resource
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_a_fact_left_on_disk_reaches_the_ledger_through_the_next_worker(engine: 
     living.close()
 
 
-def test_the_journal_of_a_living_worker_is_left_to_it(tmp_path: Path) -> None:
+def test_the_journal_of_a_running_worker_is_not_inherited(tmp_path: Path) -> None:
     busy = FactJournal(tmp_path, worker="busy")
     busy.append(a_loose_fact())
     other = FactJournal(tmp_path, worker="other")
@@ -63,7 +63,7 @@ def test_a_line_that_was_never_finished_is_not_taken_for_a_fact(tmp_path: Path) 
     assert facts == [fact]
 
 
-def test_a_disk_that_takes_half_a_line_takes_no_other_line_with_it(tmp_path: Path) -> None:
+def test_a_half_written_line_spoils_no_other_line(tmp_path: Path) -> None:
     fact, journal = a_loose_fact(), FactJournal(tmp_path, worker="dead")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
@@ -80,7 +80,7 @@ def test_a_disk_that_takes_half_a_line_takes_no_other_line_with_it(tmp_path: Pat
     assert facts == [fact]
 
 
-def test_what_the_database_knows_leaves_the_disk(tmp_path: Path) -> None:
+def test_a_recorded_fact_is_deleted_from_disk(tmp_path: Path) -> None:
     journal, fact = FactJournal(tmp_path, worker="w"), a_loose_fact()
     journal.append(fact)
     journal.discard(fact)
@@ -88,7 +88,7 @@ def test_what_the_database_knows_leaves_the_disk(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_database_knows_takes_nothing_else_off_the_disk(tmp_path: Path) -> None:
+def test_a_recorded_fact_deletes_no_other_from_disk(tmp_path: Path) -> None:
     journal, known = FactJournal(tmp_path, worker="dead"), a_loose_fact()
     unknown = replace(known, reminder_message_id="<other@snoozer.example>")
     journal.append(known)
@@ -101,7 +101,7 @@ def test_what_the_database_knows_takes_nothing_else_off_the_disk(tmp_path: Path)
     assert unknown in facts
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_any_mail(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_raises_before_any_mail(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         FactJournal(tmp_path / "file" / "journal", worker="w")

@@ -1,4 +1,4 @@
-"""What a worker gave up waiting for is done minutes later, when the way to the database flows again: it does no harm.
+"""A statement that timed out is executed minutes later, when the connection flows again: it does no harm.
 
 The worker has gone on by another way meanwhile. Decisions are fenced by the claim's token, facts are facts whenever.
 """
@@ -22,7 +22,7 @@ NAME = "snoozer-hanging"
 
 @pytest.fixture
 def far(way: StallingWay) -> Iterator[Engine]:
-    """The database by the way that stalls, with one session open that was used already."""
+    """The database through a stalling proxy, with one session open that was used before."""
     far = make_engine(way.url, name="hanging", pool_size=1, ping_after=60, read_timeout=lambda: 0.2)
     with far.connect() as connection:
         connection.execute(text("SELECT 1"))

@@ -166,7 +166,7 @@ def test_a_reminder_is_missed_twice_before_it_is_sent_again(engine: Engine) -> N
     assert len(reserve(engine, again, hold=timedelta(0), lookups=2)) == 1
 
 
-def test_looks_during_the_hold_do_not_count(engine: Engine) -> None:
+def test_lookups_during_the_hold_do_not_count(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     recovered(engine, held)
@@ -189,7 +189,7 @@ def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> 
     assert (row.state, row.smtp_code, row.reply, row.bytes_sha256) == ("reserved", 451, "greylisted", None)
 
 
-def test_a_refusal_that_comes_late_ends_the_doubt_and_the_next_copy_is_the_same(engine: Engine) -> None:
+def test_a_late_refusal_ends_the_uncertainty_and_the_next_copy_is_the_same(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     recovered(engine, held)
@@ -199,7 +199,7 @@ def test_a_refusal_that_comes_late_ends_the_doubt_and_the_next_copy_is_the_same(
     assert (row.state, row.resolution, row.resolved_by, row.bytes_sha256) == ("reserved", "late refusal", "server", SHA)
 
 
-def test_a_late_doubt_changes_nothing(engine: Engine) -> None:
+def test_a_late_mark_uncertain_changes_nothing(engine: Engine) -> None:
     held, first = a_reserved_send(engine)
     mark(engine, first)
     [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
@@ -212,7 +212,7 @@ def test_a_late_doubt_changes_nothing(engine: Engine) -> None:
         assert ledger.mark_uncertain(connection, send=entry.send, reply="no answer") is None
 
 
-def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotten(engine: Engine) -> None:
+def test_a_mark_of_a_cancelled_snooze_and_a_dead_worker_becomes_uncertain(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     with engine.begin() as connection:
@@ -225,7 +225,7 @@ def test_marks_whose_snooze_was_cancelled_and_whose_worker_died_are_not_forgotte
     assert (row.state, row.resolution) == ("failed", "no longer wanted")
 
 
-def test_what_was_answered_or_never_marked_is_no_orphan(engine: Engine) -> None:
+def test_a_send_with_a_reply_or_without_a_mark_is_no_orphan(engine: Engine) -> None:
     answered, send = a_reserved_send(engine)
     mark(engine, send)
     record(engine, send)

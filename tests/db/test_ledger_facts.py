@@ -1,4 +1,4 @@
-"""What the mail server said is written down, whoever heard it, however late, and however often it is told."""
+"""A mail server's reply is recorded, by any worker, however late and however often."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from tests.db.transitions import a_fact, a_reserved_send, lapse, mark, record, r
 from tests.factories import the_send, wait_until_somebody_waits
 
 
-def test_a_late_250_is_written_down_without_any_claim(engine: Engine) -> None:
+def test_a_late_250_is_recorded_without_a_claim(engine: Engine) -> None:
     """Seeds 001 and 002 throw the fact away when the lease is over, and send again."""
     held, send = a_reserved_send(engine)
     mark(engine, send)
@@ -23,13 +23,13 @@ def test_a_late_250_is_written_down_without_any_claim(engine: Engine) -> None:
     assert (row.state, row.late, row.resolution, row.resolved_by) == ("sent", True, "late reply", "server")
 
 
-def test_telling_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
+def test_recording_a_fact_twice_is_no_second_copy(engine: Engine) -> None:
     _, send = a_reserved_send(engine)
     mark(engine, send)
     assert (record(engine, send).late, record(engine, send).second_copy) == (False, False)
 
 
-def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine) -> None:
+def test_two_250s_recorded_in_one_batch_are_two_copies(engine: Engine) -> None:
     held, first = a_reserved_send(engine)
     mark(engine, first)
     again = recovered(engine, held)
@@ -45,7 +45,7 @@ def test_two_250s_told_at_the_same_moment_are_told_as_two_copies(engine: Engine)
     assert told == [ledger.Recorded(late=False, second_copy=True)]
 
 
-def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
+def test_a_fact_of_another_database_changes_nothing(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     foreign = replace(a_fact(send), reminder_message_id="<elsewhere@snoozer.example>")
     with engine.begin() as connection:
@@ -53,7 +53,7 @@ def test_a_fact_of_another_database_settles_nothing(engine: Engine) -> None:
     assert the_send(engine, held.id).state == "reserved"
 
 
-def test_a_second_250_of_another_holder_is_told_as_a_second_copy(engine: Engine) -> None:
+def test_a_second_250_of_another_worker_is_a_second_copy(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     again = recovered(engine, held)

@@ -1,4 +1,4 @@
-"""Pages, the API, the operator's figures, the gauges and housekeeping read what they need, however much there is."""
+"""Pages, API, metrics, gauges and housekeeping read only the rows they need, however large the tables are."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -60,7 +60,7 @@ TABLES = "email_snoozes, reminder_sends, snooze_events, kept_messages"
 
 @pytest.fixture(scope="module")
 def filled(migrated: Engine) -> Iterator[Engine]:
-    """Filled once, vacuumed and analyzed."""
+    """A database filled once, vacuumed and analyzed."""
     with migrated.begin() as connection:
         connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
         connection.execute(text(FILL))
@@ -87,7 +87,7 @@ FRONT: dict[str, Callable[[Connection], object]] = {
 
 @pytest.mark.parametrize("part", FRONT)
 def test_the_front_page_reads_what_it_shows(part: str, filled: Engine) -> None:
-    """Twenty-two seconds for a person with fifty thousand rows: for each that came back, all of theirs were read."""
+    """It took twenty-two seconds for a person with fifty thousand rows: for each returned one, all were read."""
     read = reading(filled, FRONT[part])
     assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
 
@@ -113,12 +113,12 @@ def test_a_folder_reads_the_messages_of_its_page(folder: Folder, filled: Engine)
     assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
 
 
-def test_how_full_the_folders_are_is_counted_in_an_index(filled: Engine) -> None:
+def test_folder_counts_are_read_from_an_index(filled: Engine) -> None:
     read = reading(filled, lambda connection: messages.counts(connection, user_email=ANN))
     assert (read.rows, read.whole_tables) == (0, frozenset())
 
 
-def test_the_operators_figures_read_no_table_from_end_to_end(filled: Engine) -> None:
+def test_the_operators_metrics_scan_no_whole_table(filled: Engine) -> None:
     read = reading(filled, lambda connection: metrics.read(connection, dead_after=HOUR))
     assert read.whole_tables <= {"workers", "housekeeping_runs"}
 
@@ -133,14 +133,14 @@ def test_the_invariant_of_what_is_due_reads_nothing_that_is_asleep(filled: Engin
     assert (read.rows, read.whole_tables - {"circuit_breakers"}) == (0, frozenset())
 
 
-def test_the_doctor_does_not_look_row_by_row_for_what_is_nowhere(filled: Engine) -> None:
-    """Planned for the first hundred of many, it went through each month of the archive for each row."""
+def test_an_empty_invariant_is_not_searched_row_by_row(filled: Engine) -> None:
+    """Planned for the first hundred of many, it read each month of the archive for each row."""
     read = reading(filled, lambda connection: health_checks.violations(connection, "finished_has_its_send"))
     assert read.rows <= 12_000 + 6_000, read
 
 
-def test_housekeeping_looks_for_what_is_over_long_ago_and_at_nothing_else(filled: Engine) -> None:
-    """It went through all that was finished, once a minute, and through the whole paper trail."""
+def test_housekeeping_reads_only_what_has_been_over_for_long(filled: Engine) -> None:
+    """It read all finished rows once a minute, and all events."""
     ripe = reading(
         filled, lambda connection: archive.list_archivable(connection, older_than=35 * A_DAY, batch_size=500)
     )

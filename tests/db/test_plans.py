@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import engine as door
+from snoozer.db import engine as engine_module
 from snoozer.db import ledger, queue
 from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.statements import statement
+from snoozer.db.timeouts import TimeoutConnection
 from snoozer.domain.reminder import Claim, Send
 from tests.db.transitions import a_fact
 
@@ -112,7 +112,7 @@ def test_a_plan_made_for_an_empty_table_is_not_kept_when_the_table_has_grown(
     while deliver(worker, batch_size=1_000):
         pass
     assert any(whole_tables(plan) for plan in small.values())
-    monkeypatch.setattr(door, "PLAN_MAX_USES", 1)
+    monkeypatch.setattr(engine_module, "PLAN_MAX_USES", 1)
     grown = kept_plans(worker)
     assert grown
     assert {verb: whole_tables(plan) for verb, plan in grown.items()} == {verb: [] for verb in grown}
@@ -145,25 +145,29 @@ def test_one_plan_is_kept_for_each_statement_and_none_is_planned_again_for_every
     assert sorted(kept_plans(worker)) == sorted(DELIVERY)
 
 
-def test_a_connection_that_was_cut_is_replaced_when_its_plans_are_to_be_forgotten(
+def test_a_lost_connection_is_replaced_when_its_plans_are_discarded(
     engine: Engine, worker: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with worker.connect() as connection:
         pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
     with engine.connect() as connection:
         connection.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
-    monkeypatch.setattr(door, "PLAN_MAX_USES", 1)
+    monkeypatch.setattr(engine_module, "PLAN_MAX_USES", 1)
     with worker.connect() as connection:
         assert connection.execute(text("SELECT pg_backend_pid()")).scalar_one() != pid
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
 
 
-def test_behind_a_pooler_no_session_is_spoken_to(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "PLAN_MAX_USES", 1)
-    pooled = make_engine(postgres_url, name="tests", pool_size=1, pgbouncer=True)
-    spoken: list[str] = []
-    monkeypatch.setattr(door, "_discard_old_plans", lambda *_: spoken.append("plans"))
-    with pooled.connect() as connection:
-        connection.execute(text("SELECT :token"), {"token": str(uuid4())})
-    pooled.dispose()
-    assert spoken == []
+@pytest.mark.parametrize("pgbouncer", [True, False])
+def test_plans_are_discarded_except_behind_a_pooler(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, pgbouncer: bool
+) -> None:
+    """Behind a pooler the statement would run in a session that others use."""
+    monkeypatch.setattr(engine_module, "PLAN_MAX_USES", 1)
+    executed: list[bytes] = []
+    monkeypatch.setattr(TimeoutConnection, "execute", lambda _, query, **options: executed.append(query))
+    engine = make_engine(postgres_url, name="tests", pool_size=1, pgbouncer=pgbouncer)
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+    engine.dispose()
+    assert [b"DISCARD PLANS" in query for query in executed] == ([] if pgbouncer else [True])

@@ -1,4 +1,4 @@
-"""What the queue promises, each promise named after the failure it survives."""
+"""The guarantees of the queue, each named after the failure it survives."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -10,8 +10,8 @@ from tests.db.transitions import DELAY, LEASE, claim, finalize, lapse, recover, 
 from tests.factories import HOUR, a_snooze, now, the_row
 
 
-def test_a_late_worker_settles_nothing(engine: Engine) -> None:
-    """Seed 000 gives a claim back by its id alone: a worker that wakes up late frees somebody else's."""
+def test_a_late_worker_changes_nothing(engine: Engine) -> None:
+    """Seed 000 gives a claim back by its id alone: a worker that wakes up late releases another's."""
     a_snooze(engine)
     [late] = claim(engine, worker="late")
     lapse(engine, [late.id])
@@ -76,7 +76,7 @@ def test_max_attempts_is_each_rows_own(engine: Engine) -> None:
     assert release(engine, held) == "retired"
 
 
-def test_rows_spent_by_another_hand_become_cases(engine: Engine) -> None:
+def test_rows_whose_attempts_were_spent_from_outside_become_cases(engine: Engine) -> None:
     id = a_snooze(engine, attempts=5)
     a_snooze(engine, attempts=5, remind_at=now() + HOUR)
     with engine.begin() as connection:
@@ -106,7 +106,7 @@ def test_a_lease_that_ran_out_is_taken_back(engine: Engine) -> None:
     assert [row.id for row in recover(engine)] == [held.id]
 
 
-def test_recovery_says_what_happened_now_not_last_week(engine: Engine) -> None:
+def test_recovery_records_the_present_error_and_not_an_older_one(engine: Engine) -> None:
     """Seed 000 keeps the old error and stamps it with the new time."""
     id = a_snooze(engine, last_error="550 no such user", last_error_at=now() - 100 * HOUR)
     claim(engine)
@@ -138,7 +138,7 @@ def test_a_row_that_kills_its_workers_is_delivered_apart_and_retired(engine: Eng
     assert the_row(engine, killer).outcome == "retired"
 
 
-def test_a_stopping_worker_gives_back_what_it_never_began(engine: Engine) -> None:
+def test_a_stopping_worker_gives_back_claims_it_never_began(engine: Engine) -> None:
     id = a_snooze(engine)
     before = the_row(engine, id)
     [held] = claim(engine, worker="leaving")
@@ -148,7 +148,7 @@ def test_a_stopping_worker_gives_back_what_it_never_began(engine: Engine) -> Non
     assert (row.attempts, row.crash_count, row.remind_at, row.claimed_at) == (0, 0, before.remind_at, None)
 
 
-def test_a_made_up_token_settles_nothing(engine: Engine) -> None:
+def test_an_invented_token_changes_nothing(engine: Engine) -> None:
     id = a_snooze(engine)
     with engine.begin() as connection:
         assert queue.finalize(connection, held=[(id, uuid4())]) == set()

@@ -1,4 +1,4 @@
-"""What a claim takes: what is due, the oldest first, no row twice, waiting for nobody."""
+"""What a claim returns: due rows, the oldest first, no row twice, without waiting for a lock."""
 
 import re
 from itertools import product
@@ -23,7 +23,7 @@ def test_the_backlog_is_exactly_what_a_claim_would_take(engine: Engine) -> None:
     assert due_rows == len(claim(engine)) == 1
 
 
-def test_a_claim_is_whole_and_writes_the_promise_down(engine: Engine) -> None:
+def test_a_claim_is_complete_and_records_the_promise(engine: Engine) -> None:
     at = now() - HOUR
     a_snooze(engine, remind_at=at)
     [held] = claim(engine)
@@ -97,7 +97,7 @@ def test_an_unpaused_or_finished_row_stays_where_it_is(engine: Engine) -> None:
     assert claim(engine) == []
 
 
-def test_a_claim_waits_for_nobody(engine: Engine) -> None:
+def test_a_claim_waits_for_no_lock(engine: Engine) -> None:
     locked, free = a_snooze(engine, remind_at=now() - HOUR), a_snooze(engine)
     with engine.begin() as other:
         other.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": locked})

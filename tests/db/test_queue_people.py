@@ -52,7 +52,7 @@ def test_cancelling_beats_a_worker_that_holds_the_row(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("act", ["cancel", "reschedule", "restore"])
-def test_nobody_touches_another_persons_snooze(engine: Engine, act: str) -> None:
+def test_another_persons_snooze_cannot_be_changed(engine: Engine, act: str) -> None:
     over = {"inactive": True, "outcome": "cancelled", "finished_at": now()} if act == "restore" else {}
     id = a_snooze(engine, **over)
     extra = {"reminder_time": ReminderTime(remind_at=now() + HOUR)} if act == "reschedule" else {}

@@ -1,4 +1,4 @@
-"""Links in mails: one occurrence each, idempotent, undoable, and never louder than the person's later wish."""
+"""Links in mails: one occurrence each, idempotent, undoable, and no override of later changes."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def link(engine: Engine) -> Link:
     return Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
 
 
-def test_done_settles_the_message_once(engine: Engine, link: Link) -> None:
+def test_done_files_the_message_once(engine: Engine, link: Link) -> None:
     assert found(engine, link).status == "open"
     assert [act(engine, link, "done"), act(engine, link, "done")] == [True, False]
     assert (found(engine, link).status, folder(engine)) == ("done", "done")
@@ -39,7 +39,7 @@ def test_done_can_be_undone_once(engine: Engine, link: Link) -> None:
     assert (found(engine, link).status, folder(engine)) == ("open", "inbox")
 
 
-def test_again_puts_the_message_away_once(engine: Engine, link: Link) -> None:
+def test_again_snoozes_the_message_once(engine: Engine, link: Link) -> None:
     assert [act(engine, link, "again"), act(engine, link, "again", hours=5)] == [True, False]
     assert (found(engine, link).status, folder(engine), living(engine)) == ("asleep", "snoozed", 1)
 
@@ -62,7 +62,7 @@ def test_an_old_link_does_not_undo_what_the_person_did_later(engine: Engine, lin
     assert living(engine) == 1
 
 
-def test_again_after_done_is_taken_at_its_word(engine: Engine, link: Link) -> None:
+def test_again_after_done_snoozes_the_message(engine: Engine, link: Link) -> None:
     act(engine, link, "done")
     assert act(engine, link, "again") is True
     assert found(engine, link).status == "asleep"
@@ -100,8 +100,8 @@ def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> No
     assert "Private" not in repr(found(engine, link))
 
 
-def test_a_reminder_whose_snooze_was_given_another_time_settles_nothing(engine: Engine) -> None:
-    """Nobody knows whether it came; the person has wished for another time since."""
+def test_a_link_of_a_rescheduled_snooze_changes_nothing(engine: Engine) -> None:
+    """It is unknown whether it arrived; the person has chosen another time since."""
     held, send = a_reserved_send(engine, message_id=MESSAGE)
     mark(engine, send)
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""Links of what repeats, before anybody knows for sure that this occurrence came and after: the series goes on."""
+"""Links of recurring snoozes, before this occurrence is recorded as sent and after: the series continues."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ def next_of(send: Send) -> datetime:
 
 
 def goes_on(engine: Engine, send: Send) -> bool:
-    """Is the series alive, unclaimed, and promised for its next occurrence?"""
+    """Whether the series is alive, unclaimed, and promised for its next occurrence."""
     row = the_row(engine, send.snooze_id)
     promised = (row.outcome, row.inactive, row.claim_token, row.scheduled_for, row.remind_at)
     return promised == (None, False, None, None, next_of(send)) and row.recurrence == DAILY
@@ -64,7 +64,7 @@ ALL = pytest.mark.parametrize("window", [in_flight, uncertain, sent_once_more, b
 
 
 @ALL
-def test_done_settles_this_occurrence_and_the_series_goes_on(engine: Engine, window: Window) -> None:
+def test_done_ends_this_occurrence_and_the_series_continues(engine: Engine, window: Window) -> None:
     _, send = window(engine)
     link = link_in(send)
     assert found(engine, link).status == "open"
@@ -76,7 +76,7 @@ def test_done_settles_this_occurrence_and_the_series_goes_on(engine: Engine, win
 
 
 @ALL
-def test_done_is_undone_as_it_says_and_the_series_still_goes_on(engine: Engine, window: Window) -> None:
+def test_done_can_be_undone_and_the_series_still_continues(engine: Engine, window: Window) -> None:
     _, send = window(engine)
     act(engine, link_in(send), "done")
     assert [act(engine, link_in(send), "undo"), act(engine, link_in(send), "undo")] == [True, False]
@@ -97,7 +97,7 @@ def test_again_loses_no_series_and_ends_as_after_a_clean_reply(engine: Engine, w
 
 @ALL
 @pytest.mark.parametrize("what", ["done", "again"])
-def test_no_second_copy_of_an_answered_occurrence_leaves(engine: Engine, window: Window, what: str) -> None:
+def test_no_second_copy_of_an_acknowledged_occurrence_is_sent(engine: Engine, window: Window, what: str) -> None:
     held, send = window(engine)
     act(engine, link_in(send), what)
     assert mark(engine, send) is False
@@ -128,7 +128,7 @@ def test_the_next_occurrence_is_a_promise_of_its_own(engine: Engine) -> None:
     assert act(engine, link_in(send), "undo") is False
 
 
-def test_a_late_reply_to_an_answered_reminder_breaks_nothing(engine: Engine) -> None:
+def test_a_late_reply_to_an_acknowledged_reminder_breaks_nothing(engine: Engine) -> None:
     _, send = uncertain(engine)
     act(engine, link_in(send), "done")
     assert record(engine, send).second_copy is False
@@ -138,7 +138,7 @@ def test_a_late_reply_to_an_answered_reminder_breaks_nothing(engine: Engine) -> 
 
 
 def test_done_that_comes_during_the_workers_end_is_for_this_time_only(engine: Engine) -> None:
-    """The link waits for the worker's end, instead of acting on the row as it was before."""
+    """The link waits for the worker's transaction, instead of acting on the row as it was before."""
     held, send = before_the_end(engine)
     answers: list[bool] = []
     with engine.begin() as connection:
@@ -195,7 +195,7 @@ def test_again_after_the_row_has_gone_on_changes_nothing(engine: Engine) -> None
     assert goes_on(engine, send)
 
 
-def test_a_link_does_not_file_what_the_person_put_away_since(engine: Engine) -> None:
+def test_a_link_does_not_file_what_the_person_snoozed_since(engine: Engine) -> None:
     link = link_in(send := sent_and_gone_on(engine))
     with engine.begin() as connection:
         mailbox_store.move_to_snoozed(connection, user_email=send.user_email, message_id=send.message_id)

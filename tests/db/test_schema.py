@@ -1,4 +1,4 @@
-"""The schema goes up and down, models agree with migrations, and a stranger's INSERT is a whole snooze."""
+"""The schema upgrades and downgrades, models agree with migrations, and an INSERT of three columns is a snooze."""
 
 import re
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_upgrading_twice_changes_nothing(migrated: Engine) -> None:
     assert current == head
 
 
-def test_one_that_upgrades_is_waited_for_however_long_it_takes(empty: Engine) -> None:
+def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engine) -> None:
     """The second of two ended after the seconds that any statement has, while the first was still at work."""
     brief = create_engine(empty.url, connect_args={"options": "-c statement_timeout=100ms -c lock_timeout=100ms"})
     waits = text(
@@ -91,7 +91,7 @@ def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
     assert 0 <= row.bucket <= 1023
 
 
-def test_a_bucket_is_the_same_for_everybody_who_computes_it(engine: Engine) -> None:
+def test_the_bucket_is_the_same_wherever_it_is_computed(engine: Engine) -> None:
     with engine.connect() as connection:
         bucket = connection.execute(text("SELECT snooze_bucket('ann@snoozer.example')")).scalar_one()
     assert the_row(engine, a_snooze(engine)).bucket == bucket

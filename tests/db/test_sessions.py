@@ -1,4 +1,4 @@
-"""Sessions end by themselves, and what one person does to links and sessions leaves everybody else's alone."""
+"""Sessions expire, and no action on links and sessions affects another person's."""
 
 import pytest
 from sqlalchemy import Engine, text
@@ -29,7 +29,7 @@ def put(engine: Engine, change: str) -> None:
         ("expires_at = now()", False),
     ],
 )
-def test_a_session_ends_when_its_time_is_over_or_nobody_used_it(
+def test_a_session_ends_when_it_expires_or_is_idle_for_long(
     engine: Engine, people: People, change: str, left: bool
 ) -> None:
     session = people.ann().session
@@ -37,7 +37,7 @@ def test_a_session_ends_when_its_time_is_over_or_nobody_used_it(
     assert holds(engine, session) is left
 
 
-def test_who_comes_back_keeps_their_own_session_alive_and_no_other(engine: Engine, people: People) -> None:
+def test_using_a_session_keeps_it_alive_and_no_other(engine: Engine, people: People) -> None:
     ann, bob = people.ann(), people.ann(BOB)
     put(engine, "sessions SET seen_at = now() - INTERVAL '10 days'")
     assert holds(engine, ann.session)
@@ -46,7 +46,7 @@ def test_who_comes_back_keeps_their_own_session_alive_and_no_other(engine: Engin
 
 
 def test_a_link_signs_in_the_person_it_was_mailed_to(engine: Engine, people: People) -> None:
-    """Two people of one household ask in the same browser."""
+    """Two people of one household request a link in the same browser."""
     people.ann()
     people.ann(BOB)
     with engine.begin() as connection:
@@ -61,7 +61,7 @@ def test_a_link_signs_in_the_person_it_was_mailed_to(engine: Engine, people: Peo
     assert entered == [(BOB, BOB), (ANN, ANN)]
 
 
-def test_closing_an_account_shuts_nobody_else_out(engine: Engine, people: People) -> None:
+def test_closing_an_account_signs_no_other_person_out(engine: Engine, people: People) -> None:
     ann, bob = people.ann(), people.ann(BOB)
     with engine.begin() as connection:
         link = accounts.request_sign_in(connection, email=BOB, browser=BROWSER, known=None)
@@ -73,7 +73,7 @@ def test_closing_an_account_shuts_nobody_else_out(engine: Engine, people: People
 
 
 def test_a_link_opens_no_session_of_a_closed_account(engine: Engine, people: People) -> None:
-    """The link was looked up in the moment the account was closed; once reopened, its session would have held."""
+    """The link was read while the account was being closed; once it is reopened, the session would be valid."""
     people.ann()
     with engine.begin() as connection:
         link = accounts.request_sign_in(connection, email=ANN, browser=BROWSER, known=None)
@@ -82,10 +82,10 @@ def test_a_link_opens_no_session_of_a_closed_account(engine: Engine, people: Peo
         assert accounts.sign_in_by_link(connection, token=link.token, browser=BROWSER) is None
 
 
-def test_tidying_forgets_what_is_over_however_much_it_is(
+def test_pruning_deletes_all_that_is_expired_however_much_it_is(
     engine: Engine, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of it in one statement took longer than a statement may, each hour anew."""
+    """All of it in one statement exceeded the statement_timeout, every hour again."""
     monkeypatch.setattr("snoozer.housekeeping.chores.MAX_PRUNED", 2)
     lives, old = people.ann(), people.ann(BOB)
     with engine.begin() as connection:

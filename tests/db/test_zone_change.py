@@ -1,4 +1,4 @@
-"""Times on the clock follow their person and their zone's rules; nothing else moves, and every move is written down."""
+"""Times on the clock follow their person and their zone's rules; nothing else moves, and every move has an event."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_the_hour_goes_along_and_the_instant_is_a_new_promise(engine: Engine) ->
     assert datetime.fromisoformat(detail["was"]) == before.remind_at
 
 
-def test_what_was_not_asked_for_by_this_clock_stays(engine: Engine) -> None:
+def test_what_is_not_a_time_on_this_clock_stays(engine: Engine) -> None:
     day = now() + 72 * HOUR
     wall = {"wall_time": day.replace(tzinfo=None), "time_kind": "wall", "zone": BERLIN}
     stays = [
@@ -73,7 +73,7 @@ def test_an_hour_that_is_over_there_keeps_its_instant(engine: Engine) -> None:
     assert (ahead.passed, ahead.moves) == (1, ())
 
 
-def test_what_repeats_goes_on_by_the_new_clock(engine: Engine) -> None:
+def test_recurring_snoozes_continue_by_the_new_clock(engine: Engine) -> None:
     soon = (now() + HOUR).astimezone(ZoneInfo(BERLIN)).replace(second=0, microsecond=0)
     id = asked_for(engine, f"every day at {soon:%H:%M}")
     promise = the_row(engine, id).remind_at
@@ -111,7 +111,7 @@ def test_a_row_that_a_worker_takes_meanwhile_stays(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("nonsense", [{"unit": "hour"}, {"unit": "month", "nth": 1, "weekdays": []}], ids=str)
-def test_a_repetition_that_makes_no_sense_stays_and_keeps_nobody_else(engine: Engine, nonsense: dict[str, Any]) -> None:
+def test_an_invalid_recurrence_stays_and_does_not_stop_the_others(engine: Engine, nonsense: dict[str, Any]) -> None:
     id, strange = asked_for(engine, "every monday 9am"), asked_for(engine, "every monday 9am")
     with engine.begin() as connection:
         connection.execute(

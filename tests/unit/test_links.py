@@ -1,4 +1,4 @@
-"""What a mail may ask of us, and nothing else."""
+"""Links: only what was signed is verified."""
 
 import ast
 import sys
@@ -33,13 +33,13 @@ def test_a_link_comes_back_as_it_was_signed(link: Link) -> None:
 
 
 @given(junk=st.text(st.characters(), max_size=400) | st.text("ABCabc012-_=", max_size=2_000))
-def test_no_string_raises_anything_but_the_refusal(junk: str) -> None:
+def test_any_other_string_raises_invalid_link(junk: str) -> None:
     with pytest.raises(InvalidLink):
         verify(junk, keys=["key"])
 
 
 @given(junk=st.binary(max_size=200))
-def test_no_bytes_in_the_right_spelling_raise_anything_but_the_refusal(junk: bytes) -> None:
+def test_any_other_bytes_in_canonical_base64_raise_invalid_link(junk: bytes) -> None:
     with pytest.raises(InvalidLink):
         verify(urlsafe_b64encode(junk).rstrip(b"=").decode(), keys=["key", "other"])
 
@@ -80,7 +80,7 @@ def test_three_generations_of_keys_sign_with_the_newest_and_verify_with_all() ->
         verify(tokens[0], keys=[])
 
 
-def test_the_same_link_and_key_give_the_same_token_whatever_zone_it_is_told_in() -> None:
+def test_the_same_link_and_key_give_the_same_token_in_any_zone() -> None:
     tokyo = PROMISED.astimezone(timezone(timedelta(hours=9)))
     assert sign(DONE, keys=["key"]) == sign(Link(snooze_id=42, scheduled_for=tokyo, action="done"), keys=["key"])
 
@@ -115,7 +115,7 @@ def test_nonsense_is_not_signed() -> None:
             sign(link, keys=keys)
 
 
-def test_the_opaque_name_tells_nothing_and_opens_nothing() -> None:
+def test_the_occurrence_id_reveals_nothing_and_opens_nothing() -> None:
     name = occurrence_id(DONE, keys=["key"])
     assert len(name) == 32
     assert name == occurrence_id(Link(snooze_id=42, scheduled_for=PROMISED, action="see"), keys=["key", "old"])
@@ -124,7 +124,7 @@ def test_the_opaque_name_tells_nothing_and_opens_nothing() -> None:
         verify(name, keys=["key"])
 
 
-def test_the_refusal_says_what_happened() -> None:
+def test_the_error_states_what_happened() -> None:
     with pytest.raises(InvalidLink, match=r"^This link was not made here, or it was changed on its way\.$"):
         verify("", keys=["key"])
 

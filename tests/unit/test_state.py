@@ -19,7 +19,7 @@ NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
         (True, "retired", False, True, "retired"),
     ],
 )
-def test_one_word_says_where_a_snooze_stands(
+def test_the_state_of_a_snooze_is_one_word(
     inactive: bool, outcome: Outcome | None, claimed: bool, due: bool, state: str
 ) -> None:
     remind_at = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)

@@ -22,7 +22,7 @@ class Guard:
     test: str
 
 
-LATE = QUEUE + "test_a_late_worker_settles_nothing"
+LATE = QUEUE + "test_a_late_worker_changes_nothing"
 TOKEN = "\n  AND claim_token = :claim_token"
 
 GUARDS = (
@@ -42,21 +42,21 @@ GUARDS = (
         LATE,
     ),
     Guard(
-        "hand back shows the token",
+        "unclaim shows the token",
         SQL + "queue/unclaim.sql",
         "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         LATE,
     ),
     Guard(
-        "re-arm shows the token",
+        "schedule_next shows the token",
         SQL + "queue/schedule_next.sql",
         TOKEN,
         "",
         "tests/db/test_scheduling.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
     ),
     Guard(
-        "going on knows its promise",
+        "skip_occurrence checks its promise",
         SQL + "queue/skip_occurrence.sql",
         "\n  AND COALESCE(scheduled_for, remind_at) = :scheduled_for",
         "",
@@ -81,7 +81,7 @@ GUARDS = (
         SQL + "queue/claim.sql",
         " SKIP LOCKED",
         "",
-        CLAIMS + "test_a_claim_waits_for_nobody",
+        CLAIMS + "test_a_claim_waits_for_no_lock",
     ),
     Guard(
         "the claim takes no key lock",
@@ -98,7 +98,7 @@ GUARDS = (
         CLAIMS + "test_the_backlog_is_exactly_what_a_claim_would_take",
     ),
     Guard(
-        "suspects are claimed apart",
+        "poison rows are claimed apart",
         SQL + "queue/claim.sql",
         "\n      AND (crash_count > 0) = :poison_rows",
         "",
@@ -186,7 +186,7 @@ GUARDS = (
         SQL + "ledger/record.sql",
         "\n      AND entry.state <> 'sent'",
         "\n      AND entry.state = 'sending' AND entry.holder = entry.claim_token",
-        FACTS + "test_a_late_250_is_written_down_without_any_claim",
+        FACTS + "test_a_late_250_is_recorded_without_a_claim",
     ),
     Guard(
         "sent is absorbing",
@@ -217,7 +217,7 @@ GUARDS = (
         LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
     ),
     Guard(
-        "recovery doubts a marked send",
+        "recovery makes a marked send uncertain",
         SQL + "queue/recover.sql",
         "SET state = 'uncertain',\n        uncertain_at = clock_timestamp()",
         "SET state = 'reserved'",
@@ -228,7 +228,7 @@ GUARDS = (
         SQL + "workers/heartbeat.sql",
         "\n      AND state <> 'dead'",
         "",
-        "tests/db/test_housekeeping.py::test_a_buried_worker_stays_dead",
+        "tests/db/test_housekeeping.py::test_a_dead_worker_stays_dead",
     ),
     Guard(
         "only the probe closes the breaker",
@@ -294,13 +294,13 @@ GUARDS = (
         SQL + "workers/mark_dead.sql",
         "GREATEST(heartbeat_at, snooze_server_met())",
         "heartbeat_at",
-        "tests/db/test_housekeeping.py::test_a_worker_is_not_dead_because_the_database_was_away",
+        "tests/db/test_housekeeping.py::test_a_worker_is_not_declared_dead_after_an_outage_of_the_database",
     ),
     Guard(
         "after an outage leases count from when the server was met",
         SQL + "queue/recover.sql",
         "CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END",
         "snooze.lease_expires_at",
-        "tests/db/test_housekeeping.py::test_a_living_worker_has_a_lease_to_be_heard_after_an_outage",
+        "tests/db/test_housekeeping.py::test_a_worker_has_one_lease_to_extend_its_claims_after_an_outage",
     ),
 )
