@@ -1,10 +1,11 @@
 """Languages and regions: a locale such as `de_AT` gives the words, the order of day and month, and the clock.
 
-The words of a language are data: `words/en.toml` and `words/de.toml`, read once at import.
+The words of a language are data: `words/en.json` and `words/de.json`, read once at import. Add a word to a list
+or a country to `regions`, and nothing else needs to change.
 """
 
+import json
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class WordList:
     """The closed word list of one language, as its file holds it.
 
     `words` maps a role in the grammar to the words and phrases of each value; one word may play several roles.
+    Umlauts match with and without their ASCII spelling. `part_of_day` counts only after a day: "9 Uhr morgen" is
+    tomorrow.
     """
 
     name: str
@@ -53,8 +56,8 @@ class WordList:
 
     @classmethod
     def load(cls, path: Path) -> "WordList":
-        """The word list in a TOML file. KeyError or TypeError when a table is missing, unknown or of another shape."""
-        plain: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        """The word list in a JSON file. KeyError or TypeError when a table is missing, unknown or of another shape."""
+        plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         regions = {country: Region(**customs) for country, customs in plain.pop("regions").items()}
         words = {role: _tuples(values) for role, values in plain.pop("words").items()}
         presets = tuple((preset["label"], preset["phrase"]) for preset in plain.pop("presets"))
@@ -104,7 +107,7 @@ def _by_first_word(values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[Ent
 
 
 LANGUAGES = {
-    data.name: Language.of(data) for data in (WordList.load(_WORDS / "en.toml"), WordList.load(_WORDS / "de.toml"))
+    data.name: Language.of(data) for data in (WordList.load(_WORDS / "en.json"), WordList.load(_WORDS / "de.json"))
 }
 _ENGLISH = LANGUAGES["en"]
 

@@ -1,6 +1,6 @@
 """Time zones: the names we accept, the abbreviations we refuse, and wall times that do not exist or come twice."""
 
-import tomllib
+import json
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ NAMES = {name.lower(): name for name in available_timezones() - {"localtime", "F
 # Abbreviation → the place and the offset to suggest instead.
 ABBREVIATIONS: dict[str, tuple[str, str]] = {
     name: (instead["place"], instead["offset"])
-    for name, instead in tomllib.loads((_WORDS / "zone_abbreviations.toml").read_text(encoding="utf-8")).items()
+    for name, instead in json.loads((_WORDS / "zone_abbreviations.json").read_text(encoding="utf-8")).items()
 }
 
 # Names of the tz database that are short, or hold a digit, and yet no abbreviation of something else.

@@ -1,12 +1,16 @@
 """A language is data: each has the roles that the grammar needs, and its own suggestions parse."""
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from snoozer.timephrase import ParseError, parse
+from snoozer.timephrase import ParseError, locales, parse
 from snoozer.timephrase.locales import LANGUAGES, WordList
 
+WORD_FILES = Path(locales.__file__).parent / "words"
 MONDAY_MORNING = datetime(2026, 3, 2, 9, tzinfo=UTC)
 REQUIRED: dict[str, set[str]] = {
     "weekday": set("0123456"),
@@ -29,6 +33,16 @@ def test_every_language_has_the_roles_of_the_grammar(data: WordList) -> None:
     assert data.hints.keys() >= LANGUAGES["en"].data.hints.keys()
     for role, values in REQUIRED.items():
         assert values <= set(data.words[role]), role
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len({key for key, _ in pairs}) == len(pairs), pairs
+    return dict(pairs)
+
+
+@pytest.mark.parametrize("path", sorted(WORD_FILES.glob("*.json")), ids=lambda path: path.name)
+def test_no_key_of_a_word_list_is_lost_to_a_second_one(path: Path) -> None:
+    assert json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_duplicates)
 
 
 @languages
