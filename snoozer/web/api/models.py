@@ -56,7 +56,7 @@ def _shorten(field: dict[str, Any]) -> None:
     match field:
         case {"anyOf": [option, {"type": "null"}]}:
             del field["anyOf"]
-            field.update(option, type=[option["type"], "null"])
+            field.update({**option, **field, "type": [option["type"], "null"]})
             if "enum" in option:
                 field["enum"] = [*option["enum"], None]
     if field.get("default", "") is None:
@@ -144,7 +144,8 @@ _Phrase = Annotated[
     str,
     _text(),
     Field(
-        description="A phrase for one instant or for what repeats, such as every monday 9am.",
+        description="A phrase for one instant or for what repeats, such as every monday 9am. One that waits for a "
+        "reply can be read but not snoozed to.",
         json_schema_extra={"maxLength": 200, "examples": ["tomorrow 8am"]},
     ),
 ]
@@ -158,7 +159,10 @@ _Locale = Annotated[
     str,
     _text(),
     _canonical(locales.canonical, "unknown_locale", "must be a language and a country such as en_GB or de_DE."),
-    Field(description="Decides the order of dates; the account's locale unless given.", examples=["en_GB"]),
+    Field(
+        description="Decides the order of dates; the account's locale unless given. An unknown one is refused.",
+        examples=["en_GB"],
+    ),
 ]
 _Instant = Annotated[
     datetime,
@@ -257,7 +261,9 @@ class WhenQuery(Request):
     phrase: _Phrase
     zone: _Zone | None = None
     locale: _Locale | None = None
-    now: _Instant | None = None
+    now: _Instant | None = Field(
+        None, description="ISO 8601, wall time in `zone` without an offset; the database's clock unless given."
+    )
 
 
 class IdempotencyHeaders(BaseModel):
@@ -356,7 +362,7 @@ class Problem(Reply):
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_schema())
 
-    type: Literal["about:blank"] = "about:blank"
+    type: Literal["about:blank"]
     title: str
     status: int
     code: str = Field(examples=["invalid_fields"])
