@@ -100,6 +100,6 @@ def test_an_error_in_a_request_is_logged_by_its_place_only(capsys: pytest.Captur
             log.exception(*arguments)
     request, worker = capsys.readouterr().err.split("Worker broke")
     assert "A request broke the server: ValueError" in request
-    assert "test_a_request_that_breaks_the_server" in request
+    assert "test_an_error_in_a_request_is_logged_by_its_place_only" in request
     assert path not in request
     assert f"ValueError: {path}" in worker
