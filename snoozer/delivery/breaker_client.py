@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.smtp.limits import ServerLimits
+from snoozer.smtp.connection_pool import ServerLimits
 
 log = logging.getLogger(__name__)
 

@@ -41,8 +41,7 @@ from snoozer.runtime import failpoint as failpoints
 from snoozer.runtime import supervisor
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.limits import ServerLimits
+from snoozer.smtp.connection_pool import ConnectionPool, ServerLimits
 from snoozer.smtp.url import SmtpServer
 
 log = logging.getLogger(__name__)

@@ -6,16 +6,16 @@ import time
 import pytest
 
 from snoozer.smtp import connection_pool
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
-from snoozer.smtp.limits import (
+from snoozer.smtp.connection_pool import (
     MAX_CONNECTIONS,
     MAX_INTERVAL,
     MAX_MESSAGES,
     MIN_INTERVAL,
     RELAX_AFTER_SECONDS,
+    ConnectionPool,
     ServerLimits,
 )
+from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
 from snoozer.smtp.session import SmtpSession
 from tests import loops
 from tests.mail.scripted_server import USUAL, ScriptedServer

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from snoozer.smtp.connection_pool import ConnectionPool
+from snoozer.smtp.connection_pool import ConnectionPool, ServerLimits
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.limits import ServerLimits
 from snoozer.smtp.session import check_reachable
 from snoozer.smtp.transport import ConnectionLost, Transport
 from snoozer.smtp.url import SmtpServer

@@ -246,7 +246,7 @@ GUARDS = (
     ),
     Guard(
         "the limits count attempts under way",
-        "snoozer/smtp/limits.py",
+        "snoozer/smtp/connection_pool.py",
         "self._failures + self._trying < self._limit",
         "True",
         "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
