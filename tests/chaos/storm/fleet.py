@@ -39,7 +39,7 @@ class Maternity:
         self._orders = itertools.count()
         self._lock = Lock()
         self._zygote = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.storm.zygote"],
+            [sys.executable, "-m", "tests.chaos.storm.zygote"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
