@@ -1,6 +1,6 @@
 """A real SMTP server that writes down what it accepts, in a file of its own, before it says 250.
 
-It is a process apart from the product: a judge reads only its file. Run as `python -m tests.stories.smtp_sink FILE`;
+It is a process apart from the product: a judge reads only its file. Run as `python -m tests.process.smtp_sink FILE`;
 it prints its port on the first line.
 """
 

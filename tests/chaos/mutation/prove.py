@@ -1,4 +1,4 @@
-"""Remove each guard in turn, in a copy of the tree, and require a red test: `python -m tests.mutation.prove`."""
+"""Remove each guard in turn, in a copy of the tree, and require a red test: `python -m tests.chaos.mutation.prove`."""
 
 import shutil
 import subprocess
