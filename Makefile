@@ -31,6 +31,7 @@ check: ## style, types and the import map
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/deptry --no-ansi snoozer migrations
 	@.venv/bin/deptry --no-ansi tests --exclude bench --ignore DEP002,DEP004
+	@bin/check-words
 
 bench: setup ## how fast this machine drains, beside a bare loop over the same statements
 	@exec .venv/bin/python -m bench $(ARGS)

@@ -163,7 +163,7 @@ def way(engine: Engine) -> Iterator[StallingWay]:
 
 @pytest.fixture
 def settings(postgres_url: str, tmp_path: Path) -> Settings:
-    """Settings of a web process in production, with a mail server nobody runs."""
+    """Settings of a web process in production, with the address of a mail server that does not run."""
     return Settings(
         DATABASE_URL=postgres_url,
         SECRET_KEY="a-test-key-of-enough-length,an-older-test-key-of-length",
@@ -193,7 +193,7 @@ def app(engine: Engine, settings: Settings) -> Flask:
 
 @pytest.fixture
 def client(app: Flask) -> FlaskClient:
-    """A browser that nobody has signed in."""
+    """A browser without a session."""
     return app.test_client()
 
 

@@ -44,7 +44,7 @@ def a_claim(id: int, *, remind_at: datetime | None = None) -> Claim:
 
 
 def a_snooze(engine: Engine, **columns: Any) -> int:
-    """One row, due a minute ago unless told otherwise; answers its id."""
+    """Insert one row, due a minute ago unless `columns` say otherwise; returns its id."""
     values: dict[str, Any] = {
         "user_email": ANN,
         "message_id": f"<{next(_numbers)}@mail.example>",
@@ -55,7 +55,7 @@ def a_snooze(engine: Engine, **columns: Any) -> int:
     } | columns
     if values.get("claimed_at") is not None:
         values = {
-            "claimed_by": "somebody-else",
+            "claimed_by": "another-worker",
             "claim_token": "5f3c1c52-7f1e-4a9b-9d3e-6a4f0a3f1b11",
             "lease_expires_at": values["claimed_at"] + timedelta(seconds=90),
         } | values
@@ -114,13 +114,13 @@ def the_events(engine: Engine, snooze_id: int) -> list[str]:
         return list(rows.scalars())
 
 
-def wait_until_somebody_waits(engine: Engine, *, who: Thread | None = None, how_many: int = 1) -> None:
-    """Until a statement waits for a lock that this test holds, or `who` was to wait for it is done without."""
+def wait_until_a_session_waits(engine: Engine, *, who: Thread | None = None, how_many: int = 1) -> None:
+    """Return when `how_many` statements wait for a lock that this test holds, or when the thread `who` has ended."""
     waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     end = time.monotonic() + 30
     with engine.connect() as watcher:
         while watcher.execute(waits).scalar_one() < how_many and (who is None or who.is_alive()):
-            assert time.monotonic() < end, "nobody waits"
+            assert time.monotonic() < end, "no session waits"
             watcher.rollback()
 
 

@@ -1,11 +1,11 @@
-"""Who is left: every process that was started for a folder, whoever its parent is by now."""
+"""What is left: every process that was started for a folder, whatever its parent is by now."""
 
 import os
 from pathlib import Path
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Those that were told of this folder by their arguments or their environment, and are no zombies."""
+    """Those with this folder in their arguments or their environment that are no zombies."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

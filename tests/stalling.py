@@ -1,4 +1,4 @@
-"""A way to the database that stalls: connections stay open, and what is said on them is held back until it flows."""
+"""A way to the database that stalls: connections stay open, and what is sent on them is held back until it flows."""
 
 import socket
 from contextlib import suppress
@@ -12,7 +12,7 @@ class StallingWay:
     """A port on loopback that leads to the server of `url`; `url` of the way itself is `self.url`.
 
     While `asks` or `answers` is not set, nothing of that direction arrives; it does once it is set again, also what
-    was said by somebody who hung up meanwhile.
+    was sent by a client that closed its connection meanwhile.
     """
 
     def __init__(self, url: str) -> None:
@@ -58,9 +58,9 @@ class StallingWay:
 
 def _carry(source: socket.socket, sink: socket.socket, gate: Event) -> None:
     with suppress(OSError):
-        while said := source.recv(65_536):
+        while chunk := source.recv(65_536):
             gate.wait()
-            sink.sendall(said)
+            sink.sendall(chunk)
     gate.wait()
     with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)

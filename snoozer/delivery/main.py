@@ -55,7 +55,7 @@ GC_THRESHOLD = 50_000
 CONNECTIONS = 4 + 3 + RETRY_THREADS
 
 
-@click.command("worker", help="Deliver what is due until told to stop.")
+@click.command("worker", help="Deliver what is due until it is stopped.")
 @click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
 @click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
@@ -247,6 +247,6 @@ def _journal(settings: Settings, *, worker: str) -> FactJournal:
         return FactJournal(folder, worker=worker)
     except OSError as error:
         raise SettingsError(
-            f"The worker keeps what the mail server said in {folder} while the database is away, and cannot write "
+            f"The worker keeps what the mail server answered in {folder} while the database is away, and cannot write "
             f"there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
         ) from None

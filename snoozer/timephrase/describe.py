@@ -116,7 +116,7 @@ def describe(
     if wall_zone != zone:
         when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
     if condition:
-        when = f"If nobody replies by then: {when}"
+        when = f"If no one replies by then: {when}"
     if recurrence:
         then = f", then {date_in_words(following, now=now)}" if following else ", and not again"
         when = f"{describe_recurrence(recurrence)}: first {when}{then}"

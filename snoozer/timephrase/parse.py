@@ -113,7 +113,7 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
         alternative=None,
         recurrence=None,
         condition="until_reply",
-        sentence="When somebody replies, with no time set.",
+        sentence="When someone replies, with no time set.",
     )
 
 

@@ -29,7 +29,9 @@ TEXTS = {
     400: ErrorText(
         "That request cannot be read", "Something in it is missing or broken. Go back and try it once more."
     ),
-    403: ErrorText("This page is not for your account", "It needs another role. Ask whoever runs this Snoozer for it."),
+    403: ErrorText(
+        "This page is not for your account", "It needs another role. Ask an operator of this Snoozer for it."
+    ),
     404: ErrorText(
         "There is nothing at this address",
         "The link may be old, or the message belongs to another account. Your snoozes are where you left them.",
@@ -43,7 +45,7 @@ TEXTS = {
     500: ErrorText(
         "Something broke on our side",
         "It was written to the log. What you did last was not saved; everything saved before is still there. "
-        "Try it once more, and tell whoever runs this Snoozer if it happens again.",
+        "Try it once more, and tell an operator of this Snoozer if it happens again.",
     ),
     503: ErrorText(
         "The database cannot be reached",

@@ -89,7 +89,7 @@ def test_the_typed_code_works_with_spaces_and_in_its_own_browser_only(engine: En
 
 
 def test_requests_reveal_no_accounts_and_are_limited(engine: Engine) -> None:
-    assert invite(engine, email="nobody@snoozer.example") is None
+    assert invite(engine, email="unknown@snoozer.example") is None
     sent = [invite(engine) for _ in range(8)]
     assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
 
@@ -146,8 +146,8 @@ def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh
         assert accounts.token_account(connection, token=person.token) is not None
     assert enter(engine, invitation.token) is None
     with engine.begin() as connection:
-        assert accounts.close(connection, email="nobody@snoozer.example") is None
-        assert accounts.reopen(connection, email="nobody@snoozer.example") is None
+        assert accounts.close(connection, email="unknown@snoozer.example") is None
+        assert accounts.reopen(connection, email="unknown@snoozer.example") is None
 
 
 def test_a_revoked_token_is_refused_and_the_others_are_not(engine: Engine, people: _People) -> None:

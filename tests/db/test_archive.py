@@ -67,9 +67,9 @@ def test_a_send_that_may_have_left_keeps_its_snooze_here(engine: Engine, state: 
 
 def test_a_locked_row_is_left_for_the_next_tick(engine: Engine) -> None:
     held, send_held, free = finished(engine), sent(engine), finished(engine)
-    with engine.begin() as somebody:
-        somebody.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": held})
-        somebody.execute(text("SELECT 1 FROM reminder_sends WHERE snooze_id = :id FOR UPDATE"), {"id": send_held})
+    with engine.begin() as other:
+        other.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": held})
+        other.execute(text("SELECT 1 FROM reminder_sends WHERE snooze_id = :id FOR UPDATE"), {"id": send_held})
         assert chores.archive(engine, config=RETENTION) == 1
     assert the_row(engine, held)
     assert the_row(engine, send_held)
@@ -116,9 +116,9 @@ def test_a_fact_that_comes_after_the_move_is_still_recorded(engine: Engine) -> N
     assert record(engine, send) == Recorded(late=True, second_copy=False)
     assert record(engine, send) == Recorded(late=False, second_copy=False)
     with engine.begin() as connection:
-        [told] = pages.sends(connection, id=held.id)
+        [send_row] = pages.sends(connection, id=held.id)
         connection.execute(text("DELETE FROM reminder_sends_archive"))
-    assert (told.state, told.late) == ("sent", True)
+    assert (send_row.state, send_row.late) == ("sent", True)
     with engine.begin() as connection:
         assert ledger.record(connection, facts=[a_fact(send)]) == {}
 

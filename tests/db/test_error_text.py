@@ -24,12 +24,12 @@ def test_an_error_of_the_server_is_named_by_its_sqlstate(engine: Engine) -> None
 def test_no_server_differs_from_a_refused_login(engine: Engine) -> None:
     here = engine.url
     away = here.set(port=1)
-    nobody = here.set(username="somebody-else", password="wrong")
+    stranger = here.set(username="no-such-role", password="wrong")
     elsewhere = here.set(database="no-such-place")
-    told = [of_url(url.render_as_string(hide_password=False)) for url in (away, nobody, elsewhere)]
-    assert told[0] == "OperationalError: connection refused"
-    assert told[1] in {"OperationalError: the password was refused", "OperationalError: no such role"}
-    assert told[2] == "OperationalError: no such database"
+    texts = [of_url(url.render_as_string(hide_password=False)) for url in (away, stranger, elsewhere)]
+    assert texts[0] == "OperationalError: connection refused"
+    assert texts[1] in {"OperationalError: the password was refused", "OperationalError: no such role"}
+    assert texts[2] == "OperationalError: no such database"
 
 
 def test_of_several_hosts_each_reason_is_named_once() -> None:

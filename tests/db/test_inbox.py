@@ -11,7 +11,7 @@ from snoozer import inbox
 from snoozer.db import mailbox_store
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
-from tests.factories import ANN, People, a_kept_message, an_original, wait_until_somebody_waits
+from tests.factories import ANN, People, a_kept_message, an_original, wait_until_a_session_waits
 
 UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
 TAKEN = "<taken@mail.example>"
@@ -52,7 +52,7 @@ def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Eng
         first = inbox.store(connection, user_email=ANN, original=original)
         second = Thread(target=lambda: answers.append(keep(engine, original)))
         second.start()
-        wait_until_somebody_waits(engine, who=second)
+        wait_until_a_session_waits(engine, who=second)
     second.join()
     assert answers == [inbox.StoredMessage(id=first.id, new=False)]
 

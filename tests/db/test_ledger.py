@@ -11,7 +11,7 @@ from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
 from tests.db.transitions import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
-from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_somebody_waits
+from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_a_session_waits
 
 TWO_LOOKS = UncertainPolicy(hold=timedelta(0), lookups=2)
 
@@ -102,7 +102,7 @@ def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
         queue.cancel(connection, id=held.id, user_email=ANN)
         marking = Thread(target=lambda: marks.append(mark(engine, send)))
         marking.start()
-        wait_until_somebody_waits(engine, who=marking)
+        wait_until_a_session_waits(engine, who=marking)
     marking.join()
     assert marks == [False]
 

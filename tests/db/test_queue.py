@@ -100,7 +100,7 @@ def test_the_claims_of_a_dead_worker_come_back_before_their_lease_ends(engine: E
 
 def test_a_lease_that_ran_out_is_taken_back(engine: Engine) -> None:
     a_snooze(engine)
-    [held] = claim(engine, worker="nobody knows")
+    [held] = claim(engine, worker="unregistered")
     assert recover(engine) == []
     lapse(engine, [held.id])
     assert [row.id for row in recover(engine)] == [held.id]

@@ -1,4 +1,4 @@
-"""What people do to the queue, each promise named after the failure it survives: nobody else's rows, and a way back."""
+"""What people do to the queue, each promise named after the failure it survives: their own rows only, a way back."""
 
 from threading import Thread
 
@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from snoozer.db import events, queue
 from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from tests.db.transitions import claim, finalize
-from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_somebody_waits
+from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
 
 def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: Engine) -> None:
@@ -79,7 +79,7 @@ def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> No
         assert queue.restore(connection, id=case, user_email=ANN) is False
 
 
-def test_undo_beside_somebody_who_puts_it_away_anew_is_no_error(engine: Engine) -> None:
+def test_undo_beside_a_new_snooze_of_the_message_is_no_error(engine: Engine) -> None:
     over = {"inactive": True, "outcome": "cancelled", "finished_at": now()}
     id = a_snooze(engine, message_id="<m@mail.example>", **over)
     undone: list[bool] = []
@@ -94,7 +94,7 @@ def test_undo_beside_somebody_who_puts_it_away_anew_is_no_error(engine: Engine) 
             connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=now())
         )
         other.start()
-        wait_until_somebody_waits(engine)
+        wait_until_a_session_waits(engine)
     other.join()
     assert undone == [False]
     assert the_row(engine, id).outcome == "cancelled"
@@ -145,10 +145,10 @@ def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
     promised = held.scheduled_for
     with engine.begin() as connection:
         for owner, at, expected in (("bob@x", HOUR, False), (ANN, HOUR, True), (ANN, 2 * HOUR, False)):
-            told = queue.skip_occurrence(
+            moved = queue.skip_occurrence(
                 connection, id=id, user_email=owner, scheduled_for=promised, remind_at=promised + at
             )
-            assert told is expected
+            assert moved is expected
     row = the_row(engine, id)
     assert (row.claim_token, row.scheduled_for, row.remind_at) == (None, None, promised + HOUR)
     assert (row.attempts, row.recurrence) == (0, {"unit": "day"})

@@ -26,7 +26,7 @@ from tests.db.links import (
     uncertain,
 )
 from tests.db.transitions import claim, mark, record, recovered, reserve
-from tests.factories import HOUR, now, the_events, the_row, the_send, wait_until_somebody_waits
+from tests.factories import HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 
 # A recurring snooze at some moment between its dot and its next promise.
 Window = Callable[[Engine], tuple[Claim, Send]]
@@ -145,7 +145,7 @@ def test_done_that_comes_during_the_workers_end_is_for_this_time_only(engine: En
         assert finalize(connection, [held])
         pressing = Thread(target=lambda: answers.append(act(engine, link_in(send), "done")))
         pressing.start()
-        wait_until_somebody_waits(engine)
+        wait_until_a_session_waits(engine)
     pressing.join()
     assert answers == [True]
     assert goes_on(engine, send)

@@ -131,9 +131,9 @@ def test_a_text_too_long_for_the_ledgers_index_is_refused_by_name(engine: Engine
     a_snooze(engine, **{column: longest})
     with pytest.raises(IntegrityError, match="ck_email_snoozes_texts_fit") as refused:
         a_snooze(engine, **{column: longest[:-1] + "é"})
-    told = refused.value.orig.diag  # type: ignore[union-attr]
-    assert (told.constraint_name, told.table_name) == ("ck_email_snoozes_texts_fit", "email_snoozes")
-    assert f"{column} {most + 1}" in told.message_detail
+    diagnosis = refused.value.orig.diag  # type: ignore[union-attr]
+    assert (diagnosis.constraint_name, diagnosis.table_name) == ("ck_email_snoozes_texts_fit", "email_snoozes")
+    assert f"{column} {most + 1}" in diagnosis.message_detail
     assert "€" not in str(refused.value)
 
 

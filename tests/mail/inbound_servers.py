@@ -20,7 +20,7 @@ class RunningServer:
         settled: dict[str, Any] = {
             "host": "127.0.0.1",
             "port": 0,
-            "recipient_exists": lambda address: not address.startswith("nobody"),
+            "recipient_exists": lambda address: not address.startswith("unknown"),
             "deliver": self._store,
             "max_bytes": 25 * 1024 * 1024,
         }

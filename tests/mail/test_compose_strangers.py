@@ -98,7 +98,7 @@ def test_no_alphabet_before_hebrew_runs_from_right_to_left() -> None:
         ({"user_email": "not an address"}, {}),
         ({"reminder_message_id": "<a@b>\r\nBcc: x@y.example"}, {}),
         ({"reminder_message_id": "bare@id"}, {}),
-        ({}, {"mail_from": "nobody"}),
+        ({}, {"mail_from": "snoozer"}),
         ({}, {"instance": "i\r\nBcc: x"}),
         ({}, {"keys": []}),
     ],

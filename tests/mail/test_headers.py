@@ -120,7 +120,7 @@ def test_subjects_as_people_read_them(raw: str | bytes | None, text: str | None)
         ("undisclosed-recipients:;", "undisclosed-recipients", None),
         ("<>", None, None),
         ("Ann <not an address>", "Ann", None),
-        ("<nobody>", "nobody", None),
+        ("<unknown>", "unknown", None),
         ("Jöhn <jdöe@mächine.example>", "Jöhn", "jdöe@mächine.example"),
         ('"ann"@example.com', None, "ann@example.com"),
         ('Ann <"ann"@example.com>', "Ann", "ann@example.com"),

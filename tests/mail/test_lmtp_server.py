@@ -20,7 +20,7 @@ def test_lmtp_replies_for_each_recipient(start_server: StartServer) -> None:
     replies = [KEPT, "452 4.2.2 Full", "550 5.7.1 Not from you"]
     server = start_server(deliver=lambda _: replies)
     session = server.connect()
-    received = session.open_data("a@b.example", "nobody@b.example", "c@b.example", "d@b.example")
+    received = session.open_data("a@b.example", "unknown@b.example", "c@b.example", "d@b.example")
     assert [reply[:3] for reply in received] == ["250", "250", "250", "550", "250", "250", "354"]
     session.send(b"hello\r\n.\r\n")
     assert [session.read_reply() for _ in replies] == replies
@@ -158,7 +158,7 @@ def test_a_sender_that_vanishes_leaves_nothing_behind(start_server: StartServer)
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("RCPT TO:<nobody@b.example>", "550"),
+        ("RCPT TO:<unknown@b.example>", "550"),
         ("RCPT TO:<jörg@b.example>", "250"),
         ("RCPT TO:<>", "553"),
         ("RCPT TO:<a@b.example> X=Y", "555"),

@@ -26,7 +26,7 @@ def test_one_address_is_taken(right: str) -> None:
     [
         ("", "is not set"),
         ("  ", "is not set"),
-        ("nobody", "is not an address"),
+        ("snoozer", "is not an address"),
         ("snoozer@", "is not an address"),
         ("Snoozer snoozer@snoozer.example", "is not an address"),
         ("snöözer@snoozer.example", "is not an address"),

@@ -1,4 +1,4 @@
-"""Stories run the real processes: `snoozer worker`, `snoozer clock`, a mail server that is nobody's friend."""
+"""These tests run the real processes: `snoozer worker`, `snoozer clock`, and a mail server with faults to order."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.factories import the_row
 from tests.process.staller import Staller
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120
+TIMEOUT = 120
 
 # Everything short enough for a test, in the proportions of the defaults.
 SHORT = {
@@ -86,7 +86,7 @@ class Field:
         """One command of the product, to its end."""
         process = self.start(*command, **settings)
         try:
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=TIMEOUT)
         finally:
             process.kill()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -121,7 +121,7 @@ def staller() -> Iterator[Staller]:
 
 def wait(is_there: Callable[[], bool]) -> None:
     """Until it is so; the test fails where it does not come to pass."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while time.monotonic() < ends:
         if is_there():
             return

@@ -4,20 +4,20 @@ import subprocess
 
 from sqlalchemy import Engine, text
 
-from tests.process.conftest import PATIENCE
+from tests.process.conftest import TIMEOUT
 
 
 def workers(engine: Engine, *states: str) -> int:
     with engine.connect() as connection:
-        told = connection.execute(
+        found = connection.execute(
             text("SELECT count(*) FROM workers WHERE state = ANY(:states)"), {"states": [*states]}
         )
-        return int(told.scalar_one())
+        return int(found.scalar_one())
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     try:
-        _, said = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=TIMEOUT)
     finally:
         process.kill()
-    return process.returncode, said
+    return process.returncode, errors

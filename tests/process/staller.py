@@ -7,7 +7,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 
 class Staller:
-    """Answers everybody at once, but for one address whose answer it keeps back until it is told."""
+    """Replies at once, except for one address, whose reply it keeps back until `let_go` is called."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

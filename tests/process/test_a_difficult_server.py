@@ -8,7 +8,7 @@ from sqlalchemy import text
 from tests.db.transitions import record
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import EOF, STALL, ScriptedServer
-from tests.process.conftest import PATIENCE, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait
 
 LONG = "720"
 # The scripted server gives up a stall after a minute.
@@ -27,12 +27,12 @@ def work_until_it_is_left_alone(place: Field, server: ScriptedServer) -> None:
     )  # fmt: skip
     wait(lambda: breaker_state(place) == "open")
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
 
 
 def test_a_worker_that_leaves_calls_back_a_mail_that_is_stalled_before_its_dot(place: Field) -> None:
-    """It waited for the server's answer, minutes, until somebody killed it and the row had lost a worker."""
+    """It waited for the server's answer, minutes, until it was killed and the row had lost a worker."""
     with ScriptedServer({"rcpt": STALL}) as server:
         id = a_snooze(place.engine)
         worker = place.start("worker", SMTP_URL=f"smtp://127.0.0.1:{server.port}", SNOOZER_DEADLINE_SECONDS=LONG)
@@ -72,7 +72,7 @@ def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(pl
     os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WNOWAIT)
     record(place.engine, the_send(place.engine, id))
     worker.send_signal(signal.SIGCONT)
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
     assert place.sink.accepted() == []
     assert (the_row(place.engine, id).outcome, the_row(place.engine, id).crash_count) == ("sent", 0)

@@ -1,4 +1,4 @@
-"""The database hangs with its connections open: whoever asks it is told, and whoever is told to stop stops."""
+"""The database hangs with its connections open: commands report it, and processes stop when asked to."""
 
 import time
 
@@ -15,30 +15,30 @@ GIVEN_SECONDS = 30
 
 
 @pytest.mark.parametrize("name", ["worker", "clock"])
-def test_who_is_told_to_stop_while_the_database_hangs_stops(place: Field, way: StallingWay, name: str) -> None:
+def test_a_process_stops_while_the_database_hangs(place: Field, way: StallingWay, name: str) -> None:
     """Workers stayed for as long as it hung."""
     process = place.start(name, DATABASE_URL=way.url)
     wait(lambda: sessions(place) > 0)
     way.stall()
     began = time.monotonic()
     process.terminate()
-    code, said = ended(process)
+    code, errors = ended(process)
     assert time.monotonic() - began < GIVEN_SECONDS
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
     assert code in {0, 2}
 
 
-def test_a_command_says_that_the_database_gives_no_answer(place: Field, way: StallingWay) -> None:
+def test_a_command_reports_that_the_database_gives_no_answer(place: Field, way: StallingWay) -> None:
     way.stall()
-    told = place.run("support", "backlog", DATABASE_URL=way.url)
-    assert told.returncode == 2
-    assert told.stderr.startswith("snoozer: The database cannot be reached: ")
+    refused = place.run("support", "backlog", DATABASE_URL=way.url)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("snoozer: The database cannot be reached: ")
 
 
 def test_reminders_leave_again_when_the_way_flows_and_nothing_is_sent_twice_unmarked(
     place: Field, way: StallingWay
 ) -> None:
-    """What was under way came to nothing or to an end, and what was said late was done late, or not at all."""
+    """What was under way came to nothing or to an end, and what arrived late was done late, or not at all."""
     first = a_snooze(place.engine)
     clock, worker = place.start("clock"), place.start("worker", DATABASE_URL=way.url)
     wait(lambda: the_row(place.engine, first).outcome == "sent")

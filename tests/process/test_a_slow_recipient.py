@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.factories import a_snooze, now, the_row
-from tests.process.conftest import PATIENCE, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait
 from tests.process.staller import Staller
 
 
@@ -20,5 +20,5 @@ def test_a_stalled_delivery_does_not_keep_later_ones_waiting(place: Field, stall
         wait(partial(place.is_sent, slow))
     finally:
         worker.terminate()
-        worker.communicate(timeout=PATIENCE)
+        worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0

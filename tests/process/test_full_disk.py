@@ -1,9 +1,9 @@
-"""The database's disk is full when the mail server says 250: that is remembered, and told as soon as there is room."""
+"""The database's disk is full when the mail server says 250: that is kept, and recorded as soon as there is room."""
 
 from sqlalchemy import text
 
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.process.conftest import PATIENCE, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait
 
 FULL = """
 CREATE SEQUENCE refusals;
@@ -32,7 +32,7 @@ def test_a_full_disk_makes_no_second_copy_of_what_was_taken(place: Field) -> Non
             connection.execute(text("DROP SEQUENCE refusals"))
     wait(lambda: the_row(place.engine, id).outcome == "sent")
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert (len(place.sink.accepted()), the_send(place.engine, id).state) == (1, "sent")
     assert "uncertain" not in the_events(place.engine, id)
     assert list((place.home / "journal").iterdir()) == []

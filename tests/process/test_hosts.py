@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.process import environments
-from tests.process.conftest import PATIENCE, ROOT, Field, Sink
+from tests.process.conftest import ROOT, TIMEOUT, Field, Sink
 
 LINES = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text().splitlines())
 WAITING = "waiting for the schema: The database has no tables of Snoozer yet; run `snoozer migrate`"
@@ -83,7 +83,7 @@ class Host:
         for process, _ in self._started:
             process.send_signal(signal.SIGTERM)
         try:
-            return [process.wait(PATIENCE) for process, _ in self._started]
+            return [process.wait(TIMEOUT) for process, _ in self._started]
         finally:
             for process, reader in self._started:
                 if process.poll() is None:
@@ -113,7 +113,7 @@ def host(field: Field, programs: Path) -> Iterator[Host]:
 
 def wait(is_so: Callable[[], bool]) -> None:
     """Look again every moment until it is so; the test fails where that takes too long."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while not is_so():
         assert time.monotonic() < ends
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The mail server goes away while much is due: nobody is retired, nothing is spent, and it is not hammered."""
+"""The mail server goes away while much is due: no row is retired, no attempt is spent, and it is not hammered."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import text
 
-from tests.process.conftest import PATIENCE, Field
+from tests.process.conftest import TIMEOUT, Field
 
 DUE, WORKERS, THRESHOLD = 2000, 4, 5
 
@@ -68,7 +68,7 @@ def refuser(place: Field) -> Iterator[Refuser]:
     server.join()
 
 
-def test_an_outage_spends_no_attempt_retires_nobody_and_costs_few_connections(place: Field, refuser: Refuser) -> None:
+def test_an_outage_spends_no_attempt_retires_no_row_and_costs_few_connections(place: Field, refuser: Refuser) -> None:
     with place.engine.begin() as connection:
         connection.execute(
             text(
@@ -98,13 +98,13 @@ def test_an_outage_spends_no_attempt_retires_nobody_and_costs_few_connections(pl
         for worker in workers:
             worker.terminate()
         for worker in workers:
-            worker.communicate(timeout=PATIENCE)
+            worker.communicate(timeout=TIMEOUT)
     assert len({mail["message_id"] for mail in place.sink.accepted()}) == len(place.sink.accepted()) == DUE
 
 
 def _wait_for_probes(place: Field, refuser: Refuser, *, wanted: int) -> int:
     """Wait until the breaker has been probed so often; answers an upper bound of the probes there were."""
-    ends, probes, last = time.monotonic() + PATIENCE, 0, None
+    ends, probes, last = time.monotonic() + TIMEOUT, 0, None
     while probes < wanted and time.monotonic() < ends:
         with place.engine.connect() as connection:
             opened_at = connection.execute(text("SELECT max(opened_at) FROM circuit_breakers")).scalar_one()
@@ -115,7 +115,7 @@ def _wait_for_probes(place: Field, refuser: Refuser, *, wanted: int) -> int:
 
 
 def _wait_until_all_are_sent(place: Field) -> None:
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while time.monotonic() < ends:
         with place.engine.connect() as connection:
             if not connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one():

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 
 from tests.factories import a_snooze, the_row
-from tests.process.conftest import PATIENCE, Field
+from tests.process.conftest import TIMEOUT, Field
 
 SERVED = re.compile(r"metrics are served on http://127\.0\.0\.1:(\d+)/metrics")
 
@@ -26,15 +26,15 @@ def test_a_sender_whose_domain_is_not_ascii_keeps_no_reminder_from_going_out(pla
     assert mail["message_id"].endswith("@xn--snzer-kuaa.example>")
 
 
-def test_a_taken_port_for_metrics_keeps_nobody_from_working(place: Field) -> None:
+def test_a_taken_port_for_metrics_stops_no_worker(place: Field) -> None:
     ids = [a_snooze(place.engine) for _ in range(20)]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = place.run("worker", "--drain", "--processes", "2", SNOOZER_METRICS_PORT=str(port))
+        ended = place.run("worker", "--drain", "--processes", "2", SNOOZER_METRICS_PORT=str(port))
         assert place.run("clock", "--once", SNOOZER_METRICS_PORT=str(port)).returncode == 0
-    assert (told.returncode, {the_row(place.engine, id).outcome for id in ids}) == (0, {"sent"})
-    ports = {int(found[1]) for found in SERVED.finditer(told.stderr)}
-    assert len(SERVED.findall(told.stderr)) == 2
+    assert (ended.returncode, {the_row(place.engine, id).outcome for id in ids}) == (0, {"sent"})
+    ports = {int(found[1]) for found in SERVED.finditer(ended.stderr)}
+    assert len(SERVED.findall(ended.stderr)) == 2
     assert port not in ports
 
 
@@ -47,16 +47,16 @@ def test_processes_side_by_side_have_ports_of_their_own(place: Field) -> None:
         served: set[int] = set()
         while len(served) < 2 and (line := lasting.stderr.readline()):
             served |= {int(found[1]) for found in SERVED.finditer(line)}
-        told = [_metrics(port) for port in served]
+        scrapes = [_metrics(port) for port in served]
     finally:
         lasting.terminate()
-        lasting.communicate(timeout=PATIENCE)
-    assert len(told) == 2
-    assert all(b"workers_alive" in metrics for metrics in told)
+        lasting.communicate(timeout=TIMEOUT)
+    assert len(scrapes) == 2
+    assert all(b"workers_alive" in metrics for metrics in scrapes)
 
 
 def _metrics(port: int) -> bytes:
-    asked = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    asked = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     asked.request("GET", "/metrics")
     metrics = asked.getresponse().read()
     asked.close()
@@ -66,7 +66,7 @@ def _metrics(port: int) -> bytes:
 def test_where_no_port_is_left_for_metrics_one_line_says_so(place: Field) -> None:
     id = a_snooze(place.engine)
     with ExitStack() as held:
-        with suppress(OSError):  # Somebody else holds it already.
+        with suppress(OSError):  # Another process holds it already.
             held.enter_context(socket.create_server(("127.0.0.1", 65_535)))
         ended = place.run("worker", "--drain", SNOOZER_METRICS_PORT="65535")
     assert (ended.returncode, the_row(place.engine, id).outcome) == (0, "sent")

@@ -1,4 +1,4 @@
-"""A thousand rows by somebody else's INSERT, a thousand mails, once."""
+"""A thousand rows by another program's INSERT, a thousand mails, once."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.factories import a_kept_message, a_long_snooze, a_snooze, the_events, the_row, the_send
-from tests.process.conftest import PATIENCE, Field
+from tests.process.conftest import TIMEOUT, Field
 
 ROWS = 1000
 
@@ -48,14 +48,14 @@ def test_several_processes_share_the_work_and_stop_together(place: Field) -> Non
     lasting = place.start("worker", "--processes", "2")
     _wait_for_workers(place, alive=2)
     lasting.terminate()
-    lasting.communicate(timeout=PATIENCE)
+    lasting.communicate(timeout=TIMEOUT)
     assert lasting.returncode == 0
     _wait_for_workers(place, alive=0)
 
 
 def _wait_for_workers(place: Field, *, alive: int) -> None:
     count = text("SELECT count(*) FROM workers WHERE state = 'alive'")
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while time.monotonic() < ends:
         with place.engine.connect() as connection:
             if connection.execute(count).scalar_one() == alive:
@@ -82,7 +82,7 @@ def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(plac
     assert top == (first, True, True)
 
 
-def test_an_address_that_is_none_becomes_a_case_and_stops_nobody(place: Field) -> None:
+def test_an_invalid_address_becomes_a_case_and_stops_no_worker(place: Field) -> None:
     broken = a_snooze(place.engine, user_email="not an address\r\nBcc: eve@evil.example")
     fine = a_snooze(place.engine)
     assert place.run("worker", "--drain").returncode == 0
@@ -90,7 +90,7 @@ def test_an_address_that_is_none_becomes_a_case_and_stops_nobody(place: Field) -
     assert len(place.sink.accepted()) == 1
 
 
-def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_nobody(place: Field) -> None:
+def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_no_worker(place: Field) -> None:
     long = a_long_snooze(place.engine)
     fine = [a_snooze(place.engine) for _ in range(20)]
     ended = place.run("worker", "--drain")
@@ -104,7 +104,7 @@ def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_nobody(place
     assert len(place.sink.accepted()) == 20
 
 
-def test_a_recurrence_that_python_cannot_read_stops_nobody(place: Field) -> None:
+def test_a_recurrence_that_python_cannot_read_stops_no_worker(place: Field) -> None:
     deep, digits, fine = (a_snooze(place.engine) for _ in range(3))
     with place.engine.begin() as connection:
         for id, plain in ((deep, "[" * 3000 + "]" * 3000), (digits, '{"interval": 1e5000}')):

@@ -7,7 +7,7 @@ from itertools import chain
 from sqlalchemy import text
 
 from tests.factories import HOUR, a_snooze, now, the_row
-from tests.process.conftest import PATIENCE, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait
 from tests.process.staller import Staller
 
 SECOND = timedelta(seconds=1)
@@ -33,7 +33,7 @@ def test_a_locked_poison_row_stops_no_other(place: Field) -> None:
             wait(partial(place.is_sent, other))
     wait(partial(place.is_sent, poison_row))
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
 
 
@@ -51,7 +51,7 @@ def test_a_poison_row_beside_a_stalled_delivery_stops_others_for_moments_only(pl
         wait(partial(place.is_sent, poison_row))
     finally:
         worker.terminate()
-        worker.communicate(timeout=PATIENCE)
+        worker.communicate(timeout=TIMEOUT)
 
 
 def test_a_breaker_is_closed_by_a_poison_row_when_nothing_else_is_due(place: Field) -> None:

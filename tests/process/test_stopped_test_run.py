@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from snoozer.dev.processes import wait_until_gone
-from tests.process.conftest import PATIENCE, ROOT
+from tests.process.conftest import ROOT, TIMEOUT
 
 # It writes the process id of the server's postmaster, and waits.
 WAITING_TEST = """
@@ -44,13 +44,13 @@ def test_a_stopped_test_run_leaves_no_postgres(tmp_path: Path, workers: str, how
         stderr=subprocess.STDOUT,
         text=True,
     )
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while not pid_file.exists():
         assert run.poll() is None, run.communicate()[0]
         assert time.monotonic() < ends
         time.sleep(0.05)
     run.send_signal(how)
-    output, _ = run.communicate(timeout=PATIENCE)
-    assert not wait_until_gone([int(pid_file.read_text())], seconds=PATIENCE)
+    output, _ = run.communicate(timeout=TIMEOUT)
+    assert not wait_until_gone([int(pid_file.read_text())], seconds=TIMEOUT)
     if how != signal.SIGKILL:
         assert run.returncode == 128 + how, output

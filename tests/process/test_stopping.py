@@ -9,7 +9,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from tests.factories import wait_until_somebody_waits
+from tests.factories import wait_until_a_session_waits
 from tests.process.conftest import Field, wait
 from tests.process.exits import ended, workers
 from tests.processes import processes_of
@@ -96,7 +96,7 @@ def test_a_clock_that_is_signalled_twice_ends_well(place: Field) -> None:
     process = place.start("clock")
     with place.engine.begin() as holder:
         holder.execute(text("LOCK TABLE server_starts IN ACCESS EXCLUSIVE MODE"))
-        wait_until_somebody_waits(place.engine)
+        wait_until_a_session_waits(place.engine)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
     code, output = ended(process)

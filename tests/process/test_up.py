@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.process.conftest import PATIENCE, ROOT
+from tests.process.conftest import ROOT, TIMEOUT
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +46,7 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
     else:
         pytest.fail("".join(output))
     up.send_signal(signal.SIGINT)
-    up.communicate(timeout=PATIENCE)
+    up.communicate(timeout=TIMEOUT)
     assert up.returncode == 0
 
 
@@ -86,7 +86,7 @@ def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: B
 
 def _wait_for_the_mail(sink: Page, *, address: str, subject: str) -> None:
     """The minute is a real one: the page is asked again until the reminder lies there."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while time.monotonic() < ends:
         sink.goto(address)
         if sink.get_by_role("link", name=subject, exact=True).count():

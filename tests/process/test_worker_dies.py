@@ -12,7 +12,7 @@ from sqlalchemy import text
 from snoozer.db import queue
 from snoozer.runtime.failpoint import STEPS
 from tests.factories import ANN, a_snooze, the_events, the_row, the_send
-from tests.process.conftest import PATIENCE, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait
 
 KILLS = 10
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
@@ -44,13 +44,13 @@ def test_killed_at_a_step_nothing_is_lost_and_nothing_sent_twice_unmarked(place:
 
 @pytest.mark.parametrize(("step", "copies"), [("body", 1), ("marked", 1), ("dot", 2), ("replied", 2), ("recorded", 1)])
 def test_an_error_of_our_own_is_settled_at_once(place: Field, step: str, copies: int) -> None:
-    """Behind a mark it stayed `sending` until the deadline, claimed in vain and told of as failed again and again."""
+    """Behind a mark it stayed `sending` until the deadline, claimed in vain and reported as failed again and again."""
     id = a_snooze(place.engine)
-    told = {"SNOOZER_DEADLINE_SECONDS": "720", "SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": f"{step}:raise"}
-    worker = place.start("worker", **told)
+    settings = {"SNOOZER_DEADLINE_SECONDS": "720", "SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": f"{step}:raise"}
+    worker = place.start("worker", **settings)
     wait(lambda: the_row(place.engine, id).outcome is not None)
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert (worker.returncode, the_row(place.engine, id).outcome) == (0, "sent")
     mails = [(mail["message_id"], mail["sha256"]) for mail in place.sink.accepted()]
     assert (len(mails), len(set(mails))) == (copies, 1)
@@ -59,7 +59,7 @@ def test_an_error_of_our_own_is_settled_at_once(place: Field, step: str, copies:
 
 
 def _until_all_are_sent(place: Field) -> None:
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + TIMEOUT
     while time.monotonic() < ends:
         drained = place.run("worker", "--drain")
         assert drained.returncode == 0, drained.stderr
@@ -76,7 +76,7 @@ def test_a_dead_workers_row_is_recovered_by_the_clock(place: Field) -> None:
     assert the_row(place.engine, id).claimed_by is not None
     clock = place.start("clock")
     try:
-        ends = time.monotonic() + PATIENCE
+        ends = time.monotonic() + TIMEOUT
         while the_row(place.engine, id).claimed_by is not None and time.monotonic() < ends:
             pass
     finally:
@@ -86,13 +86,13 @@ def test_a_dead_workers_row_is_recovered_by_the_clock(place: Field) -> None:
     assert "recovered" in the_events(place.engine, id)
 
 
-def test_a_worker_told_to_stop_gives_back_what_it_never_began(place: Field) -> None:
+def test_a_worker_that_stops_releases_what_it_never_began(place: Field) -> None:
     ids = [a_snooze(place.engine) for _ in range(30)]
     worker = place.start("worker", "--concurrency", "1", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop:3")
     _wait_until_stopped(worker)
     worker.terminate()
     worker.send_signal(signal.SIGCONT)
-    out, err = worker.communicate(timeout=PATIENCE)
+    out, err = worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0, out + err
     rows = [the_row(place.engine, id) for id in ids]
     assert not any(row.claimed_at for row in rows)
@@ -109,7 +109,7 @@ def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None
         assert queue.cancel(connection, id=id, user_email=ANN)
     worker.send_signal(signal.SIGCONT)
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
     assert place.sink.accepted() == []
     assert the_send(place.engine, id).state == "reserved"
@@ -120,18 +120,18 @@ def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field, step: st
     id = a_snooze(place.engine, message_id="<slept@mail.example>")
     zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop")
     _wait_until_stopped(zombie)
-    ends = time.monotonic() + PATIENCE
-    while (the_row(place.engine, id).outcome is None or _somebody_lives(place)) and time.monotonic() < ends:
+    ends = time.monotonic() + TIMEOUT
+    while (the_row(place.engine, id).outcome is None or _a_worker_is_alive(place)) and time.monotonic() < ends:
         place.run("worker", "--drain")
     zombie.send_signal(signal.SIGCONT)
-    zombie.communicate(timeout=PATIENCE)
+    zombie.communicate(timeout=TIMEOUT)
     assert zombie.returncode == 1, "it was declared dead and says so"
     assert len(place.sink.accepted()) == 1
 
 
 @pytest.mark.parametrize("pooled", ["0", "1"])
 def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, pooled: str) -> None:
-    """They were locked for a minute, and behind a pooler until somebody killed it."""
+    """They were locked for a minute, and behind a pooler until the worker was killed."""
     id = a_snooze(place.engine)
     place.settings = {"SNOOZER_PGBOUNCER": pooled}
     frozen = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="claimed:stop")
@@ -141,11 +141,11 @@ def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, 
     frozen.kill()
     healthy.terminate()
     for worker in (frozen, healthy):
-        worker.communicate(timeout=PATIENCE)
+        worker.communicate(timeout=TIMEOUT)
     assert healthy.returncode == 0
 
 
-def _somebody_lives(place: Field) -> bool:
+def _a_worker_is_alive(place: Field) -> bool:
     with place.engine.connect() as connection:
         return connection.execute(text("SELECT 1 FROM workers WHERE state <> 'dead'")).first() is not None
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import mailbox_store
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from tests.factories import ANN, People, an_original, wait_until_somebody_waits
+from tests.factories import ANN, People, an_original, wait_until_a_session_waits
 
 
 def rows(engine: Engine, table: str) -> int:
@@ -58,7 +58,7 @@ def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
         with engine.begin() as holding:
             mailbox_store.lock(holding, user_email=ANN, sha256=_digest(middle))
             sent = [threads.submit(send, first, middle, last), threads.submit(send, last, middle, first)]
-            wait_until_somebody_waits(engine, how_many=2)
+            wait_until_a_session_waits(engine, how_many=2)
         answers = [one.result() for one in sent]
     assert [status for status, _ in answers] == [200, 200]
     assert {new for _, page in answers for new in (0, 3) if f"{new} of 3 messages are new" in page} == {0, 3}

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_somebody_waits
+from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 from tests.web.cases import UNTIL, act, an_uncertain_case, claimable, page, visible_text
 
 
@@ -145,7 +145,7 @@ def test_a_message_that_is_snoozed_again_at_that_moment_does_not_stop_the_rest_o
                 {"email": ANN},
             )
             decided = threads.submit(act, operator, "reactivate", all="1")
-            wait_until_somebody_waits(engine)
+            wait_until_a_session_waits(engine)
         text_after = decided.result()
     assert "Reactivated 3 cases. 1 stayed as it was" in text_after
     assert the_row(engine, racing).outcome == "retired"

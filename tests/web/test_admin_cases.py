@@ -167,7 +167,7 @@ def test_every_case_of_a_long_list_is_on_exactly_one_page(
         ({}, "no worker is alive"),
         ({"attempts": 5}, "Its 5 attempts are spent"),
         ({"inactive": True}, "It was paused in the database"),
-        ({"claimed_at": now()}, "Worker somebody-else holds it"),
+        ({"claimed_at": now()}, "Worker another-worker holds it"),
         ({"claimed_at": now() - HOUR}, "its lease ran out"),
         ({"inactive": True, "outcome": "sent", "finished_at": now()}, "It is done"),
         ({"inactive": True, "outcome": "cancelled", "finished_at": now()}, "cancelled or dismissed"),

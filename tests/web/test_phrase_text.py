@@ -61,7 +61,7 @@ def test_a_new_time_without_a_phrase_leaves_the_old_phrase_to_the_history(ann: F
     ann.post(f"/snoozes/{id}/time", data={"at": (now() + 50 * HOUR).isoformat()})
     page = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" not in page
-    assert "<dt>You said</dt>" not in page
+    assert "<dt>Your words</dt>" not in page
     assert "You put it away on these pages: “3/4/2031”." in page
 
 

@@ -23,7 +23,7 @@ from tests.factories import (
     now,
     the_events,
     the_row,
-    wait_until_somebody_waits,
+    wait_until_a_session_waits,
 )
 from tests.web.page_forms import press_undo
 from tests.web.reminders import a_sent_reminder
@@ -231,7 +231,7 @@ def test_a_note_that_is_saved_beside_a_new_time_keeps_that_time(ann: FlaskClient
     with engine.begin() as elsewhere:
         elsewhere.execute(text("UPDATE email_snoozes SET remind_at = :at WHERE id = :id"), {"at": at, "id": id})
         saving.start()
-        wait_until_somebody_waits(engine, who=saving)
+        wait_until_a_session_waits(engine, who=saving)
     saving.join()
     row = the_row(engine, id)
     assert (row.remind_at, row.note) == (at, "Bring the keys")

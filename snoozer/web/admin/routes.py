@@ -190,7 +190,7 @@ def _result_text(selection: Selection, *, done: int, unchanged: int, more: bool)
     text = f"{_DECISIONS[selection.act][1]} {done:,} case{'' if done == 1 else 's'}."
     if missing:
         text += (
-            f" {missing:,} stayed as {'it was' if missing == 1 else 'they were'}: handled by somebody else meanwhile, "
+            f" {missing:,} stayed as {'it was' if missing == 1 else 'they were'}: handled by someone else meanwhile, "
             "or the message was put away anew."
         )
     return f"{text} More cases match; repeat it for those." if more else text

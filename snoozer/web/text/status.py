@@ -110,7 +110,7 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
 def _overdue(overdue: timedelta) -> str:
     return (
         f"It has been due for {span_in_words(overdue)} and no worker has taken it yet. "
-        "It goes out as soon as one does; if this lasts, tell whoever runs this Snoozer."
+        "It goes out as soon as one does; if this lasts, tell an operator of this Snoozer."
     )
 
 
@@ -131,6 +131,6 @@ def _sent(row: Any) -> str:
 def _stuck(row: Any) -> str:
     tried = f"It was tried {count_in_words(row.attempts)} and" if row.attempts else "It"
     return (
-        f"{tried} could not be delivered. Whoever runs this Snoozer sees it as a case. "
+        f"{tried} could not be delivered. The operators of this Snoozer see it as a case. "
         f"You can snooze it again now{', or take the message back' if row.folder == 'snoozed' else ''}."
     )

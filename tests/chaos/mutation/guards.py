@@ -77,7 +77,7 @@ GUARDS = (
         "tests/unit/test_house.py::test_what_locks_a_limited_number_of_rows_is_materialized",
     ),
     Guard(
-        "the claim waits for nobody",
+        "the claim waits for no lock",
         SQL + "queue/claim.sql",
         " SKIP LOCKED",
         "",
@@ -175,7 +175,7 @@ GUARDS = (
         "tests/db/test_heartbeat.py::test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat",
     ),
     Guard(
-        "a heartbeat waits for nobody's lock",
+        "a heartbeat waits for no lock",
         SQL + "queue/extend.sql",
         " SKIP LOCKED",
         "",
@@ -281,7 +281,7 @@ GUARDS = (
     ),
     *(
         Guard(
-            f"{verb} waits for nobody's lock for long",
+            f"{verb} waits for no lock for long",
             f"{SQL}{room}/{verb}.sql",
             "set_config('lock_timeout', '1s', TRUE)",
             "set_config('lock_timeout', '0', TRUE)",

@@ -64,9 +64,9 @@ def main() -> int:
         return 1
     survived = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for guard, caught, said in pool.map(is_caught, GUARDS):
+        for guard, caught, output in pool.map(is_caught, GUARDS):
             survived += not caught
-            verdict = "red" if caught else f"NOT CAUGHT\n{said}\n"
+            verdict = "red" if caught else f"NOT CAUGHT\n{output}\n"
             print(f"{guard.name}: {verdict}", flush=True)
     print(f"{len(GUARDS) - survived} of {len(GUARDS)} guards are proven")
     return 1 if survived else 0

@@ -1,4 +1,4 @@
-"""The list of guards does not rot: each stands where it is said to stand, and each names a test that is there."""
+"""The list of guards stays true: each quotes text that is in its file once, and names a test that exists."""
 
 import pytest
 

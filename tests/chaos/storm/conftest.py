@@ -70,5 +70,5 @@ def stage(scene_name: str, ground: Ground, report: Report, folder: Path, seed: i
         report=report,
         folder=folder,
         seed=seed,
-        patience=1800.0 if FULL else 120.0,
+        timeout=1800.0 if FULL else 120.0,
     )

@@ -93,17 +93,17 @@ class Evidence:
 
     @classmethod
     def gather(cls, *, sink: Path, log: Path, database_url: str) -> Self:
-        told = history.read(log)
+        facts = history.read(log)
         with psycopg.connect(database_url, row_factory=dict_row) as connection:
             return cls(
-                asked=_asked(told),
+                asked=_asked(facts),
                 mails=[_mail(line) for line in history.read(sink)],
                 entries=[_entry(row) for row in connection.execute(_ENTRIES).fetchall()],
                 claims=[
                     Held(snooze_id=row["snooze_id"], worker=row["worker"], at=float(row["at"]))
                     for row in connection.execute(_CLAIMS).fetchall()
                 ],
-                killed=[Killed(pid=fact["pid"], at=fact["at"]) for fact in told if fact["kind"] == "killed"],
+                killed=[Killed(pid=fact["pid"], at=fact["at"]) for fact in facts if fact["kind"] == "killed"],
             )
 
 
@@ -124,15 +124,15 @@ LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id
 _CLAIMS = "SELECT snooze_id, worker, extract(epoch FROM at) AS at FROM storm_claims ORDER BY snooze_id, id"
 
 
-def _asked(told: list[dict[str, Any]]) -> list[Asked]:
-    acknowledged = {fact["message_id"] for fact in told if fact["kind"] == "ack"}
+def _asked(facts: list[dict[str, Any]]) -> list[Asked]:
+    acknowledged = {fact["message_id"] for fact in facts if fact["kind"] == "ack"}
     return [
         Asked(
             user_email=fact["user_email"],
             message_id=fact["message_id"],
             acknowledged=fact["message_id"] in acknowledged,
         )
-        for fact in told
+        for fact in facts
         if fact["kind"] == "attempt"
     ]
 

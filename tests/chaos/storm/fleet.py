@@ -20,7 +20,7 @@ from tests.process.conftest import ROOT
 
 AGAIN = 0.2
 DECLARED_DEAD = 1
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 Dress = Callable[[], Mapping[str, str]]
 Ear = Callable[[dict[str, Any]], None]
@@ -54,8 +54,8 @@ class Maternity:
         with self._lock:
             order = next(self._orders)
             self._ears[order] = ear
-            told = {"order": order, "start": command, "env": dict(environment), "log": str(log)}
-            self._zygote.stdin.write(json.dumps(told).encode() + b"\n")
+            request = {"order": order, "start": command, "env": dict(environment), "log": str(log)}
+            self._zygote.stdin.write(json.dumps(request).encode() + b"\n")
             self._zygote.stdin.flush()
 
     def close(self) -> None:
@@ -63,17 +63,17 @@ class Maternity:
         assert self._zygote.stdin is not None
         assert self._zygote.stdout is not None
         self._zygote.stdin.close()
-        self._zygote.wait(PATIENCE)
-        self._listener.join(PATIENCE)
+        self._zygote.wait(TIMEOUT)
+        self._listener.join(TIMEOUT)
         self._zygote.stdout.close()
 
     def _listen(self) -> None:
         assert self._zygote.stdout is not None
         for line in self._zygote.stdout:
-            told = json.loads(line)
+            event = json.loads(line)
             with self._lock:
-                ear = self._ears.pop(told["order"]) if "ended" in told else self._ears[told["order"]]
-            ear(told)
+                ear = self._ears.pop(event["order"]) if "ended" in event else self._ears[event["order"]]
+            ear(event)
 
 
 class Fleet:
@@ -122,13 +122,13 @@ class Fleet:
         with self._changed:
             return [pid for slot, pid in self._slots.items() if self._commands[slot][0] == "clock"]
 
-    def wait_until(self, come: Callable[[], bool], *, seconds: float = PATIENCE) -> bool:
+    def wait_until(self, come: Callable[[], bool], *, seconds: float = TIMEOUT) -> bool:
         """Wait for something that a birth, a stop or an end brings about; False when it did not come in time."""
         with self._changed:
             return self._changed.wait_for(come, timeout=seconds)
 
     def retire(self) -> Counter[int]:
-        """Wake the stopped, tell all to stop, wait for them; answers their exit codes (workers killed here: -9)."""
+        """Wake the stopped, stop all by SIGTERM, wait for them; returns their exit codes (workers killed here: -9)."""
         with self._changed:
             self._closing = True
             before = self.ended.copy()
@@ -158,19 +158,19 @@ class Fleet:
                 command, environment={**self._environment, **own}, log=self._log, ear=partial(self._hear, slot)
             )
 
-    def _hear(self, slot: int, told: dict[str, Any]) -> None:
+    def _hear(self, slot: int, event: dict[str, Any]) -> None:
         with self._changed:
-            if "started" in told:
-                self._slots[slot] = told["started"]
+            if "started" in event:
+                self._slots[slot] = event["started"]
                 if self._closing:
-                    # Born while all were told to stop: it is told as well.
-                    hurt(told["started"], how=signal.SIGTERM)
-            elif "stopped" in told:
+                    # Born while all were being stopped: it is stopped as well.
+                    hurt(event["started"], how=signal.SIGTERM)
+            elif "stopped" in event:
                 self.stopped += 1
                 self._history.write("stopped", pid=self._slots[slot])
                 self.on_stopped(self._slots[slot])
             else:
-                self._bury(slot, code=told["ended"], at=told["at"])
+                self._bury(slot, code=event["ended"], at=event["at"])
             self._changed.notify_all()
 
     def _bury(self, slot: int, *, code: int, at: float) -> None:

@@ -138,7 +138,7 @@ class Scene:
         return len(ids)
 
     def keep_evidence(self) -> None:
-        """The tables as they stand now, beside the files, for whoever has to find out why."""
+        """Write the tables as they stand now beside the files, to find out why a test failed."""
         with psycopg.connect(self.database_url) as connection:
             for table in EVIDENCE:
                 rows = connection.execute(f"SELECT to_jsonb(t) FROM {table} AS t").fetchall()  # noqa: S608

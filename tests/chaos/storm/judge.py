@@ -3,8 +3,8 @@
 attempted   snoozes the harness asked for          acked       those whose INSERT was committed
 delivered   snoozes with at least one mail         recovered   delivered though never acknowledged
 lost        acked, no mail, and no case            cases       acked, no mail, shown to people as a case
-duplicated  snoozes with more than one mail        unexpected  mails that nobody asked for
-uncertain   snoozes whose ledger said so once      late        facts that came after the claim was lost
+duplicated  snoozes with more than one mail        unexpected  mails that no snooze asked for
+uncertain   snoozes whose ledger noted that once      late        facts that came after the claim was lost
 
 A duplicate is *marked* when the ledger recorded an `uncertain` for every copy after the first, and all copies have
 the ledger's Message-ID and sha256. Any other duplicate is *unmarked*, and that is a broken promise. `differing` are
@@ -130,7 +130,7 @@ def _is_marked(mails: Sequence[Mail], entry: Entry | None) -> bool:
 
 
 def _recovery(evidence: Evidence) -> Recovery:
-    """For every claim that a killed worker held when it died: until it was freed, and until somebody held it anew."""
+    """For every claim that a killed worker held when it died: until it was freed, and until a worker held it anew."""
     deaths = {killed.pid: killed.at for killed in evidence.killed}
     by_snooze: dict[int, list[tuple[str | None, float]]] = defaultdict(list)
     for held in evidence.claims:

@@ -64,7 +64,7 @@ class Load:
         ]
 
     def _insert(self, wanted: Sequence[tuple[str, str, float]]) -> None:
-        """Once. When the database goes away in between, nobody knows, and the log says so by its silence."""
+        """Insert once. When the database goes away in between, the outcome is unknown: the log then has no "ack"."""
         names = [{"user_email": email, "message_id": message_id} for email, message_id, _ in wanted]
         self._history.write_all({"kind": "attempt", **name} for name in names)
         try:

@@ -1,4 +1,4 @@
-"""A mail server that is nobody's friend. It writes what it accepts into a file of its own, flushed, before it says 250.
+"""A mail server with faults to order. It writes what it accepts into a file of its own, flushed, before it says 250.
 
 A process apart, on loopback: `python -m tests.chaos.storm.sink FILE SEED`. Its first line of output is its port.
 After that each line of JSON on its input is an order and gets one line back, `{"connections": n, "accepted": n}`:

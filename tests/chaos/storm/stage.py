@@ -15,7 +15,7 @@ from tests.chaos.storm.nemeses import Storm
 from tests.chaos.storm.report import Report
 
 MOST_CASES = 1000
-NOT_YET_UP = -15  # told to stop in its first moments, before it listens
+NOT_YET_UP = -15  # stopped in its first moments, before it handles the signal
 
 
 @dataclass
@@ -33,19 +33,19 @@ class Act:
         assert self._verdict is not None
         return self._verdict
 
-    def calm(self, *, patience: float) -> bool:
+    def calm(self, *, timeout: float) -> bool:
         """The nemeses have struck as often as they should, the load ends, what is left is delivered."""
-        over = self.storm.blow_over(seconds=patience)
+        over = self.storm.blow_over(seconds=timeout)
         self.scene.sink.order(heal=True)
         self.scene.load.stop()
-        return self.scene.drained(seconds=patience) and over
+        return self.scene.drained(seconds=timeout) and over
 
-    def end(self, *, patience: float) -> tuple[bool, Counter[int]]:
-        """Calm; an operator sends the cases back to work; zombies wake, all are told to stop. Then the judge."""
-        over = self.calm(patience=patience)
+    def end(self, *, timeout: float) -> tuple[bool, Counter[int]]:
+        """Calm; an operator sends the cases back to work; zombies wake, all are stopped. Then the judge."""
+        over = self.calm(timeout=timeout)
         while over and self.cases < MOST_CASES and (found := self.scene.reactivate_cases()):
             self.cases += found
-            over = self.scene.drained(seconds=patience)
+            over = self.scene.drained(seconds=timeout)
         codes = self.fleet.retire()
         self._verdict = self.scene.judged()
         self.scene.keep_evidence()
@@ -61,7 +61,7 @@ class Stage:
     report: Report
     folder: Path
     seed: int
-    patience: float
+    timeout: float
 
     @contextmanager
     def act(
@@ -85,7 +85,7 @@ class Stage:
                 if rate:
                     scene.load.start()
                 yield act
-                over, codes = act.end(patience=self.patience)
+                over, codes = act.end(timeout=self.timeout)
             finally:
                 fleet.close()
             self._write_down(act, seconds=time.time() - began)

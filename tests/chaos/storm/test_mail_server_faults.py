@@ -15,7 +15,7 @@ from tests.chaos.storm.ground import Ground, Scene
 from tests.chaos.storm.report import Report
 from tests.mail.scripted_server import EOF, GARBAGE, STALL
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 GREETING, MAIL = ("banner", "ehlo", "auth"), ("mail", "rcpt", "data")
 FAULTS = {
     "4xx": "451 4.3.0 later",
@@ -108,13 +108,13 @@ def test_a_fault_leaves_exactly_this(scene: Scene, as_expected: list[str], phase
 
 def _tried(scene: Scene) -> bool:
     seen = "SELECT 1 FROM email_snoozes WHERE claimed_at IS NULL AND last_error IS NOT NULL"
-    return until(lambda: bool(scene.ask(seen)), seconds=PATIENCE)
+    return until(lambda: bool(scene.ask(seen)), seconds=TIMEOUT)
 
 
 def _goes_out_at_last(scene: Scene, fleet: Fleet) -> None:
     """The mail server is well again and the pause is over: it arrives, once."""
     scene.ask("UPDATE reminder_sends SET uncertain_at = uncertain_at - interval '601 seconds'")
     scene.ask(NEXT)
-    assert scene.drained(seconds=PATIENCE)
+    assert scene.drained(seconds=TIMEOUT)
     [seen] = scene.ask(SEEN)
     assert (seen["outcome"], seen["state"]) == ("sent", "sent")

@@ -11,7 +11,7 @@ MOST_DEATHS = 5
 MOST_SECONDS = 60.0
 
 
-def test_a_row_that_kills_takes_nobody_with_it(
+def test_a_row_that_kills_its_worker_delays_no_other_row(
     scene_name: str, ground: Ground, report: Report, folder: Path, seed: int
 ) -> None:
     with ground.scene(folder, seed=seed) as scene:

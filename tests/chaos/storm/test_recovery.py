@@ -14,7 +14,7 @@ from tests.chaos.storm.ground import SHORT, Ground, Scene
 from tests.chaos.storm.report import Report
 from tests.mail.scripted_server import STALL
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 WORKERS = 6
 HELD = "SELECT count(DISTINCT claimed_by) AS holders FROM email_snoozes WHERE claimed_at IS NOT NULL"
 LEASE_SWEEP_AND_POLL = sum(float(SHORT[f"SNOOZER_{word}_SECONDS"]) for word in ("LEASE", "SWEEP", "POLL"))
@@ -71,9 +71,9 @@ def test_what_a_killed_worker_held_is_claimed_again(
 def _round(scene: Scene, fleet: Fleet, *, rng: Random, age: float) -> None:
     scene.sink.order(fault=["data", STALL, None])
     scene.load.pour(WORKERS)
-    assert until(lambda: scene.ask(HELD)[0]["holders"] == WORKERS, seconds=PATIENCE)
+    assert until(lambda: scene.ask(HELD)[0]["holders"] == WORKERS, seconds=TIMEOUT)
     for pid in fleet.workers:
         time.sleep(rng.uniform(0, age / WORKERS))
         hurt(pid, how=signal.SIGKILL)
     scene.sink.order(heal=True)
-    assert scene.drained(seconds=PATIENCE)
+    assert scene.drained(seconds=TIMEOUT)

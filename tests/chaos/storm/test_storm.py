@@ -36,7 +36,7 @@ def test_a_storm_of_kills_with_mailboxes_to_look_into(stage: Stage) -> None:
         postman.start()
         killer = nemeses.killer(act.fleet, rng=act.rng)
         act.storm.let_loose("kill -9", killer, times=1000 if FULL else 20, pace=(0.05, 0.35))
-        act.calm(patience=stage.patience)
+        act.calm(timeout=stage.timeout)
         postman.stop()
     assert act.verdict.duplicated == 0, act.verdict
 
@@ -49,7 +49,7 @@ def test_kills_at_a_step(stage: Stage, step: str) -> None:
         return nemeses.failpoints((step,), act="kill", rng=rng, nth=3, left=lambda: fleet.ended[-9] < times)
 
     with stage.act(arguments=ONE_BY_ONE, dress=dress) as act:
-        assert act.fleet.wait_until(lambda: act.fleet.ended[-9] >= times, seconds=stage.patience)
+        assert act.fleet.wait_until(lambda: act.fleet.ended[-9] >= times, seconds=stage.timeout)
     if step in NO_DUPLICATE:
         assert act.verdict.duplicated == 0, act.verdict
 
@@ -63,7 +63,7 @@ def test_zombies_that_slept_past_their_lease_before_the_fence(stage: Stage) -> N
         return nemeses.failpoints(steps, act="stop", rng=rng, nth=3, left=lambda: fleet.stopped < times)
 
     with stage.act(workers=10 if FULL else 5, arguments=ONE_BY_ONE, dress=dress) as act:
-        assert act.fleet.wait_until(lambda: act.fleet.stopped >= times, seconds=stage.patience)
+        assert act.fleet.wait_until(lambda: act.fleet.stopped >= times, seconds=stage.timeout)
     assert act.verdict.duplicated == 0, act.verdict
 
 
@@ -91,7 +91,7 @@ def test_the_mail_server_accepts_and_hangs_up(stage: Stage) -> None:
     with stage.act(rate=0) as act:
         act.scene.sink.order(drop=0.2)
         act.scene.load.pour(1000 if FULL else 60)
-        assert act.scene.drained(seconds=stage.patience)
+        assert act.scene.drained(seconds=stage.timeout)
     assert act.verdict.duplicated > 0, "the nemesis did not strike"
 
 

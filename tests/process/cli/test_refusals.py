@@ -26,7 +26,7 @@ WHOLE = {
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"SECRET_KEY": "change-me"}, "sample value"),
         ({"SMTP_URL": "bogus://mail.example"}, "SMTP_URL"),
-        ({"MAIL_FROM": "nobody"}, "MAIL_FROM is not an address"),
+        ({"MAIL_FROM": "snoozer"}, "MAIL_FROM is not an address"),
         ({"MAIL_FROM": ""}, "MAIL_FROM is not set"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "foo"}, "OTEL_EXPORTER_OTLP_ENDPOINT must start with http"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://"}, "OTEL_EXPORTER_OTLP_ENDPOINT names no host"),

@@ -45,7 +45,7 @@ def test_a_hostile_error_stays_text_in_one_cell(engine: Engine, postgres_url: st
     ended = support("failures", url=postgres_url, home=tmp_path)
     assert "[bold red]550[/] ·[2J· gone" in ended.stdout
     assert "\x1b" not in ended.stdout
-    assert "somebody-else" in support("stuck", url=postgres_url, home=tmp_path).stdout
+    assert "another-worker" in support("stuck", url=postgres_url, home=tmp_path).stdout
 
 
 def test_what_cannot_be_done_ends_in_one_sentence_and_exit_2(tmp_path: Path, postgres_url: str) -> None:

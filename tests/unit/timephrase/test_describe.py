@@ -26,9 +26,9 @@ Typed = Callable[..., ParsedTime]
         ),
         (
             "3d if no reply",
-            "If nobody replies by then: Sunday 8 March, 10:20 (in 3 days), America/New_York.",
+            "If no one replies by then: Sunday 8 March, 10:20 (in 3 days), America/New_York.",
         ),
-        ("until they reply", "When somebody replies, with no time set."),
+        ("until they reply", "When someone replies, with no time set."),
         (
             "every 2 weeks on tuesday 14:00 for 3 times",
             "Every 2 weeks on Tuesday at 14:00 3 times: first Tuesday 10 March, 14:00 (in 5 days), America/New_York, "
