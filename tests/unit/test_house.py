@@ -28,6 +28,9 @@ WITHOUT_COUNTERPART = {
     "health_checks": {"violations"},
 }
 MAX_LINES = 400
+TEST_FOLDERS = {"unit", "db", "mail", "web", "browser", "process", "chaos"}
+# Of other projects: SQLAlchemy's rows, aiosmtpd's line endings, the standard library's codecs.
+PRIVATE_NAMES_OF_OTHERS = {"_mapping", "_fix_eols", "encodings._cache"}
 QUEUE_COLUMNS = ["claimed_at", "claimed_by", "claim_token", "lease_expires_at"]
 
 _STATEMENT = re.compile(
@@ -130,6 +133,63 @@ def test_what_tests_share_is_in_no_test_file() -> None:
     taken = re.compile(r"^from tests\.[\w.]*\btest_\w+ import", re.M)
     guilty = [str(path) for path in (ROOT / "tests").rglob("*.py") if taken.search(path.read_text())]
     assert guilty == []
+
+
+def test_every_folder_of_tests_is_named_for_what_it_needs() -> None:
+    files = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("*.py")}
+    assert {path.parts[0] for path in files if len(path.parts) > 1} == TEST_FOLDERS
+
+
+def test_tests_touch_no_private_name_of_the_product() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for line, name in _private_names(ast.parse(path.read_text()))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("engine._pool", ["engine._pool"]),
+        ("make().inner._x = 1", ["make().inner._x"]),
+        ("from snoozer.db.queue import _parts, claim", ["_parts"]),
+        ("from snoozer import _app", ["_app"]),
+        ("import snoozer._app", ["snoozer._app"]),
+        ("from snoozer.web._app import create", ["snoozer.web._app"]),
+        ("monkeypatch.setattr(queue, '_clock', 1)", ["_clock"]),
+        ("monkeypatch.setattr('snoozer.db.queue._clock', 1)", ["snoozer.db.queue._clock"]),
+        ("self._x + cls._y + row._mapping.a + obj.__dict__ + encodings._cache", []),
+        ("from tests.db.rows import _row", []),
+        ("monkeypatch.setattr(module, '__doc__', '_')", []),
+    ],
+)
+def test_what_counts_as_a_private_name(source: str, found: list[str]) -> None:
+    assert [name for _, name in _private_names(ast.parse(source))] == found
+
+
+def _private_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                pass
+            case ast.Attribute(attr=attribute) if _is_private(attribute):
+                if PRIVATE_NAMES_OF_OTHERS.isdisjoint({attribute, ast.unparse(node)}):
+                    yield node.lineno, ast.unparse(node)
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] == "snoozer":
+                imported = [module, *(alias.name for alias in names)]
+                yield from ((node.lineno, name) for name in imported if _is_private(name))
+            case ast.Import(names=names):
+                imported = [alias.name for alias in names if alias.name.split(".")[0] == "snoozer"]
+                yield from ((node.lineno, name) for name in imported if _is_private(name))
+            case ast.Call(func=ast.Attribute(attr="setattr" | "delattr"), args=[*targets]):
+                named = [x.value for x in targets[:2] if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+                yield from ((node.lineno, name) for name in named if _is_private(name))
+
+
+def _is_private(dotted: str) -> bool:
+    return any(part.startswith("_") and not part.startswith("__") for part in dotted.split("."))
 
 
 def _code(path: Path) -> str:
