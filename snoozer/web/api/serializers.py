@@ -7,11 +7,11 @@ from flask import url_for
 
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
-from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
 from snoozer.web.api import models
 from snoozer.web.text.redaction import without_addresses
+from snoozer.web.text.status import row_state
 from snoozer.web.text.time_format import TimeFormatter
 
 
@@ -20,7 +20,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
     clock = _clock(row, account=account, now=now)
     return models.Snooze(
         id=row.id,
-        state=state(row, now=now),
+        state=row_state(row, now=now),
         message_id=row.message_id,
         subject=row.subject,
         sender_email=row.sender_email,
@@ -54,17 +54,6 @@ def history(row: Found, sends: Sequence[Found], *, account: Account, now: dateti
             )
             for send in sends
         ],
-    )
-
-
-def state(row: Found, *, now: datetime) -> State:
-    """asleep, due, claimed, sent, cancelled, retired or paused."""
-    return state_of(
-        inactive=row.inactive,
-        outcome=row.outcome,
-        claimed=row.claimed_at is not None,
-        remind_at=row.remind_at,
-        now=now,
     )
 
 

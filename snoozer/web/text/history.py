@@ -29,10 +29,7 @@ _SENTENCES = {
     "answered": "You answered it {route}, so it had come. It goes on with its next time.",
     "paused": "It was paused.",
 }
-_WITH_PHRASE = {
-    "asked": "You put it away {route}: “{phrase}”.",
-    "edited": "You changed it {route}: “{phrase}”.",
-}
+_WITH_PHRASE = {"asked": "You put it away {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
 _ZONE_CHANGES = {
     "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
     "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",

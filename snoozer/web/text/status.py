@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from snoozer.domain.state import state_of
+from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.phrase_text import lower_first
 from snoozer.web.text.time_format import TimeFormatter, count_in_words
@@ -59,6 +59,11 @@ def status_of(row: Any, *, times: TimeFormatter) -> Status:
     return Status(state=state, label=label, icon=icon, explanation=explanation, at=at)
 
 
+def row_state(row: Any, *, now: datetime) -> State:
+    claimed = row.claimed_at is not None
+    return state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, remind_at=row.remind_at, now=now)
+
+
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
     before."""
@@ -82,10 +87,7 @@ def _sent_answer(send: Any, times: TimeFormatter) -> str:
 
 def _state(row: Any, times: TimeFormatter) -> tuple[str, str]:
     """Returns the key of the label, and the explanation."""
-    claimed = row.claimed_at is not None
-    state = state_of(
-        inactive=row.inactive, outcome=row.outcome, claimed=claimed, remind_at=row.remind_at, now=times.now
-    )
+    state = row_state(row, now=times.now)
     promise = row.scheduled_for or row.remind_at
     if state in {"asleep", "due"} and row.send_state == "uncertain" and row.scheduled_for:
         return "uncertain", _uncertain(row, times)
