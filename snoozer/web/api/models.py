@@ -162,12 +162,13 @@ class _Timed(Request):
     def has_time(self) -> bool:
         return self.remind_at is not None or self.when is not None
 
-    def check_one_time(self) -> None:
+    def check_one_time(self) -> Self:
         if (self.remind_at is None) == (self.when is None):
             raise _sentence(
                 "when" if self.remind_at is None else "remind_at",
                 "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am).",
             )
+        return self
 
 
 class NewSnooze(
@@ -184,10 +185,7 @@ class NewSnooze(
     subject: _Subject | None = None
     sender_email: _Address | None = None
 
-    @model_validator(mode="after")
-    def _has_time(self) -> Self:
-        self.check_one_time()
-        return self
+    _check_time = model_validator(mode="after")(_Timed.check_one_time)
 
 
 class Change(_Timed, json_schema_extra={"minProperties": 1, "examples": [{"when": "in 3 days"}]}):
@@ -195,11 +193,9 @@ class Change(_Timed, json_schema_extra={"minProperties": 1, "examples": [{"when"
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
-        if self.has_time():
-            self.check_one_time()
-        elif self.model_fields_set != {"note"}:
+        if not self.has_time() and self.model_fields_set != {"note"}:
             raise _sentence("when", "Give a new time (remind_at or when), a new note, or both.")
-        return self
+        return self.check_one_time() if self.has_time() else self
 
 
 class SnoozeQuery(Request):

@@ -47,25 +47,18 @@ def operation(
     *,
     returns: Mapping[int, tuple[type[BaseModel], str]],
     refuses: tuple[int, ...] = (),
-    body: type[BaseModel] | None = None,
-    query: type[BaseModel] | None = None,
-    headers: type[BaseModel] | None = None,
     public: bool = False,
+    **request: type[BaseModel],
 ) -> Callable[[View], View]:
-    """Describes a route, whose docstring is the summary and, after an empty line, the description.
-
-    The route itself runs unchanged: it validates after it knows the caller, so that a request without a token gets
-    401 whatever its body holds.
-    """
+    """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
+    headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
     refuses = tuple(sorted({*refuses, *((413, 500) if public else (401, 413, 500, 503))}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:
         _operations[view] = {
             "operation_id": id,
-            "json": body,
-            "query": query,
-            "headers": headers,
+            **request,
             "resp": Responses(**{f"HTTP_{status}": reply for status, reply in replies.items()}),
             "security": [] if public else {"bearer": []},
         }

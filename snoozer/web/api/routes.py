@@ -4,8 +4,7 @@ The docstrings of the routes are published in openapi.json.
 """
 
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -39,7 +38,7 @@ problems.register(blueprint)
 @blueprint.post("/snoozes")
 @operation(
     "createSnooze",
-    body=NewSnooze,
+    json=NewSnooze,
     headers=models.IdempotencyHeaders,
     returns={
         201: (models.Snooze, "A new snooze; Location names it."),
@@ -89,7 +88,7 @@ def show(id: int) -> Response:
 @blueprint.patch("/snoozes/<row:id>")
 @operation(
     "changeSnooze",
-    body=Change,
+    json=Change,
     returns={200: (models.Snooze, "The snooze as it is now.")},
     refuses=(400, 403, 404, 409, 415, 422),
 )
@@ -102,7 +101,7 @@ def change(id: int) -> Response:
         wanted = validate(Change, json_object())
         row = _own(connection, account, id, lock=True)
         time, parsed = _changed_time(connection, account, wanted, row)
-        ended = snoozing.ended_recurrence(row.recurrence, time)
+        ended = snoozing.ended_recurrence(row.recurrence, time) is not None
         if not snoozing.change(
             connection, id=id, user_email=account.email, reminder_time=time, route=ROUTE, reading=parsed
         ):
@@ -136,8 +135,11 @@ def read() -> Response:
         now = database_time(connection)
     query = query_of(WhenQuery)
     zone = query.zone or account.zone
-    if query.now is not None:
-        now = _in_zone(query.now, zone=zone)
+    try:
+        if query.now is not None:
+            now = query.now if query.now.tzinfo else zones.resolve_wall_time(query.now, zones.zone_of(zone))[0]
+    except OverflowError:
+        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
     try:
         parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
     except timephrase.ParseError as error:
@@ -164,7 +166,7 @@ def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[i
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
-    return 201 if is_new else 200, _snooze(connection, account, id, parsed, ended=ended)
+    return 201 if is_new else 200, _snooze(connection, account, id, parsed, ended=ended is not None)
 
 
 def _message(connection: Connection, account: Account, new: NewSnooze) -> snoozing.Message:
@@ -202,19 +204,14 @@ def _changed_time(connection: Connection, account: Account, body: Change, row: F
 
 
 def _snooze(
-    connection: Connection,
-    account: Account,
-    id: int,
-    parsed: ParsedTime | None = None,
-    *,
-    ended: dict[str, Any] | None = None,
+    connection: Connection, account: Account, id: int, parsed: ParsedTime | None = None, *, ended: bool = False
 ) -> models.Snooze:
-    """The snooze as it is now, with the reading and the flags of `parsed`; `ended` is the recurrence it replaced."""
+    """The snooze as it is now, with the reading and the flags of `parsed`, and a flag for a recurrence that ended."""
     row = _own(connection, account, id)
     snooze = serializers.snooze(row, account=account, now=database_time(connection))
     if parsed is not None:
         snooze.reading, snooze.flags = parsed.sentence, list(parsed.flags)
-    if ended is not None:
+    if ended:
         snooze.flags = [*snooze.flags, "repetition_ended"]
     return snooze
 
@@ -229,11 +226,3 @@ def _own(connection: Connection, account: Account, id: int, *, lock: bool = Fals
 def _over(connection: Connection, row: Found) -> Refused:
     state = row_state(row, now=database_time(connection))
     return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
-
-
-def _in_zone(now: datetime, *, zone: str) -> datetime:
-    """`now` as an instant; without an offset it is wall time in the zone."""
-    try:
-        return now if now.tzinfo else zones.resolve_wall_time(now, zones.zone_of(zone))[0]
-    except OverflowError:
-        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
