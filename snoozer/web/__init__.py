@@ -56,9 +56,8 @@ class Site(Flask):
 
 def create_app(*, engine: Engine, settings: Settings) -> Flask:
     """Returns the whole site on this database."""
-    app = Site(
-        "snoozer", template_folder=str(resource_folder("templates")), static_folder=str(resource_folder("static"))
-    )
+    templates, static = str(resource_folder("templates")), str(resource_folder("static"))
+    app = Site("snoozer", template_folder=templates, static_folder=static)
     app.config.update(
         SECRET_KEY=settings.keys[0],
         SECRET_KEY_FALLBACKS=list(settings.keys[1:]),
@@ -72,8 +71,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
         MAX_FORM_PARTS=100,
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    if settings.trusted_proxies:
-        hops = settings.trusted_proxies
+    if hops := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
     security_headers.init_app(app)

@@ -64,26 +64,14 @@ def set_cookie(response: AnyResponse, name: str, value: str, *, days: int) -> No
 
 def delete_cookie(response: AnyResponse, name: str) -> None:
     settings = context.settings()
-    response.delete_cookie(
-        cookie_name(settings, name), path="/", secure=is_secure(settings), httponly=True, samesite="Lax"
-    )
-
-
-def set_session_cookie(response: AnyResponse, token: str) -> None:
-    """Signs this browser in with the token of a session that was just created."""
-    set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
-
-
-def session_token() -> str | None:
-    """Returns what the session cookie holds, valid or not."""
-    return get_cookie("session")
+    response.delete_cookie(cookie_name(settings, name), secure=is_secure(settings), httponly=True, samesite="Lax")
 
 
 def current_account() -> Account | None:
     """Returns the signed-in account. Looked up once per request, with its time formatter and saved times."""
     if "account" not in g:
         g.account = None
-        token = session_token()
+        token = get_cookie("session")
         if token:
             with context.transaction() as connection:
                 g.account = accounts.session_account(connection, session=token)

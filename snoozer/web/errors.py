@@ -3,7 +3,6 @@
 import logging
 import time
 import traceback
-from typing import NamedTuple
 
 from flask import Flask, Response, g, make_response, render_template, request
 from flask_wtf.csrf import CSRFError
@@ -20,40 +19,32 @@ DRAIN_BYTES = 256 * 1024 * 1024
 DRAIN_SECONDS = 30
 
 
-class ErrorText(NamedTuple):
-    title: str
-    explanation: str
-
-
+# The title and the explanation of each status.
 TEXTS = {
-    400: ErrorText(
-        "That request cannot be read", "Something in it is missing or broken. Go back and try it once more."
-    ),
-    403: ErrorText(
-        "This page is not for your account", "It needs another role. Ask an operator of this Snoozer for it."
-    ),
-    404: ErrorText(
+    400: ("That request cannot be read", "Something in it is missing or broken. Go back and try it once more."),
+    403: ("This page is not for your account", "It needs another role. Ask an operator of this Snoozer for it."),
+    404: (
         "There is nothing at this address",
         "The link may be old, or the message belongs to another account. Your snoozes are where you left them.",
     ),
-    405: ErrorText("That cannot be done here", "This address takes other requests. Nothing was changed."),
-    413: ErrorText(
+    405: ("That cannot be done here", "This address takes other requests. Nothing was changed."),
+    413: (
         "That message is too large",
         "Snoozer keeps messages of up to {largest} MB. Nothing was saved. "
         "You can still be reminded of it: fill in its subject by hand on the Add page.",
     ),
-    500: ErrorText(
+    500: (
         "Something broke on our side",
         "It was written to the log. What you did last was not saved; everything saved before is still there. "
         "Try it once more, and tell an operator of this Snoozer if it happens again.",
     ),
-    503: ErrorText(
+    503: (
         "The database cannot be reached",
         "Nothing can be read or saved until it is back. Everything that was snoozed is kept, and its reminders go out "
         "as soon as the database answers. Try again in a minute.",
     ),
 }
-CSRF_TEXT = ErrorText(
+CSRF_TEXT = (
     "This form was open for too long",
     "It belongs to an earlier visit, so nothing was changed. Go back, reload the page and send it again.",
 )
@@ -72,9 +63,10 @@ def _handle_http_error(error: HTTPException) -> Response:
     if request.path.startswith("/api/"):
         return api.problem_of(error)
     code = error.code or 500
-    text = CSRF_TEXT if isinstance(error, CSRFError) else TEXTS.get(code, TEXTS[400 if code < 500 else 500])
-    explanation = text.explanation.format(largest=context.settings().largest_message // (1024 * 1024))
-    page = render_template("errors/error.html", code=code, title=text.title, explanation=explanation)
+    known = TEXTS.get(code, TEXTS[400 if code < 500 else 500])
+    title, explanation = CSRF_TEXT if isinstance(error, CSRFError) else known
+    explanation = explanation.format(largest=context.settings().largest_message // (1024 * 1024))
+    page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
     response = make_response(page, code)
     if code == 405:
         response.headers["Allow"] = ", ".join(getattr(error, "valid_methods", None) or ())

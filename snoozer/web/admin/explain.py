@@ -23,10 +23,8 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
                 "A second copy would have the same Message-ID, so the server's log can tell."
             )
         case "sending":
-            return (
-                "Perhaps",
-                f"It is being handed over; the end of it was authorised {_at(times, send.dot_authorised_at)}.",
-            )
+            when = _at(times, send.dot_authorised_at)
+            return "Perhaps", f"It is being handed over; the end of it was authorised {when}."
         case "failed" if send.resolution == "dismissed":
             return "Perhaps", "It was uncertain when an operator dismissed it; it is not sent again."
         case "failed":

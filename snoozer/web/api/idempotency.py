@@ -17,7 +17,6 @@ from snoozer.web.api.models import Snooze
 from snoozer.web.api.problems import Refused
 
 HEADER = "Idempotency-Key"
-REPLAYED = "Idempotency-Replayed"
 MAX_KEY_LENGTH = 255
 
 
@@ -34,7 +33,8 @@ def run_once(
     if not (0 < len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()):
         raise Refused(422, "bad_idempotency_key", f"{HEADER} takes 1 to {MAX_KEY_LENGTH} printable ASCII characters.")
     accounts.lock_response(connection, account_id=account_id, key=key)
-    digest = _digest(body)
+    canonical = json.dumps([request.method, request.path, body], sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
     stored = accounts.saved_response(connection, account_id=account_id, key=key)
     if stored is None:
         status, reply = act()
@@ -44,13 +44,10 @@ def run_once(
         )
         return respond(status, reply)
     if stored.request_sha256 != digest:
-        raise Refused(
-            422,
-            "idempotency_key_reused",
-            f"This {HEADER} came with another body before. Use a new key for a new request.",
-        )
+        detail = f"This {HEADER} came with another body before. Use a new key for a new request."
+        raise Refused(422, "idempotency_key_reused", detail)
     response = respond(stored.status, Snooze.model_validate_json(stored.body))
-    response.headers[REPLAYED] = "true"
+    response.headers["Idempotency-Replayed"] = "true"
     return response
 
 
@@ -60,9 +57,3 @@ def respond(status: int, reply: BaseModel) -> Response:
     if status == 201 and isinstance(reply, Snooze):
         response.headers["Location"] = reply.links.self
     return response
-
-
-def _digest(body: dict[str, Any]) -> str:
-    """The request's hash, whatever the spacing and order of its JSON."""
-    canonical = json.dumps([request.method, request.path, body], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()

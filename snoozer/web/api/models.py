@@ -9,17 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    RootModel,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
@@ -33,34 +23,7 @@ MAX_SUBJECT_LENGTH = 998
 MAX_TEXT_LENGTH = 8192
 MAX_PAGE_SIZE = 200
 
-_INSTANT = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
-)
-
-
-def _schema(**members: Any) -> Callable[[dict[str, Any]], None]:
-    """Returns a finisher of a model's JSON schema: adds `members`, and shortens what pydantic writes at length."""
-
-    def finish(schema: dict[str, Any]) -> None:
-        schema.pop("title", None)
-        for field in schema.get("properties", {}).values():
-            _shorten(field)
-        schema.update(members)
-
-    return finish
-
-
-def _shorten(field: dict[str, Any]) -> None:
-    """Removes a title that repeats the name and a default of null; an optional field becomes a list of two types."""
-    field.pop("title", None)
-    match field:
-        case {"anyOf": [option, {"type": "null"}]}:
-            del field["anyOf"]
-            field.update({**option, **field, "type": [option["type"], "null"]})
-            if "enum" in option:
-                field["enum"] = [*option["enum"], None]
-    if field.get("default", "") is None:
-        del field["default"]
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
 def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
@@ -127,8 +90,10 @@ def _sentence(field: str, sentence: str) -> PydanticCustomError:
 _MessageId = Annotated[
     str,
     _text(f"{MAX_MESSAGE_ID_OCTETS} octets"),
-    Field(description="Any text that names the message for you, of 998 octets in UTF-8 at most."),
-    Field(json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID_OCTETS}),
+    Field(
+        description="Any text that names the message for you, of 998 octets in UTF-8 at most.",
+        json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID_OCTETS},
+    ),
 ]
 _Subject = Annotated[
     str,
@@ -166,30 +131,25 @@ _Locale = Annotated[
 ]
 _Instant = Annotated[
     datetime,
-    PlainValidator(_instant),
+    PlainValidator(_instant, json_schema_input_type=str),
     _text(),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "description": "ISO 8601 date and time. Without an offset it is a time on the clock in `zone`.",
-            "examples": ["2027-03-21T09:00:00+01:00"],
-        }
+    Field(
+        description="ISO 8601 date and time. Without an offset it is a time on the clock in `zone`.",
+        examples=["2027-03-21T09:00:00+01:00"],
     ),
 ]
 _Cursor = Annotated[
     Cursor,
-    PlainValidator(_cursor),
+    PlainValidator(_cursor, json_schema_input_type=str),
     _text(),
-    WithJsonSchema({"type": "string", "description": "Opaque; comes with `next`."}),
+    Field(description="Opaque; comes with `next`."),
 ]
 _Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 
 
-class Request(BaseModel):
+class Request(BaseModel, extra="forbid"):
     """What a client sends. Unknown fields are refused; null is the same as absent, except for the note of a change."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_schema())
 
 
 class _Timed(Request):
@@ -197,54 +157,45 @@ class _Timed(Request):
     when: _Phrase | None = None
     zone: _Zone | None = None
     locale: _Locale | None = None
+    note: _Note | None = None
 
     def has_time(self) -> bool:
         return self.remind_at is not None or self.when is not None
 
-    def check_one_time(self) -> None:
+    def check_one_time(self) -> Self:
         if (self.remind_at is None) == (self.when is None):
             raise _sentence(
                 "when" if self.remind_at is None else "remind_at",
                 "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am).",
             )
+        return self
 
 
-class NewSnooze(_Timed):
+class NewSnooze(
+    _Timed,
+    json_schema_extra={
+        "oneOf": [{"required": ["remind_at"]}, {"required": ["when"]}],
+        "anyOf": [{"required": ["message_id"]}, {"required": ["subject"]}],
+        "examples": [{"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"}],
+    },
+):
     """Exactly one of remind_at and when. message_id may be missing where there is a subject; it is then made up."""
-
-    model_config = ConfigDict(
-        json_schema_extra=_schema(
-            oneOf=[{"required": ["remind_at"]}, {"required": ["when"]}],
-            anyOf=[{"required": ["message_id"]}, {"required": ["subject"]}],
-            examples=[{"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"}],
-        )
-    )
 
     message_id: _MessageId | None = None
     subject: _Subject | None = None
     sender_email: _Address | None = None
-    note: _Note | None = None
 
-    @model_validator(mode="after")
-    def _has_time(self) -> Self:
-        self.check_one_time()
-        return self
+    _check_time = model_validator(mode="after")(_Timed.check_one_time)
 
 
-class Change(_Timed):
+class Change(_Timed, json_schema_extra={"minProperties": 1, "examples": [{"when": "in 3 days"}]}):
     """A new time, a new note, or both. A note of null removes it."""
-
-    model_config = ConfigDict(json_schema_extra=_schema(minProperties=1, examples=[{"when": "in 3 days"}]))
-
-    note: _Note | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
-        if self.has_time():
-            self.check_one_time()
-        elif self.model_fields_set != {"note"}:
+        if not self.has_time() and self.model_fields_set != {"note"}:
             raise _sentence("when", "Give a new time (remind_at or when), a new note, or both.")
-        return self
+        return self.check_one_time() if self.has_time() else self
 
 
 class SnoozeQuery(Request):
@@ -269,8 +220,6 @@ class WhenQuery(Request):
 class IdempotencyHeaders(BaseModel):
     """Headers of a request that may be repeated."""
 
-    model_config = ConfigDict(json_schema_extra=_schema())
-
     key: str | None = Field(
         None,
         alias="Idempotency-Key",
@@ -281,18 +230,12 @@ class IdempotencyHeaders(BaseModel):
     )
 
 
-class Reply(BaseModel):
-    """What the API returns. Fields that were not set are left out of the JSON."""
-
-    model_config = ConfigDict(json_schema_extra=_schema())
-
-
-class Links(Reply):
+class Links(BaseModel):
     self: _Url
     page: _Url
 
 
-class Snooze(Reply):
+class Snooze(BaseModel):
     """A snooze."""
 
     id: Annotated[int, Field(json_schema_extra={"format": "int64"})]
@@ -312,7 +255,7 @@ class Snooze(Reply):
     )
 
 
-class Send(Reply):
+class Send(BaseModel):
     """One reminder in the ledger."""
 
     state: Literal["reserved", "sending", "sent", "failed", "uncertain"]
@@ -333,14 +276,14 @@ class SnoozeHistory(Snooze):
     sends: list[Send]
 
 
-class SnoozePage(Reply):
+class SnoozePage(BaseModel):
     """One page of a list."""
 
     snoozes: list[Snooze]
     next: _Url | None = Field(description="The next page, or null at the end.")
 
 
-class Reading(Reply):
+class Reading(BaseModel):
     """What a phrase means."""
 
     kind: Literal["instant", "recurring", "condition"]
@@ -352,15 +295,13 @@ class Reading(Reply):
     reading: str
 
 
-class FieldError(Reply):
+class FieldError(BaseModel):
     field: str
     detail: str
 
 
-class Problem(Reply):
+class Problem(BaseModel, extra="allow"):
     """Problem details (RFC 9457). `code` is for programs, `detail` for people."""
-
-    model_config = ConfigDict(extra="allow", json_schema_extra=_schema())
 
     type: Literal["about:blank"]
     title: str

@@ -38,7 +38,6 @@ _REFUSALS = {
     500: "Snoozer failed. Nothing was changed.",
     503: "The database is away. Try again.",
 }
-_ROW_ID = {"type": "integer", "format": "int64", "minimum": 1}
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
 
@@ -48,25 +47,18 @@ def operation(
     *,
     returns: Mapping[int, tuple[type[BaseModel], str]],
     refuses: tuple[int, ...] = (),
-    body: type[BaseModel] | None = None,
-    query: type[BaseModel] | None = None,
-    headers: type[BaseModel] | None = None,
     public: bool = False,
+    **request: type[BaseModel],
 ) -> Callable[[View], View]:
-    """Describes a route, whose docstring is the summary and, after an empty line, the description.
-
-    The route itself runs unchanged: it validates after it knows the caller, so that a request without a token gets
-    401 whatever its body holds.
-    """
+    """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
+    headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
     refuses = tuple(sorted({*refuses, *((413, 500) if public else (401, 413, 500, 503))}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:
         _operations[view] = {
             "operation_id": id,
-            "json": body,
-            "query": query,
-            "headers": headers,
+            **request,
             "resp": Responses(**{f"HTTP_{status}": reply for status, reply in replies.items()}),
             "security": [] if public else {"bearer": []},
         }
@@ -98,11 +90,13 @@ def document() -> dict[str, Any]:
     )
     generated: dict[str, Any] = spectree.spec
     generated["paths"] = {path.removeprefix(PREFIX): item for path, item in generated["paths"].items()}
-    for item in generated["paths"].values():
-        for method in item.values():
-            _correct(method)
+    for method in (method for item in generated["paths"].values() for method in item.values()):
+        _correct(method)
     schemas, used = generated["components"]["schemas"], json.dumps(generated)
     generated["components"]["schemas"] = {name: schemas[name] for name in schemas if f'/schemas/{name}"' in used}
+    for schema in schemas.values():
+        for field in (schema, *schema["properties"].values()) if "properties" in schema else ():
+            _shorten(field)
     return generated
 
 
@@ -110,7 +104,23 @@ def _correct(method: dict[str, Any]) -> None:
     """Adds what Spectree cannot know: the type of our path converter, and the media type of problems."""
     for parameter in method["parameters"]:
         if parameter["in"] == "path":
-            parameter["schema"] = _ROW_ID
+            parameter["schema"] = {"type": "integer", "format": "int64", "minimum": 1}
+        else:
+            _shorten(parameter["schema"])
+            parameter["description"] = parameter["schema"].get("description", "")
     for status, response in method["responses"].items():
         if int(status) >= 400:
             response["content"] = {MEDIA_TYPE: response["content"].pop("application/json")}
+
+
+def _shorten(schema: dict[str, Any]) -> None:
+    """Removes a title that repeats the name and a default of null; an optional field becomes a list of two types."""
+    schema.pop("title", None)
+    match schema:
+        case {"anyOf": [option, {"type": "null"}]}:
+            del schema["anyOf"]
+            schema.update({**option, **schema, "type": [option["type"], "null"]})
+            if "enum" in option:
+                schema["enum"] = [*option["enum"], None]
+    if schema.get("default", "") is None:
+        del schema["default"]

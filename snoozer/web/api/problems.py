@@ -13,8 +13,6 @@ from snoozer.web.api.models import Problem
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 64 * 1024
 
-_KEPT_HEADERS = frozenset({"Allow", "Retry-After"})
-
 _BY_STATUS: Mapping[int, tuple[str, str]] = {
     400: ("bad_request", "The request cannot be read."),
     401: ("unauthorized", "Send a token of yours as Authorization: Bearer <token>."),
@@ -35,11 +33,9 @@ class Refused(Exception):
         self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
     ) -> None:
         super().__init__(detail)
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.headers = headers or {}
-        self.members = members
+        self.headers = headers
+        title = HTTPStatus(status).phrase
+        self.problem = Problem(type="about:blank", title=title, status=status, code=code, detail=detail, **members)
 
 
 def invalid_fields(errors: Mapping[str, str], **members: Any) -> Refused:
@@ -50,26 +46,16 @@ def invalid_fields(errors: Mapping[str, str], **members: Any) -> Refused:
 
 def response_of(refused: Refused) -> Response:
     """The response with the problem details."""
-    problem = Problem(
-        type="about:blank",
-        title=HTTPStatus(refused.status).phrase,
-        status=refused.status,
-        code=refused.code,
-        detail=refused.detail,
-        **refused.members,
-    )
-    response = Response(problem.model_dump_json(exclude_unset=True), refused.status, mimetype=MEDIA_TYPE)
-    response.headers.update(refused.headers)
-    return response
+    body = refused.problem.model_dump_json(exclude_unset=True)
+    return Response(body, refused.problem.status, refused.headers, mimetype=MEDIA_TYPE)
 
 
 def problem_of(error: HTTPException) -> Response:
     """The response to an error before or outside a route: an unknown path, a wrong method, a failure."""
     status = error.code or 500
     code, detail = _BY_STATUS.get(status, (HTTPStatus(status).name.lower(), f"{HTTPStatus(status).description}."))
-    headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
-    if status == 503:
-        headers = {"Retry-After": "30"} | headers
+    headers = {"Retry-After": "30"} if status == 503 else {}
+    headers |= {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return response_of(Refused(status, code, detail, headers=headers))
 
 

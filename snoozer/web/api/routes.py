@@ -3,8 +3,8 @@
 The docstrings of the routes are published in openapi.json.
 """
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -19,32 +19,26 @@ from snoozer.db.statements import database_time
 from snoozer.timephrase import ParsedTime, zones
 from snoozer.web import context
 from snoozer.web.api import models, openapi, problems, serializers
-from snoozer.web.api.auth import caller, verified_caller
+from snoozer.web.api.auth import caller
 from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models import Change, NewSnooze, SnoozeQuery, WhenQuery
 from snoozer.web.api.openapi import operation
 from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import json_object, query_of, validate
+from snoozer.web.text.status import row_state
 
 ROUTE = "api"
 MAX_SENDS = 50
+RequestedTime = tuple[ReminderTime, ParsedTime | None]
 
 blueprint = Blueprint("api", __name__, url_prefix=openapi.PREFIX)
 problems.register(blueprint)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestedTime:
-    """When the reminder is to come; `parsed` only where a phrase was given."""
-
-    reminder_time: ReminderTime
-    parsed: ParsedTime | None = None
-
-
 @blueprint.post("/snoozes")
 @operation(
     "createSnooze",
-    body=NewSnooze,
+    json=NewSnooze,
     headers=models.IdempotencyHeaders,
     returns={
         201: (models.Snooze, "A new snooze; Location names it."),
@@ -57,8 +51,7 @@ def create() -> Response:
 
     Snoozing a message that is away already changes its time and note and answers 200.
     """
-    with context.transaction() as connection:
-        account = verified_caller(connection)
+    with caller(verified=True) as (connection, account):
         body = json_object()
         new = validate(NewSnooze, body)
         return run_once(connection, account_id=account.id, body=body, act=lambda: _create(connection, account, new))
@@ -68,25 +61,16 @@ def create() -> Response:
 @operation("listSnoozes", query=SnoozeQuery, returns={200: (models.SnoozePage, "One page.")}, refuses=(422,))
 def browse() -> Response:
     """The owner's snoozes, newest first"""
-    with context.transaction() as connection:
-        account = caller(connection)
+    with caller() as (connection, account):
         query = query_of(SnoozeQuery)
         now = database_time(connection)
         page = api_snoozes.browse(
-            connection,
-            user_email=account.email,
-            now=now,
-            state=query.state,
-            after=query.cursor,
-            size=query.limit,
+            connection, user_email=account.email, now=now, state=query.state, after=query.cursor, size=query.limit
         )
-    following = url_for(".browse", limit=query.limit, state=query.state, cursor=page.next_cursor)
+    listed = [serializers.snooze(row, account=account, now=now) for row in page.rows]
+    path = url_for(".browse", limit=query.limit, state=query.state, cursor=page.next_cursor)
     return respond(
-        200,
-        models.SnoozePage(
-            snoozes=[serializers.snooze(row, account=account, now=now) for row in page.rows],
-            next=serializers.absolute(following) if page.next_cursor else None,
-        ),
+        200, models.SnoozePage(snoozes=listed, next=serializers.absolute(path) if page.next_cursor else None)
     )
 
 
@@ -94,8 +78,7 @@ def browse() -> Response:
 @operation("getSnooze", returns={200: (models.SnoozeHistory, "The snooze.")}, refuses=(404,))
 def show(id: int) -> Response:
     """One snooze and what became of it"""
-    with context.transaction() as connection:
-        account = caller(connection)
+    with caller() as (connection, account):
         row = _own(connection, account, id)
         now = database_time(connection)
         sends = snoozes.sends(connection, id=id, size=MAX_SENDS)
@@ -105,7 +88,7 @@ def show(id: int) -> Response:
 @blueprint.patch("/snoozes/<row:id>")
 @operation(
     "changeSnooze",
-    body=Change,
+    json=Change,
     returns={200: (models.Snooze, "The snooze as it is now.")},
     refuses=(400, 403, 404, 409, 415, 422),
 )
@@ -114,33 +97,26 @@ def change(id: int) -> Response:
 
     What is not named stays. A new note alone keeps the promised time.
     """
-    with context.transaction() as connection:
-        account = verified_caller(connection)
+    with caller(verified=True) as (connection, account):
         wanted = validate(Change, json_object())
         row = _own(connection, account, id, lock=True)
-        time = _changed_time(connection, account, wanted, row)
-        ended = snoozing.ended_recurrence(row.recurrence, time.reminder_time) is not None
+        time, parsed = _changed_time(connection, account, wanted, row)
+        ended = snoozing.ended_recurrence(row.recurrence, time) is not None
         if not snoozing.change(
-            connection,
-            id=id,
-            user_email=account.email,
-            reminder_time=time.reminder_time,
-            route=ROUTE,
-            reading=time.parsed,
+            connection, id=id, user_email=account.email, reminder_time=time, route=ROUTE, reading=parsed
         ):
-            raise _over(row, now=database_time(connection))
-        return respond(200, _snooze(connection, account, id, time, repetition_ended=ended))
+            raise _over(connection, row)
+        return respond(200, _snooze(connection, account, id, parsed, ended=ended))
 
 
 @blueprint.delete("/snoozes/<row:id>")
 @operation("cancelSnooze", returns={200: (models.Snooze, "The snooze, cancelled.")}, refuses=(404, 409))
 def cancel(id: int) -> Response:
     """No reminder after all"""
-    with context.transaction() as connection:
-        account = caller(connection)
+    with caller() as (connection, account):
         row = _own(connection, account, id, lock=True)
         if not snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE):
-            raise _over(row, now=database_time(connection))
+            raise _over(connection, row)
         return respond(200, _snooze(connection, account, id))
 
 
@@ -155,13 +131,15 @@ def cancel(id: int) -> Response:
 )
 def read() -> Response:
     """What a phrase means"""
-    with context.transaction() as connection:
-        account = caller(connection)
+    with caller() as (connection, account):
         now = database_time(connection)
     query = query_of(WhenQuery)
     zone = query.zone or account.zone
-    if query.now is not None:
-        now = _in_zone(query.now, zone=zone)
+    try:
+        if query.now is not None:
+            now = query.now if query.now.tzinfo else zones.resolve_wall_time(query.now, zones.zone_of(zone))[0]
+    except OverflowError:
+        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
     try:
         parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
     except timephrase.ParseError as error:
@@ -178,17 +156,17 @@ def describe() -> Response:
 
 
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
-    time = _time(connection, account, new, note=new.note)
+    time, parsed = _time(connection, account, new, note=new.note)
     id, is_new, ended = snoozing.snooze(
         connection,
         user_email=account.email,
         message=_message(connection, account, new),
-        reminder_time=time.reminder_time,
-        reading=time.parsed,
+        reminder_time=time,
+        reading=parsed,
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
-    return 201 if is_new else 200, _snooze(connection, account, id, time, repetition_ended=ended is not None)
+    return 201 if is_new else 200, _snooze(connection, account, id, parsed, ended=ended is not None)
 
 
 def _message(connection: Connection, account: Account, new: NewSnooze) -> snoozing.Message:
@@ -205,16 +183,13 @@ def _message(connection: Connection, account: Account, new: NewSnooze) -> snoozi
 
 
 def _time(connection: Connection, account: Account, body: NewSnooze | Change, *, note: str | None) -> RequestedTime:
-    """The time in `remind_at` or `when`. Raises SnoozeError when it cannot be kept."""
-    now = database_time(connection)
-    zone = body.zone or account.zone
-    phrase = body.when or ""
-    if body.remind_at is not None:
-        if body.remind_at.tzinfo is not None:
-            return RequestedTime(reminder_time=snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note))
-        phrase = body.remind_at.isoformat()
+    """The time in `remind_at` or `when`, parsed where it was a phrase. Raises SnoozeError when it cannot be kept."""
+    now, zone = database_time(connection), body.zone or account.zone
+    if body.remind_at is not None and body.remind_at.tzinfo is not None:
+        return snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), None
+    phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
     parsed = snoozing.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
-    return RequestedTime(reminder_time=snoozing.reminder_time_of(parsed, now=now, note=note), parsed=parsed)
+    return snoozing.reminder_time_of(parsed, now=now, note=note), parsed
 
 
 def _changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
@@ -225,23 +200,18 @@ def _changed_time(connection: Connection, account: Account, body: Change, row: F
     now = min(database_time(connection), row.promise - timedelta(seconds=1))
     same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
     kept = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
-    return RequestedTime(reminder_time=replace(same, **kept))
+    return replace(same, **kept), None
 
 
 def _snooze(
-    connection: Connection,
-    account: Account,
-    id: int,
-    time: RequestedTime | None = None,
-    *,
-    repetition_ended: bool = False,
+    connection: Connection, account: Account, id: int, parsed: ParsedTime | None = None, *, ended: bool = False
 ) -> models.Snooze:
-    """The snooze as it is now, with the reading and the flags of `time`."""
+    """The snooze as it is now, with the reading and the flags of `parsed`, and a flag for a recurrence that ended."""
     row = _own(connection, account, id)
     snooze = serializers.snooze(row, account=account, now=database_time(connection))
-    if time is not None and time.parsed is not None:
-        snooze.reading, snooze.flags = time.parsed.sentence, list(time.parsed.flags)
-    if repetition_ended:
+    if parsed is not None:
+        snooze.reading, snooze.flags = parsed.sentence, list(parsed.flags)
+    if ended:
         snooze.flags = [*snooze.flags, "repetition_ended"]
     return snooze
 
@@ -253,14 +223,6 @@ def _own(connection: Connection, account: Account, id: int, *, lock: bool = Fals
     return row
 
 
-def _over(row: Found, *, now: datetime) -> Refused:
-    state = serializers.state(row, now=now)
+def _over(connection: Connection, row: Found) -> Refused:
+    state = row_state(row, now=database_time(connection))
     return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
-
-
-def _in_zone(now: datetime, *, zone: str) -> datetime:
-    """`now` as an instant; without an offset it is wall time in the zone."""
-    try:
-        return now if now.tzinfo else zones.resolve_wall_time(now, zones.zone_of(zone))[0]
-    except OverflowError:
-        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None

@@ -7,30 +7,29 @@ from flask import url_for
 
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
-from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
 from snoozer.web.api import models
 from snoozer.web.text.redaction import without_addresses
+from snoozer.web.text.status import row_state
 from snoozer.web.text.time_format import TimeFormatter
 
 
 def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
     """Times carry the offset of the snooze's own zone."""
     clock = _clock(row, account=account, now=now)
+    show, page = url_for("api.show", id=row.id), url_for("snoozes.show", id=row.id)
     return models.Snooze(
         id=row.id,
-        state=state(row, now=now),
+        state=row_state(row, now=now),
         message_id=row.message_id,
         subject=row.subject,
         sender_email=row.sender_email,
         note=row.note,
-        remind_at=_iso(clock, row.remind_at),
-        scheduled_for=_iso(clock, row.promise),
+        remind_at=clock.local(row.remind_at).isoformat(),
+        scheduled_for=clock.local(row.promise).isoformat(),
         reading=_in_words(clock, row.promise),
-        links=models.Links(
-            self=absolute(url_for("api.show", id=row.id)), page=absolute(url_for("snoozes.show", id=row.id))
-        ),
+        links=models.Links(self=absolute(show), page=absolute(page)),
     )
 
 
@@ -39,32 +38,21 @@ def history(row: Found, sends: Sequence[Found], *, account: Account, now: dateti
     clock = _clock(row, account=account, now=now)
     return models.SnoozeHistory(
         **snooze(row, account=account, now=now).model_dump(exclude_unset=True),
-        sent_at=_iso(clock, row.sent_at) if row.sent_at else None,
+        sent_at=clock.local(row.sent_at).isoformat() if row.sent_at else None,
         attempts=row.attempts,
         last_error=None if row.last_error is None else without_addresses(row.last_error),
-        last_error_at=_iso(clock, row.last_error_at) if row.last_error_at else None,
+        last_error_at=clock.local(row.last_error_at).isoformat() if row.last_error_at else None,
         sends=[
             models.Send(
                 state=send.state,
-                scheduled_for=_iso(clock, send.scheduled_for),
-                sent_at=_iso(clock, send.sent_at) if send.sent_at else None,
+                scheduled_for=clock.local(send.scheduled_for).isoformat(),
+                sent_at=clock.local(send.sent_at).isoformat() if send.sent_at else None,
                 late=send.late,
                 resends=send.resends,
                 message_id=send.reminder_message_id,
             )
             for send in sends
         ],
-    )
-
-
-def state(row: Found, *, now: datetime) -> State:
-    """asleep, due, claimed, sent, cancelled, retired or paused."""
-    return state_of(
-        inactive=row.inactive,
-        outcome=row.outcome,
-        claimed=row.claimed_at is not None,
-        remind_at=row.remind_at,
-        now=now,
     )
 
 
@@ -83,7 +71,3 @@ def _in_words(clock: TimeFormatter, promise: datetime) -> str:
 
 def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:
     return TimeFormatter(now=now, zone=row.zone or account.zone, locale=account.locale)
-
-
-def _iso(clock: TimeFormatter, instant: datetime) -> str:
-    return clock.local(instant).isoformat()

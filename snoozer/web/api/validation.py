@@ -52,20 +52,16 @@ def validate(model: type[RequestModel], given: dict[str, Any]) -> RequestModel:
     named = {name.encode("utf-8", "replace").decode(): value for name, value in given.items()}
     try:
         return model.model_validate(named)
-    except ValidationError as error:
-        raise _refused(error.errors(), given=list(named), known=sorted(model.model_fields)) from None
-
-
-def _refused(errors: list[ErrorDetails], *, given: list[str], known: list[str]) -> Refused:
-    """An unknown zone or locale also has the members of `snoozer when --json`."""
+    except ValidationError as invalid:
+        errors, order = invalid.errors(), list(named)
     wrong: dict[str, str] = {}
     members: dict[str, Any] = {}
-    for error in sorted(errors, key=lambda error: given.index(_field(error)) if _field(error) in given else -1):
+    for error in sorted(errors, key=lambda error: order.index(_field(error)) if _field(error) in named else -1):
         field = _printable(_field(error))
-        wrong[field] = _sentence(error, field=field, known=known)
-        if error["type"] in {"unknown_zone", "unknown_locale"}:
+        wrong[field] = _sentence(error, field=field, known=sorted(model.model_fields))
+        if error["type"] in {"unknown_zone", "unknown_locale"}:  # These also have the members of `snoozer when --json`.
             members = {"error": error["type"], "message": wrong[field], "suggestions": []}
-    return invalid_fields(wrong, **members)
+    raise invalid_fields(wrong, **members)
 
 
 def _field(error: ErrorDetails) -> str:

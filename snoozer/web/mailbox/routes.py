@@ -184,7 +184,9 @@ def add_reminder(account: Account) -> ResponseReturnValue:
             sender=sender,
             subject_error="Say in a few words what it is about, so that you recognise it when it comes back.",
         )
-    message = snoozing.Message(message_id=_new_message_id(subject, sender), subject=subject, sender_email=sender)
+    # The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze.
+    unique = uuid5(_page_id(), f"{subject}\n{sender or ''}")
+    message = snoozing.Message(message_id=f"<{unique}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with context.transaction() as connection:
         id = save_submission(connection, account, message, submitted).id
     text = asleep_until_text(submitted.reminder_time, times)
@@ -209,12 +211,6 @@ def _own(connection: Connection, account: Account, *, id: int, whole: bool = Fal
 
 def _live_snooze(connection: Connection, account: Account, row: Found) -> Found | None:
     return snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-
-
-def _new_message_id(subject: str, sender: str | None) -> str:
-    """The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze."""
-    texts = f"{subject}\n{sender or ''}"
-    return f"<{uuid5(_page_id(), texts)}@added.snoozer.invalid>"
 
 
 def _page_id() -> UUID:

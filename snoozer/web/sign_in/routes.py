@@ -110,7 +110,7 @@ def use_link(token: str) -> ResponseReturnValue:
 @blueprint.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
     """Ends this browser's session."""
-    token = auth.session_token()
+    token = auth.get_cookie("session")
     if token:
         with context.transaction() as connection:
             accounts.sign_out(connection, session=token)
@@ -131,7 +131,7 @@ def _sign_in(token: str) -> ResponseReturnValue:
             set_first_zone(connection, id=account.id, zone=zone)
     response = make_response(redirect(auth.local_path(session.get("onward")), code=303))
     session.clear()
-    auth.set_session_cookie(response, token)
+    auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
     auth.delete_cookie(response, "browser")
     auth.trust_browser(response, email=account.email)
     return response

@@ -54,9 +54,8 @@ def home(account: Account) -> ResponseReturnValue:
                 max_backoff=MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold),
             ),
         }
-    ahead = (
-        row.remind_at for row in page.rows if not row.inactive and (row.scheduled_for or row.remind_at) > times.now
-    )
+    live = (row for row in page.rows if not row.inactive)
+    ahead = (row.remind_at for row in live if (row.scheduled_for or row.remind_at) > times.now)
     return render_template(
         "snoozes/list.html",
         form=snooze_form(times, saved_times=saved_times()),
@@ -114,7 +113,9 @@ def restore_time(account: Account, id: int) -> ResponseReturnValue:
         except SnoozeError:
             flash("The earlier time has passed, so the new one stays.")
             return _back(id)
-        earlier = _with_time_kind(earlier, request.form.get("kind"))
+        if (kind := request.form.get("kind")) in {"wall", "elapsed"}:
+            wall = earlier.remind_at.astimezone(zone_or_utc(earlier.zone)).replace(tzinfo=None)
+            earlier = replace(earlier, wall_time=wall, time_kind=kind)
         changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=earlier, route=ROUTE)
     flash(f"Asleep until {times.inline(at)}, as before." if changed else "It came back already.")
     return _back(id)
@@ -167,10 +168,8 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         row = _own(connection, account, id=id)
         undone = snoozing.undo(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
-    if undone:
-        flash(f"Asleep again until {time_formatter().inline(row.remind_at)}.")
-    else:
-        flash("There is nothing to undo: the message was put away anew, or its reminder is out.")
+    again = f"Asleep again until {time_formatter().inline(row.remind_at)}."
+    flash(again if undone else "There is nothing to undo: the message was put away anew, or its reminder is out.")
     return _back(id)
 
 
@@ -217,10 +216,3 @@ def _page(
         max_note_length=MAX_NOTE_LENGTH,
     )
     return page, 422 if note is not None else form.status if form else 200
-
-
-def _with_time_kind(reminder_time: ReminderTime, kind: str | None) -> ReminderTime:
-    if kind not in {"wall", "elapsed"}:
-        return reminder_time
-    wall = reminder_time.remind_at.astimezone(zone_or_utc(reminder_time.zone)).replace(tzinfo=None)
-    return replace(reminder_time, wall_time=wall, time_kind=kind)

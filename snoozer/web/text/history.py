@@ -29,10 +29,7 @@ _SENTENCES = {
     "answered": "You answered it {route}, so it had come. It goes on with its next time.",
     "paused": "It was paused.",
 }
-_WITH_PHRASE = {
-    "asked": "You put it away {route}: “{phrase}”.",
-    "edited": "You changed it {route}: “{phrase}”.",
-}
+_WITH_PHRASE = {"asked": "You put it away {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
 _ZONE_CHANGES = {
     "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
     "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",
@@ -50,7 +47,7 @@ class DayGroup:
 
 def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormatter) -> list[tuple[datetime, str]]:
     """Returns the events of one snooze and each of its reminders that was sent, newest first."""
-    lines = [(event.at, _event_line(event, times)) for event in events]
+    lines = [(event.at, _sentence(event, times)) for event in events]
     lines += [
         (send.sent_at, f"The mail server took the reminder for {times.inline(send.scheduled_for)}.")
         for send in sends
@@ -76,21 +73,14 @@ def group_by_day(rows: Iterable[Any], times: TimeFormatter) -> list[DayGroup]:
     return groups
 
 
-def _event_line(event: Any, times: TimeFormatter) -> str:
-    ended = event.detail.get("ended")
-    return f"{_sentence(event)} {recurrence_ended_text(ended, times)}" if ended else _sentence(event)
-
-
-def _sentence(event: Any) -> str:
+def _sentence(event: Any, times: TimeFormatter) -> str:
     detail = event.detail
+    ended = f" {recurrence_ended_text(detail['ended'], times)}" if detail.get("ended") else ""
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
-        return _ZONE_CHANGES[detail["why"]].format(zone=_place(detail.get("zone")), old=_place(detail.get("from")))
+        zone, old = (str(detail.get(key)).replace("_", " ") for key in ("zone", "from"))
+        return _ZONE_CHANGES[detail["why"]].format(zone=zone, old=old) + ended
     phrase = detail.get("phrase")
     unknown = f"{event.kind.replace('_', ' ').capitalize()}."
     sentence = (_WITH_PHRASE.get(event.kind) if phrase else None) or _SENTENCES.get(event.kind, unknown)
     sentence = sentence.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
-    return sentence.replace("{phrase}", str(phrase))
-
-
-def _place(zone: object) -> str:
-    return str(zone).replace("_", " ")
+    return sentence.replace("{phrase}", str(phrase)) + ended

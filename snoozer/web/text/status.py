@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from snoozer.domain.state import state_of
+from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.phrase_text import lower_first
 from snoozer.web.text.time_format import TimeFormatter, count_in_words
@@ -37,7 +37,6 @@ _SEND_STATES = {
     "sending": "It is being handed over at this moment.",
     "reserved": "Not yet. It is prepared and waits for the mail server.",
 }
-_LEASE_EXPIRED = "The worker that held it stopped answering. Another one takes it over within moments."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,12 @@ def status_of(row: Any, *, times: TimeFormatter) -> Status:
     return Status(state=state, label=label, icon=icon, explanation=explanation, at=at)
 
 
+def row_state(row: Any, *, now: datetime) -> State:
+    """Returns asleep, due, claimed, sent, cancelled, retired or paused."""
+    claimed = row.claimed_at is not None
+    return state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, remind_at=row.remind_at, now=now)
+
+
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
     before."""
@@ -75,26 +80,28 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
 
 
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
-    if send.state == "sent":
-        return f"Yes. The mail server took it {times.inline(send.sent_at)}."
-    return _SEND_STATES[send.state]
+    sent = send.state == "sent"
+    return f"Yes. The mail server took it {times.inline(send.sent_at)}." if sent else _SEND_STATES[send.state]
 
 
 def _state(row: Any, times: TimeFormatter) -> tuple[str, str]:
     """Returns the key of the label, and the explanation."""
-    claimed = row.claimed_at is not None
-    state = state_of(
-        inactive=row.inactive, outcome=row.outcome, claimed=claimed, remind_at=row.remind_at, now=times.now
-    )
+    state = row_state(row, now=times.now)
     promise = row.scheduled_for or row.remind_at
     if state in {"asleep", "due"} and row.send_state == "uncertain" and row.scheduled_for:
-        return "uncertain", _uncertain(row, times)
+        return "uncertain", (
+            "The reminder was handed over, but the mail server's answer was lost. Look into your inbox. "
+            f"It is looked at again {times.distance(row.remind_at)}."
+        )
     if state == "asleep" and promise <= times.now:
         return "late", _retrying(row, times)
     if state == "due" and times.now - promise > LATE_AFTER:
-        return "late", _overdue(times.now - promise)
+        return "late", (
+            f"It has been due for {span_in_words(times.now - promise)} and no worker has taken it yet. "
+            "It goes out as soon as one does; if this lasts, tell an operator of this Snoozer."
+        )
     if state == "claimed" and row.lease_expires_at <= times.now:
-        return "late", _LEASE_EXPIRED
+        return "late", "The worker that held it stopped answering. Another one takes it over within moments."
     if state == "sent":
         return "sent", _sent(row)
     if state == "retired":
@@ -105,20 +112,6 @@ def _state(row: Any, times: TimeFormatter) -> tuple[str, str]:
 def _retrying(row: Any, times: TimeFormatter) -> str:
     tries = f"It was tried {count_in_words(row.attempts)}" if row.attempts else "The mail server could not be reached"
     return f"{tries}. The next try is {times.distance(row.remind_at)}. Nothing is lost, it is kept until it goes out."
-
-
-def _overdue(overdue: timedelta) -> str:
-    return (
-        f"It has been due for {span_in_words(overdue)} and no worker has taken it yet. "
-        "It goes out as soon as one does; if this lasts, tell an operator of this Snoozer."
-    )
-
-
-def _uncertain(row: Any, times: TimeFormatter) -> str:
-    return (
-        "The reminder was handed over, but the mail server's answer was lost. Look into your inbox. "
-        f"It is looked at again {times.distance(row.remind_at)}."
-    )
 
 
 def _sent(row: Any) -> str:
