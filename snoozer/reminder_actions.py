@@ -138,13 +138,12 @@ def snooze_again(
 
 def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Undo the last action of this reminder's link. Returns False when there is none to undo."""
-    owner = {"user_email": occurrence.user_email, "message_id": occurrence.message_id}
     if occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
         if not queue.cancel(connection, id=occurrence.asleep_id, user_email=occurrence.user_email):
             return False
     elif occurrence.status != "done":
         return False
-    mailbox_store.move_to_inbox(connection, **owner)
+    mailbox_store.move_to_inbox(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
     _append_event(connection, occurrence, kind="undone", route=route)
     return True
 
