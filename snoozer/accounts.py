@@ -121,15 +121,9 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
 def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
     """The token of a sign-in link for the console: single use, ten minutes, any browser. None when it is refused."""
     token = secrets.token_urlsafe(32)
+    email = normalize(email)
     created = accounts.request_sign_in(
-        connection,
-        email=normalize(email),
-        token_hash=digest(token),
-        code_hash=None,
-        browser_hash=None,
-        known_hash=None,
-        lifetime=LINK_LIFETIME,
-        max_per_hour=MAX_LINKS_PER_HOUR,
+        connection, email=email, token_hash=digest(token), lifetime=LINK_LIFETIME, max_per_hour=MAX_LINKS_PER_HOUR
     )
     return token if created else None
 
@@ -149,14 +143,14 @@ def link_state(connection: Connection, *, token: str, browser: str | None) -> Li
 def sign_in_by_link(connection: Connection, *, token: str, browser: str | None) -> str | None:
     """Sign in by a link; returns the new session's token, None when the link is not valid here."""
     account_id = accounts.use_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
-    return None if account_id is None else _open_session(connection, account_id=account_id)
+    return _open_session(connection, account_id=account_id)
 
 
 def sign_in_by_code(connection: Connection, *, code: str, browser: str) -> str | None:
     """Sign in by a typed code; returns the new session's token, None when it is wrong."""
     digits = re.sub(r"[\s-]", "", code)
     account_id = accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
-    return None if account_id is None else _open_session(connection, account_id=account_id)
+    return _open_session(connection, account_id=account_id)
 
 
 def session_account(connection: Connection, *, session: str) -> Account | None:
@@ -211,7 +205,9 @@ def _digest_or_none(secret: str | None) -> str | None:
     return None if secret is None else digest(secret)
 
 
-def _open_session(connection: Connection, *, account_id: int) -> str | None:
+def _open_session(connection: Connection, *, account_id: int | None) -> str | None:
+    if account_id is None:
+        return None
     token = secrets.token_urlsafe(32)
     opened = accounts.open_session(
         connection, account_id=account_id, token_hash=digest(token), lifetime=SESSION_LIFETIME
@@ -221,7 +217,4 @@ def _open_session(connection: Connection, *, account_id: int) -> str | None:
 
 def _account(connection: Connection, *, id: int) -> Account | None:
     with Session(bind=connection, expire_on_commit=False) as session:
-        account = session.execute(select(Account).where(Account.id == id)).scalar_one_or_none()
-        if account is not None:
-            session.expunge(account)
-        return account
+        return session.execute(select(Account).where(Account.id == id)).scalar_one_or_none()

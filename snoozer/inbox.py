@@ -28,11 +28,10 @@ def owner(connection: Connection, *, address: str) -> str | None:
     have the ASCII form of a domain (xn--…); servers with SMTPUTF8 may send the other one."""
     if not address.isascii():
         address = headers.ascii_address(address) or address
-    return connection.execute(
-        select(Account.email).where(
-            Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
-        )
-    ).scalar_one_or_none()
+    open_account = select(Account.email).where(
+        Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+    )
+    return connection.execute(open_account).scalar_one_or_none()
 
 
 def store_each(connection: Connection, *, user_email: str, originals: Sequence[bytes]) -> list[StoredMessage]:
@@ -67,9 +66,8 @@ def store(connection: Connection, *, user_email: str, original: bytes) -> Stored
         sender_email=parsed.sender_email,
         sent_at=parsed.date,
     )
-    return StoredMessage(
-        id=mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original), new=True
-    )
+    id = mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original)
+    return StoredMessage(id=id, new=True)
 
 
 def _digest(original: bytes) -> str:

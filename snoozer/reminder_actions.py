@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.queries import Found, columns
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
 from snoozer.timephrase import next_reminder_after
@@ -65,17 +66,12 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     With `acting`, the snooze is locked until the transaction ends: concurrent actions wait, and a worker that holds it
     has either finished before or finds its claim gone.
     """
-    row = _snooze(connection, id=link.snooze_id, acting=acting)
+    snooze = select(*columns(Snooze, "id outcome recurrence zone"), _promise).where(Snooze.id == link.snooze_id)
+    # The snooze is locked before its sends, as in all transactions.
+    row = connection.execute(snooze.with_for_update(key_share=True) if acting else snooze).first()
     send = connection.execute(
         select(
-            Send.snooze_id,
-            Send.user_email,
-            Send.message_id,
-            Send.subject,
-            Send.sender_email,
-            Send.note,
-            Send.zone,
-            Send.scheduled_for,
+            *columns(Send, "snooze_id user_email message_id subject sender_email note zone scheduled_for"),
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
         ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
     ).first()
@@ -87,7 +83,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     superseded = repeats and _is_superseded(connection, send=send)
     awake = live is None or (repeats and not superseded and not _is_snoozed(connection, send=send))
     return Occurrence(
-        status=_status(last) if awake else "asleep",
+        status="asleep" if not awake else "done" if last and last.kind == "done" else "open",
         asleep_until=live.remind_at if live else None,
         asleep_id=live.id if live else None,
         recurrence=live.recurrence if live else None,
@@ -142,13 +138,12 @@ def snooze_again(
 
 def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Undo the last action of this reminder's link. Returns False when there is none to undo."""
-    owner = {"user_email": occurrence.user_email, "message_id": occurrence.message_id}
     if occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
         if not queue.cancel(connection, id=occurrence.asleep_id, user_email=occurrence.user_email):
             return False
     elif occurrence.status != "done":
         return False
-    mailbox_store.move_to_inbox(connection, **owner)
+    mailbox_store.move_to_inbox(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
     _append_event(connection, occurrence, kind="undone", route=route)
     return True
 
@@ -159,8 +154,7 @@ def _acknowledge(connection: Connection, occurrence: Occurrence) -> bool:
     if occurrence.repeats:
         return True
     id, email, promised = occurrence.snooze_id, occurrence.user_email, occurrence.scheduled_for
-    at = occurrence.next_at
-    if at is None:
+    if (at := occurrence.next_at) is None:
         queue.cancel(connection, id=id, user_email=email, scheduled_for=promised)
     elif not queue.skip_occurrence(connection, id=id, user_email=email, scheduled_for=promised, remind_at=at):
         return False
@@ -168,31 +162,19 @@ def _acknowledge(connection: Connection, occurrence: Occurrence) -> bool:
     return True
 
 
-def _status(last: Row[*tuple[Any, ...]] | None) -> OccurrenceStatus:
-    """The status of a message that is not snoozed: done when that was the link's last action."""
-    return "done" if last and last.kind == "done" else "open"
-
-
-def _next_occurrence(connection: Connection, row: Row[*tuple[Any, ...]]) -> datetime | None:
+def _next_occurrence(connection: Connection, row: Found) -> datetime | None:
     """The occurrence after the promised one; None where there is none, or the row is over."""
     if row.recurrence is None or row.outcome is not None:
         return None
+    now = statements.database_time(connection)
     try:
-        return next_reminder_after(
-            row.recurrence, promised=row.promise, now=statements.database_time(connection), zone=row.zone
-        )
+        return next_reminder_after(row.recurrence, promised=row.promise, now=now, zone=row.zone)
     except (KeyError, ValueError):
         log.warning("the recurrence of snooze %d cannot be read: this occurrence is its last", row.id)
         return None
 
 
-def _snooze(connection: Connection, *, id: int, acting: bool) -> Row[*tuple[Any, ...]] | None:
-    """The row that a link names; with `acting` it is locked, before its sends, as in all transactions."""
-    row = select(Snooze.id, Snooze.outcome, Snooze.recurrence, Snooze.zone, _promise).where(Snooze.id == id)
-    return connection.execute(row.with_for_update(key_share=True) if acting else row).first()
-
-
-def _live_snooze(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[*tuple[Any, ...]] | None:
+def _live_snooze(connection: Connection, *, send: Found) -> Found | None:
     """The live snooze of the same message, unless it is this very promise, waiting for a resend."""
     return connection.execute(
         select(Snooze.id, Snooze.remind_at, Snooze.recurrence).where(
@@ -204,13 +186,13 @@ def _live_snooze(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> Row[
     ).first()
 
 
-def _is_superseded(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
+def _is_superseded(connection: Connection, *, send: Found) -> bool:
     """Whether a later occurrence of the same snooze has begun; then its links act on the message."""
     later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
     return connection.execute(later.limit(1)).first() is not None
 
 
-def _is_snoozed(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
+def _is_snoozed(connection: Connection, *, send: Found) -> bool:
     """Whether the kept message was snoozed after it returned; promising the next occurrence does not move it."""
     folder = select(MailboxMessage.folder).where(
         MailboxMessage.user_email == send.user_email, MailboxMessage.message_id == send.message_id
@@ -218,26 +200,15 @@ def _is_snoozed(connection: Connection, *, send: Row[*tuple[Any, ...]]) -> bool:
     return connection.execute(folder).scalar_one_or_none() == "snoozed"
 
 
-def _last_action(connection: Connection, *, link: Link) -> Row[*tuple[Any, ...]] | None:
-    return connection.execute(
-        select(Event.kind, Event.detail)
-        .where(
-            Event.snooze_id == link.snooze_id,
-            Event.kind.in_(("done", "again", "undone")),
-            Event.detail["promise"].astext == link.scheduled_for.isoformat(),
-        )
-        .order_by(Event.id.desc())
-        .limit(1)
-    ).first()
+def _last_action(connection: Connection, *, link: Link) -> Found | None:
+    actions = select(Event.kind, Event.detail).where(
+        Event.snooze_id == link.snooze_id,
+        Event.kind.in_(("done", "again", "undone")),
+        Event.detail["promise"].astext == link.scheduled_for.isoformat(),
+    )
+    return connection.execute(actions.order_by(Event.id.desc()).limit(1)).first()
 
 
 def _append_event(connection: Connection, occurrence: Occurrence, *, kind: str, route: str, **detail: object) -> None:
-    events.append(
-        connection,
-        snooze_id=occurrence.snooze_id,
-        kind=kind,
-        actor="user",
-        route=route,
-        promise=occurrence.scheduled_for.isoformat(),
-        **detail,
-    )
+    detail = {"promise": occurrence.scheduled_for.isoformat(), **detail}
+    events.append(connection, snooze_id=occurrence.snooze_id, kind=kind, actor="user", route=route, **detail)

@@ -13,13 +13,8 @@ from typing import Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    JsonConfigSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, JsonConfigSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
@@ -31,6 +26,7 @@ UP_FILE = "up.json"
 DEFAULT_HOME = Path(".snoozer")
 
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
+Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -73,12 +69,8 @@ class Settings(BaseSettings):
     backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
     worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
     deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
-    uncertain_hold: Annotated[float, Field(ge=0, le=31_536_000)] = Field(
-        default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS"
-    )
-    uncertain_policy: Literal["auto", "verify", "resend", "hold"] = Field(
-        default="auto", alias="SNOOZER_UNCERTAIN_POLICY"
-    )
+    uncertain_hold: float = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS", ge=0, le=31_536_000)
+    uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")
     breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
     breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
 
@@ -94,11 +86,11 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        init_settings: Source,
+        env_settings: Source,
+        dotenv_settings: Source,
+        file_secret_settings: Source,
+    ) -> tuple[Source, ...]:
         return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=_up_file())
 
     @field_validator("secret_key", mode="before")
@@ -114,9 +106,10 @@ class Settings(BaseSettings):
     @field_validator("base_url", "otlp_endpoint")
     @classmethod
     def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
-        check = _valid_base_url if info.field_name == "base_url" else _valid_url
         setting = str(cls.model_fields[str(info.field_name)].alias)
-        return None if value is None else check(value, setting=setting)
+        if value and info.field_name == "base_url" and set(value) & set("?#@"):
+            raise ValueError(f"{setting} is a host and perhaps a path, without user, password, ? and #")
+        return None if value is None else _valid_url(value, setting=setting)
 
     @model_validator(mode="after")
     def _times_fit_together(self) -> Self:
@@ -174,9 +167,8 @@ def load() -> Settings:
     except ValidationError as error:
         raise SettingsError(_sentence(error)) from None
     except PermissionError:
-        raise SettingsError(
-            f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
-        ) from None
+        message = f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
+        raise SettingsError(message) from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None
 
@@ -215,13 +207,6 @@ def _valid_url(address: str, *, setting: str) -> str:
     if not host:
         raise ValueError(f"{setting} names no host, as in https://snooze.example.org")
     return address.rstrip("/")
-
-
-def _valid_base_url(address: str, *, setting: str) -> str:
-    """The same for an address to which paths are appended."""
-    if set(address) & set("?#@"):
-        raise ValueError(f"{setting} is a host and perhaps a path, without user, password, ? and #")
-    return _valid_url(address, setting=setting)
 
 
 def _need_database(settings: Settings) -> None:

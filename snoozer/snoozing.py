@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
@@ -15,9 +15,6 @@ from snoozer.timephrase.zones import zone_of
 
 # In octets: a line of a mail (RFC 5322). The database refuses more.
 MAX_MESSAGE_ID_OCTETS = 998
-
-# Error codes of phrases that may be valid at another hour of the week.
-_TEMPORARY = frozenset({"past", "too_soon", "no_later_today"})
 
 
 class SnoozeError(ValueError):
@@ -69,7 +66,7 @@ def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
     try:
         return parse_phrase(phrase, now=now, zone=zone, locale=locale)
     except SnoozeError as error:
-        if error.code not in _TEMPORARY:
+        if error.code not in {"past", "too_soon", "no_later_today"}:
             raise
         for hours in range(3, 7 * 24, 3):
             try:
@@ -125,9 +122,8 @@ def snooze(
     The phrase with its flags and alternative is kept in an event. Raises SnoozeError for an invalid message_id.
     """
     message_id = _valid_message_id(message.message_id)
-    recurrence = _lock_recurrence(
-        connection, Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive
-    )
+    same_message = and_(Snooze.user_email == user_email, Snooze.message_id == message_id)
+    recurrence = _lock_recurrence(connection, same_message, ~Snooze.inactive)
     id, created = queue.enqueue(
         connection,
         user_email=user_email,
@@ -184,9 +180,8 @@ def undo(connection: Connection, *, id: int, user_email: str, message_id: str, r
 
 def ended_recurrence(recurrence: dict[str, Any] | None, new: ReminderTime) -> dict[str, Any] | None:
     """The recurrence that a new reminder time ends; None when there was none, or it continues with another start."""
-    if recurrence is None or recurrence | {"start": None} == (new.recurrence or {}) | {"start": None}:
-        return None
-    return recurrence
+    continues = recurrence is not None and recurrence | {"start": None} == (new.recurrence or {}) | {"start": None}
+    return None if continues else recurrence
 
 
 def _lock_recurrence(connection: Connection, *where: ColumnElement[bool]) -> dict[str, Any] | None:
@@ -227,11 +222,8 @@ def _note(note: str | None) -> str | None:
 
 
 def _valid_message_id(message_id: str) -> str:
-    octets = len(message_id.encode("utf-8", "surrogatepass"))
-    if not message_id.strip() or octets > MAX_MESSAGE_ID_OCTETS or "\x00" in message_id:
-        raise SnoozeError(
-            "bad_message_id",
-            f"message_id must be a text of 1 to {MAX_MESSAGE_ID_OCTETS} octets in UTF-8 that names the message; "
-            f"it has {octets}.",
-        )
+    octets, most = len(message_id.encode("utf-8", "surrogatepass")), MAX_MESSAGE_ID_OCTETS
+    if not message_id.strip() or octets > most or "\x00" in message_id:
+        sentence = f"message_id must be a text of 1 to {most} octets in UTF-8 that names the message; it has {octets}."
+        raise SnoozeError("bad_message_id", sentence)
     return message_id

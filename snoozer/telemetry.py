@@ -108,12 +108,8 @@ def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | No
         trace.set_tracer_provider(tracers)
         tracing.tracer = tracers.get_tracer("snoozer")
         PsycopgInstrumentor().instrument()
-    meters = MeterProvider(
-        resource=resource,
-        metric_readers=readers,
-        views=VIEWS,
-        exemplar_filter=AlwaysOffExemplarFilter(),  # Exemplars hold attributes that a view drops.
-    )
+    no_exemplars = AlwaysOffExemplarFilter()  # They hold attributes that a view drops.
+    meters = MeterProvider(resource=resource, metric_readers=readers, views=VIEWS, exemplar_filter=no_exemplars)
     metrics.set_meter_provider(meters)
     register_gauges(engine, _meter)
     if metrics_port is not None:
@@ -233,22 +229,15 @@ class RedactingExporter(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
 
+_KEPT_OF_SPANS = ("context", "parent", "resource", "links", "kind", "start_time", "end_time", "instrumentation_scope")
+
+
 def _redact(span: ReadableSpan) -> ReadableSpan:
     name, attributes = _name_and_attributes(span)
-    return ReadableSpan(
-        name=name,
-        context=span.context,
-        parent=span.parent,
-        resource=span.resource,
-        attributes=attributes,
-        events=[event for event in span.events if event.name != "exception"],
-        links=span.links,
-        kind=span.kind,
-        status=Status(span.status.status_code),
-        start_time=span.start_time,
-        end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
-    )
+    events = [event for event in span.events if event.name != "exception"]
+    status = Status(span.status.status_code)
+    kept = {name: getattr(span, name) for name in _KEPT_OF_SPANS}
+    return ReadableSpan(name=name, attributes=attributes, events=events, status=status, **kept)
 
 
 def _name_and_attributes(span: ReadableSpan) -> tuple[str, Attributes]:

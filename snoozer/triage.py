@@ -16,7 +16,8 @@ def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route:
     """Return cases to the queue; returns the ids that were cases. A reminder that was sent is not sent again."""
     reactivated = queue.reactivate(connection, ids=ids)
     ledger.reopen(connection, ids=reactivated, actor=actor)
-    _append_events(connection, ids=reactivated, kind="reactivated", actor=actor, route=route, reason=reason)
+    lines = [(id, {"reason": reason}) for id in reactivated]
+    events.append_many(connection, kind="reactivated", actor=actor, route=route, lines=lines)
     return reactivated
 
 
@@ -24,7 +25,8 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: st
     """Close cases for good; returns the ids that were cases. Nothing is sent, and the error stays on the row."""
     dismissed = queue.dismiss(connection, ids=ids)
     ledger.give_up(connection, ids=dismissed, actor=actor)
-    _append_events(connection, ids=dismissed, kind="dismissed", actor=actor, route=route, reason=reason)
+    lines = [(id, {"reason": reason}) for id in dismissed]
+    events.append_many(connection, kind="dismissed", actor=actor, route=route, lines=lines)
     return dismissed
 
 
@@ -42,10 +44,3 @@ def retire_restored(connection: Connection, *, until: datetime, domain: str, rou
         cases += batch
         if len(batch) < BATCH_SIZE:
             return cases
-
-
-def _append_events(
-    connection: Connection, *, ids: Sequence[int], kind: str, actor: str, route: str, reason: str
-) -> None:
-    lines = [(id, {"reason": reason}) for id in ids]
-    events.append_many(connection, kind=kind, actor=actor, route=route, lines=lines)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select
 
 from snoozer.db.models import Account, TypedPhrase, UserPreset
-from snoozer.db.statements import execute
+from snoozer.db.statements import execute, row_as, rows_as
 
 DEFAULT_LOCALE = "en_GB"
 MAX_PHRASES = 8
@@ -85,29 +85,20 @@ def request_sign_in(
     *,
     email: str,
     token_hash: str,
-    code_hash: str | None,
-    browser_hash: str | None,
-    known_hash: str | None,
+    code_hash: str | None = None,
+    browser_hash: str | None = None,
+    known_hash: str | None = None,
     lifetime: timedelta,
     max_per_hour: int,
 ) -> bool:
-    row = execute(
-        connection,
-        "accounts/request_sign_in",
-        email=email,
-        token_hash=token_hash,
-        code_hash=code_hash,
-        browser_hash=browser_hash,
-        known_hash=known_hash,
-        lifetime=lifetime,
-        max_per_hour=max_per_hour,
-    ).first()
-    return row is not None
+    hashes = {"token_hash": token_hash, "code_hash": code_hash, "browser_hash": browser_hash, "known_hash": known_hash}
+    limits = {"lifetime": lifetime, "max_per_hour": max_per_hour}
+    return execute(connection, "accounts/request_sign_in", email=email, **hashes, **limits).first() is not None
 
 
 def sign_in_link(connection: Connection, *, token_hash: str, browser_hash: str | None) -> LinkUse | None:
-    row = execute(connection, "accounts/sign_in_link", token_hash=token_hash, browser_hash=browser_hash).first()
-    return None if row is None else LinkUse(**row._mapping)
+    values = {"token_hash": token_hash, "browser_hash": browser_hash}
+    return row_as(execute(connection, "accounts/sign_in_link", **values).first(), LinkUse)
 
 
 def use_link(connection: Connection, *, token_hash: str, browser_hash: str | None) -> int | None:
@@ -147,7 +138,7 @@ def token_owner(connection: Connection, *, token_hash: str) -> int | None:
 
 def list_tokens(connection: Connection, *, email: str | None) -> list[Token]:
     """The tokens of one person, or of all people."""
-    return [Token(**row._mapping) for row in execute(connection, "accounts/list_tokens", email=email)]
+    return rows_as(execute(connection, "accounts/list_tokens", email=email), Token)
 
 
 def revoke_tokens(
@@ -159,13 +150,11 @@ def revoke_tokens(
 
 
 def close(connection: Connection, *, email: str) -> AccountState | None:
-    row = execute(connection, "accounts/close", email=email).first()
-    return None if row is None else AccountState(**row._mapping)
+    return row_as(execute(connection, "accounts/close", email=email).first(), AccountState)
 
 
 def reopen(connection: Connection, *, email: str) -> AccountState | None:
-    row = execute(connection, "accounts/reopen", email=email).first()
-    return None if row is None else AccountState(**row._mapping)
+    return row_as(execute(connection, "accounts/reopen", email=email).first(), AccountState)
 
 
 def end_sessions(connection: Connection, *, account_id: int) -> int:
@@ -200,23 +189,14 @@ def lock_response(connection: Connection, *, account_id: int, key: str) -> None:
 
 
 def saved_response(connection: Connection, *, account_id: int, key: str) -> SavedResponse | None:
-    row = execute(connection, "accounts/saved_response", account_id=account_id, key=key).first()
-    return None if row is None else SavedResponse(**row._mapping)
+    return row_as(execute(connection, "accounts/saved_response", account_id=account_id, key=key).first(), SavedResponse)
 
 
 def save_response(
     connection: Connection, *, account_id: int, key: str, request_sha256: str, status: int, body: str
 ) -> bool:
-    row = execute(
-        connection,
-        "accounts/save_response",
-        account_id=account_id,
-        key=key,
-        request_sha256=request_sha256,
-        status=status,
-        body=body,
-    ).first()
-    return row is not None
+    values = {"account_id": account_id, "key": key, "request_sha256": request_sha256, "status": status, "body": body}
+    return execute(connection, "accounts/save_response", **values).first() is not None
 
 
 def prune_expired(connection: Connection, *, batch_size: int) -> int:
@@ -226,23 +206,14 @@ def prune_expired(connection: Connection, *, batch_size: int) -> int:
 
 def locale_of(connection: Connection, *, user_email: str) -> str:
     """The person's locale; a default for an address without an account."""
-    return (
-        connection.execute(select(Account.locale).where(Account.email == user_email)).scalar_one_or_none()
-        or DEFAULT_LOCALE
-    )
+    locale = select(Account.locale).where(Account.email == user_email)
+    return connection.execute(locale).scalar_one_or_none() or DEFAULT_LOCALE
 
 
 def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
     """The times that this person uses."""
-    presets = connection.execute(
-        select(UserPreset.label, UserPreset.phrase)
-        .where(UserPreset.account_id == account_id)
-        .order_by(UserPreset.position)
-    )
-    phrases = connection.execute(
-        select(TypedPhrase.phrase)
-        .where(TypedPhrase.account_id == account_id)
-        .order_by(TypedPhrase.used_at.desc())
-        .limit(MAX_PHRASES)
-    ).scalars()
+    own = select(UserPreset.label, UserPreset.phrase).where(UserPreset.account_id == account_id)
+    presets = connection.execute(own.order_by(UserPreset.position))
+    typed = select(TypedPhrase.phrase).where(TypedPhrase.account_id == account_id)
+    phrases = connection.execute(typed.order_by(TypedPhrase.used_at.desc()).limit(MAX_PHRASES)).scalars()
     return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

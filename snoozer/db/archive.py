@@ -26,15 +26,9 @@ def list_archivable(
     connection: Connection, *, older_than: timedelta, batch_size: int, after: Archivable | None = None
 ) -> list[Archivable]:
     """Snoozes that have been over for `older_than`, oldest first, those after `after`."""
-    rows = execute(
-        connection,
-        "archive/list_archivable",
-        older_than=older_than,
-        batch_size=batch_size,
-        finished_at=after.finished_at if after else None,
-        id=after.id if after else 0,
-    )
-    return rows_as(rows, Archivable)
+    position = {"finished_at": after.finished_at, "id": after.id} if after else {"finished_at": None, "id": 0}
+    values = {"older_than": older_than, "batch_size": batch_size, **position}
+    return rows_as(execute(connection, "archive/list_archivable", **values), Archivable)
 
 
 def create_partitions(connection: Connection, *, months: Sequence[date]) -> list[date]:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute
+from snoozer.db.statements import execute, row_as
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,25 +27,16 @@ class Permit:
 
 def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permit:
     """Whether a worker may claim now; registers a server that is not known yet."""
-    row = execute(connection, "breaker/permit", server=server, cooldown=cooldown).first()
-    if row is None:
-        return Permit(kind="closed", probe_token=None, failures=0)
-    return Permit(kind=row.kind, probe_token=row.probe_token, failures=row.failures)
+    permit = row_as(execute(connection, "breaker/permit", server=server, cooldown=cooldown).first(), Permit)
+    return permit or Permit(kind="closed", probe_token=None, failures=0)
 
 
 def fail(
     connection: Connection, *, server: str, failures: int, threshold: int, reason: str, probe_token: UUID | None
 ) -> str | None:
     """Record consecutive failures; returns the breaker's state."""
-    return execute(
-        connection,
-        "breaker/fail",
-        server=server,
-        failures=failures,
-        threshold=threshold,
-        reason=reason,
-        probe_token=probe_token,
-    ).scalar_one_or_none()
+    values = {"failures": failures, "threshold": threshold, "reason": reason, "probe_token": probe_token}
+    return execute(connection, "breaker/fail", server=server, **values).scalar_one_or_none()
 
 
 def succeed(connection: Connection, *, server: str, probe_token: UUID | None) -> bool:

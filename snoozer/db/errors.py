@@ -17,38 +17,29 @@ _ROW_ERROR = ("22", "23", "54000")
 # Parts of libpq's messages about connections that failed, which carry no SQLSTATE. The messages name hosts, roles and
 # databases, so they are matched and never quoted.
 _KNOWN = (
-    ("connection refused", "connection refused"),
-    ("timeout expired", "no answer in time"),
-    ("timed out", "no answer in time"),
-    ("failed to resolve", "its name cannot be resolved"),
-    ("could not translate host name", "its name cannot be resolved"),
-    ("no route to host", "no way to its machine"),
-    ("network is unreachable", "no way to its machine"),
-    ("no such file or directory", "no such socket"),
-    ("too many open files", "this machine has no files left to open"),
-    ("password authentication failed", "the password was refused"),
-    ("no password supplied", "no password was given"),
-    ("pg_hba.conf", "pg_hba.conf allows no connection from here"),
-    ("permission denied for database", "the role may not connect to the database"),
-    ("certificate", "the certificate was refused"),
-    ("ssl", "TLS did not come about"),
-    ("starting up", "the server is starting"),
-    ("recovery mode", "the server is recovering"),
-    ("shutting down", "the server is shutting down"),
-    ("not accepting connections", "the server takes no connections"),
-    ("too many clients", "too many connections"),
-    ("too many connections", "too many connections"),
-    ("connection slots", "too many connections"),
-    ("hot standby", "no server of the wanted kind"),
-    ("read-only", "no server that takes writes"),
-    ("not read-write", "no server that takes writes"),
-    ("closed the connection unexpectedly", "the server closed the connection"),
-    ("connection is lost", "the connection was lost"),
-    ("connection is closed", "the connection was lost"),
-    ("consuming input failed", "the connection was lost"),
-    ("queuepool limit", "no connection was free in time"),
+    ("connection refused", ["connection refused"]),
+    ("no answer in time", ["timeout expired", "timed out"]),
+    ("its name cannot be resolved", ["failed to resolve", "could not translate host name"]),
+    ("no way to its machine", ["no route to host", "network is unreachable"]),
+    ("no such socket", ["no such file or directory"]),
+    ("this machine has no files left to open", ["too many open files"]),
+    ("the password was refused", ["password authentication failed"]),
+    ("no password was given", ["no password supplied"]),
+    ("pg_hba.conf allows no connection from here", ["pg_hba.conf"]),
+    ("the role may not connect to the database", ["permission denied for database"]),
+    ("the certificate was refused", ["certificate"]),
+    ("TLS did not come about", ["ssl"]),
+    ("the server is starting", ["starting up"]),
+    ("the server is recovering", ["recovery mode"]),
+    ("the server is shutting down", ["shutting down"]),
+    ("the server takes no connections", ["not accepting connections"]),
+    ("too many connections", ["too many clients", "too many connections", "connection slots"]),
+    ("no server of the wanted kind", ["hot standby"]),
+    ("no server that takes writes", ["read-only", "not read-write"]),
+    ("the server closed the connection", ["closed the connection unexpectedly"]),
+    ("the connection was lost", ["connection is lost", "connection is closed", "consuming input failed"]),
+    ("no connection was free in time", ["queuepool limit"]),
 )
-_NO_SUCH = (("database ", "no such database"), ("role ", "no such role"))
 
 
 def error_text(error: BaseException) -> str:
@@ -58,10 +49,10 @@ def error_text(error: BaseException) -> str:
     if isinstance(code, str):
         return f"{kind}, SQLSTATE {code}"
     words = str(cause).lower()
-    found = [means for phrase, means in _KNOWN if phrase in words]
+    found = [means for means, phrases in _KNOWN if any(phrase in words for phrase in phrases)]
     if "does not exist" in words:
-        found += [means for what, means in _NO_SUCH if f'{what}"' in words]
-    return ": ".join([kind, *(["; ".join(dict.fromkeys(found))] if found else [])])
+        found += [f"no such {what}" for what in ("database", "role") if f'{what} "' in words]
+    return f"{kind}: {'; '.join(found)}" if found else kind
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:

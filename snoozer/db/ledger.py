@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
+from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
 from snoozer.domain.reminder import MAX_RESENDS, Send
 
 
@@ -82,45 +82,21 @@ def reserve(
 
     `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
     """
-    rows = execute(
-        connection,
-        "ledger/reserve",
-        worker=worker,
-        ids=list(ids),
-        domain=domain,
-        hold=uncertainty.hold,
-        hold_for_operator=uncertainty.for_operator,
-        lookups=uncertainty.lookups,
-        max_resends=MAX_RESENDS,
-    )
-    return rows_as(rows, Reserved.of)
+    policy = {"hold": uncertainty.hold, "hold_for_operator": uncertainty.for_operator, "lookups": uncertainty.lookups}
+    values = {"worker": worker, "ids": list(ids), "domain": domain, "max_resends": MAX_RESENDS, **policy}
+    return rows_as(execute(connection, "ledger/reserve", **values), Reserved.of)
 
 
 def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPolicy) -> KnownSend | None:
     """The entry for the promise of a claimed snooze."""
-    row = execute(
-        connection,
-        "ledger/lookup",
-        snooze_id=snooze_id,
-        hold=uncertainty.hold,
-        lookups=uncertainty.lookups,
-        lookup_interval=uncertainty.lookup_interval,
-    ).first()
-    return None if row is None else KnownSend(**row._mapping)
+    return row_as(execute(connection, "ledger/lookup", snooze_id=snooze_id, **vars(uncertainty)).first(), KnownSend)
 
 
 def verify(
     connection: Connection, *, uncertainty: UncertainPolicy, batch_size: int, id_range: range = ALL_IDS
 ) -> list[tuple[int, bool]]:
     """Search kept mailboxes for uncertain reminders; returns each snooze searched for and whether it was found."""
-    rows = execute(
-        connection,
-        "ledger/verify",
-        hold=uncertainty.hold,
-        lookup_interval=uncertainty.lookup_interval,
-        batch_size=batch_size,
-        **id_bounds(id_range),
-    )
+    rows = execute(connection, "ledger/verify", batch_size=batch_size, **vars(uncertainty), **id_bounds(id_range))
     return [(row.snooze_id, row.found) for row in rows]
 
 
@@ -165,17 +141,7 @@ def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Record
 
 def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
     """Record the fact in the archive; returns None when the send is not there."""
-    row = execute(
-        connection,
-        "ledger/record_archived",
-        reminder_message_id=fact.reminder_message_id,
-        claim_token=fact.claim_token,
-        smtp_code=fact.smtp_code,
-        enhanced_code=fact.enhanced_code,
-        reply=fact.reply,
-        queue_id=fact.queue_id,
-    ).first()
-    return None if row is None else Recorded(**row._mapping)
+    return row_as(execute(connection, "ledger/record_archived", **vars(fact)).first(), Recorded)
 
 
 def refuse(
@@ -188,25 +154,15 @@ def refuse(
     enhanced_code: str | None = None,
 ) -> bool:
     """Record that the server refused it, or that no dot was sent. Returns False when another worker owns the entry."""
-    row = execute(
-        connection,
-        "ledger/refuse",
-        send_id=send.id,
-        claim_token=send.claim_token,
-        permanent=permanent,
-        reply=reply,
-        smtp_code=smtp_code,
-        enhanced_code=enhanced_code,
-    ).first()
-    return row is not None
+    owned = {"send_id": send.id, "claim_token": send.claim_token}
+    refusal = {"permanent": permanent, "reply": reply, "smtp_code": smtp_code, "enhanced_code": enhanced_code}
+    return execute(connection, "ledger/refuse", **owned, **refusal).first() is not None
 
 
 def mark_uncertain(connection: Connection, *, send: Send, reply: str) -> int | None:
     """No reply came after the dot. Returns how often it was resent before, None when it is no longer owned."""
-    row = execute(
-        connection, "ledger/mark_uncertain", send_id=send.id, claim_token=send.claim_token, reply=reply
-    ).first()
-    return None if row is None else row.resends
+    values = {"send_id": send.id, "claim_token": send.claim_token, "reply": reply}
+    return execute(connection, "ledger/mark_uncertain", **values).scalar_one_or_none()
 
 
 def expire_orphans(

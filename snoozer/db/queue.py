@@ -115,17 +115,9 @@ def enqueue(
     options: EnqueueOptions = DEFAULT_OPTIONS,
 ) -> tuple[int, bool]:
     """Snooze a message; returns the row's id and whether it is new (False: the live row was changed)."""
-    row = execute(
-        connection,
-        "queue/enqueue",
-        user_email=user_email,
-        message_id=message_id,
-        subject=subject,
-        sender_email=sender_email,
-        traceparent=traceparent,
-        **reminder_time.columns,
-        **vars(options),
-    ).one()
+    message = {"user_email": user_email, "message_id": message_id, "subject": subject, "sender_email": sender_email}
+    values = {**message, "traceparent": traceparent, **reminder_time.columns, **vars(options)}
+    row = execute(connection, "queue/enqueue", **values).one()
     return row.id, row.created
 
 
@@ -149,21 +141,11 @@ def claim(
     and those of `heavy_users`, are left out. With `buckets`, rows of other buckets are claimed only when they are
     `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer workers.
     """
-    rows = execute(
-        connection,
-        "queue/claim",
-        worker=worker,
-        batch_size=batch_size,
-        lease=lease,
-        priority=priority,
-        poison_rows=poison_rows,
-        after_time=after[0] if after else None,
-        after_id=after[1] if after else 0,
-        heavy_users=list(heavy_users),
-        buckets=None if buckets is None else list(buckets),
-        steal_after=steal_after,
-        known_schema=known_schema,
-    )
+    after_time, after_id = after or (None, 0)
+    position = {"priority": priority, "poison_rows": poison_rows, "after_time": after_time, "after_id": after_id}
+    bucket = {"buckets": None if buckets is None else list(buckets), "steal_after": steal_after}
+    values = {"worker": worker, "batch_size": batch_size, "lease": lease, "known_schema": known_schema}
+    rows = execute(connection, "queue/claim", heavy_users=list(heavy_users), **values, **position, **bucket)
     return sorted(rows_as(rows, Claim), key=lambda claim: (claim.scheduled_for, claim.id))
 
 
@@ -194,16 +176,8 @@ def release(
     permanent: bool = False,
 ) -> str | None:
     """Record a failed delivery. Returns "released", "retired", or None when the claim is no longer owned."""
-    row = execute(
-        connection,
-        "queue/release",
-        id=id,
-        claim_token=claim_token,
-        error=error,
-        attempts_used=attempts_used,
-        delay=delay,
-        permanent=permanent,
-    ).first()
+    failure = {"error": error, "attempts_used": attempts_used, "delay": delay, "permanent": permanent}
+    row = execute(connection, "queue/release", id=id, claim_token=claim_token, **failure).first()
     return None if row is None else row.outcome or "released"
 
 
@@ -225,20 +199,9 @@ def recover(
     id_range: range = ALL_IDS,
 ) -> list[Recovered]:
     """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain."""
-    rows = execute(
-        connection,
-        "queue/recover",
-        batch_size=batch_size,
-        lease=lease,
-        delay=delay,
-        hold=hold,
-        hold_for_operator=hold_for_operator,
-        max_crashes=max_crashes,
-        max_resends=max_resends,
-        **WORKER_LOST,
-        **id_bounds(id_range),
-    )
-    return rows_as(rows, Recovered)
+    times = {"lease": lease, "delay": delay, "hold": hold, "hold_for_operator": hold_for_operator}
+    limits = {"batch_size": batch_size, "max_crashes": max_crashes, "max_resends": max_resends, **id_bounds(id_range)}
+    return rows_as(execute(connection, "queue/recover", **times, **limits, **WORKER_LOST), Recovered)
 
 
 def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
@@ -314,9 +277,8 @@ def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta
 def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) -> float:
     """Seconds until the next row is due: 0 when one is due, infinity when none waits. With `not_due_yet`, rows that are
     due already are left out."""
-    seconds = execute(
-        connection, "peek/next_due", known_schema=known_schema, not_due_yet=not_due_yet
-    ).scalar_one_or_none()
+    values = {"known_schema": known_schema, "not_due_yet": not_due_yet}
+    seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, CursorResult, TextClause, func, select, text
+from sqlalchemy import Connection, CursorResult, Row, TextClause, func, select, text
 
 T = TypeVar("T")
 
@@ -33,6 +33,11 @@ def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:
     names = tuple(result.keys())
     # Row by row, each would pass through four more functions.
     return [kind(**dict(zip(names, row, strict=True))) for row in result.all()]
+
+
+def row_as(row: Row[Any] | None, kind: Callable[..., T]) -> T | None:
+    """The row as an instance of `kind`; None where there is none."""
+    return None if row is None else kind(**row._mapping)
 
 
 ALL_IDS = range(1, 2**63)

@@ -12,7 +12,7 @@ from snoozer.db.models.account import (
     UserPreset,
 )
 from snoozer.db.models.base import Base
-from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, Snooze, promised_time
+from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, Snooze, is_send_of, promised_time
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
 
 metadata = Base.metadata
@@ -37,6 +37,7 @@ __all__ = [
     "TypedPhrase",
     "UserPreset",
     "Worker",
+    "is_send_of",
     "metadata",
     "promised_time",
 ]

@@ -12,7 +12,6 @@ class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified."""
 
     __tablename__ = "accounts"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     email: Mapped[str]
     role: Mapped[str] = mapped_column(server_default="user")
@@ -35,7 +34,6 @@ class SignIn(Base):
     """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that requested it."""
 
     __tablename__ = "sign_ins"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_sign_ins_account", ondelete="CASCADE"))
     token_hash: Mapped[str]
@@ -58,7 +56,6 @@ class Session(Base):
     """A signed-in browser."""
 
     __tablename__ = "sessions"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_sessions_account", ondelete="CASCADE"))
     token_hash: Mapped[str]
@@ -76,7 +73,6 @@ class ApiToken(Base):
     """A token of a person's program, sent as `Authorization: Bearer`."""
 
     __tablename__ = "api_tokens"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_api_tokens_account", ondelete="CASCADE"))
     token_hash: Mapped[str]
@@ -93,7 +89,6 @@ class IdempotencyKey(Base):
     """The first response to a request, returned again when the request is repeated."""
 
     __tablename__ = "idempotency_keys"
-
     account_id: Mapped[int] = mapped_column(
         ForeignKey("accounts.id", name="fk_idempotency_keys_account", ondelete="CASCADE"), primary_key=True
     )
@@ -110,7 +105,6 @@ class UserPreset(Base):
     """One of a person's own presets; without any, the language's defaults are offered."""
 
     __tablename__ = "account_presets"
-
     account_id: Mapped[int] = mapped_column(
         ForeignKey("accounts.id", name="fk_account_presets_account", ondelete="CASCADE"), primary_key=True
     )
@@ -123,7 +117,6 @@ class TypedPhrase(Base):
     """A phrase that a person typed recently."""
 
     __tablename__ = "account_phrases"
-
     account_id: Mapped[int] = mapped_column(
         ForeignKey("accounts.id", name="fk_account_phrases_account", ondelete="CASCADE"), primary_key=True
     )
@@ -137,7 +130,6 @@ class MailboxMessage(Base):
     """A message in the mailbox that Snoozer keeps; `original` is the bytes as received."""
 
     __tablename__ = "kept_messages"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     user_email: Mapped[str]
     message_id: Mapped[str]
@@ -164,7 +156,6 @@ class CapturedMail(Base):
     """A message that the mail sink of `snoozer up` accepted."""
 
     __tablename__ = "sink_messages"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     received_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
     mail_from: Mapped[str]

@@ -15,6 +15,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     UniqueConstraint,
+    and_,
     func,
     text,
 )
@@ -27,7 +28,6 @@ class Snooze(Base):
     """One snoozed message (`email_snoozes`). docs/decisions explains `remind_at` and `scheduled_for`."""
 
     __tablename__ = "email_snoozes"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     user_email: Mapped[str]
     message_id: Mapped[str]
@@ -65,19 +65,8 @@ class Snooze(Base):
     schema_version: Mapped[int] = mapped_column(SmallInteger, server_default="1")
 
     __table_args__ = (
-        Index(
-            "uq_email_snoozes_live",
-            "user_email",
-            "message_id",
-            unique=True,
-            postgresql_where=text("NOT inactive"),
-        ),
-        Index(
-            "ix_email_snoozes_due",
-            "remind_at",
-            "id",
-            postgresql_where=text("NOT inactive AND claimed_at IS NULL"),
-        ),
+        Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
+        Index("ix_email_snoozes_due", "remind_at", "id", postgresql_where=text("NOT inactive AND claimed_at IS NULL")),
         Index(
             "ix_email_snoozes_lane",
             "priority",
@@ -115,7 +104,6 @@ class Send(Base):
     """One reminder for one promise (`reminder_sends`), and the state of its delivery."""
 
     __tablename__ = "reminder_sends"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     snooze_id: Mapped[int] = mapped_column(ForeignKey("email_snoozes.id", name="fk_reminder_sends_snooze"))
     user_email: Mapped[str]
@@ -164,7 +152,6 @@ class Event(Base):
     """An event of a snooze: a failure, a recovery, an action of a person. Append-only; no addresses, no subjects."""
 
     __tablename__ = "snooze_events"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     snooze_id: Mapped[int]
     at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
@@ -174,6 +161,15 @@ class Event(Base):
     detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
 
     __table_args__ = (Index("ix_snooze_events_snooze", "snooze_id", "id"),)
+
+
+def is_send_of(snooze: Any = Snooze, send: Any = Send) -> ColumnElement[bool]:
+    """Whether a send is that of a snooze's present promise."""
+    return and_(
+        send.user_email == snooze.user_email,
+        send.message_id == snooze.message_id,
+        send.scheduled_for == promised_time(snooze),
+    )
 
 
 _BY_MONTH = "RANGE (finished_at)"

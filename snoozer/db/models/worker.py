@@ -11,7 +11,6 @@ class Worker(Base):
     """One incarnation of a worker process; its id is never used again."""
 
     __tablename__ = "workers"
-
     id: Mapped[str] = mapped_column(primary_key=True)
     state: Mapped[str] = mapped_column(server_default="alive")
     started_at: Mapped[datetime]
@@ -23,7 +22,6 @@ class CircuitBreaker(Base):
     """The circuit breaker of one mail server, shared by all workers."""
 
     __tablename__ = "circuit_breakers"
-
     server: Mapped[str] = mapped_column(primary_key=True)
     state: Mapped[str] = mapped_column(server_default="closed")
     failures: Mapped[int] = mapped_column(Integer, server_default="0")
@@ -38,7 +36,6 @@ class HousekeepingRun(Base):
     """When each chore last finished, on any clock."""
 
     __tablename__ = "housekeeping_runs"
-
     chore: Mapped[str] = mapped_column(primary_key=True)
     finished_at: Mapped[datetime]
 
@@ -47,6 +44,5 @@ class ServerStart(Base):
     """When housekeeping first saw the database server since the server's start. One row: the latest start."""
 
     __tablename__ = "server_starts"
-
     started_at: Mapped[datetime] = mapped_column(primary_key=True)
     met_at: Mapped[datetime]

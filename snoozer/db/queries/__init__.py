@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row, Select
+
+from snoozer.db.models import ArchivedSend, ArchivedSnooze, Send, Snooze
 
 T = TypeVar("T")
 Found = Row[*tuple[Any, ...]]
@@ -16,7 +18,6 @@ PAGE_SIZE = 40
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_LARGEST_ID = 2**63 - 1
 
 
 class InvalidCursor(ValueError):
@@ -40,7 +41,7 @@ class Cursor:
         try:
             plain = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode("ascii")
             micros, id = (int(number) for number in plain.split("."))
-            if not 0 <= id <= _LARGEST_ID:
+            if not 0 <= id < 2**63:
                 raise InvalidCursor
             return cls(at=_EPOCH + timedelta(microseconds=micros), id=id)
         except (ValueError, Error, OverflowError):
@@ -55,8 +56,26 @@ class Page(Generic[T]):
     next_cursor: Cursor | None
 
 
+def columns(model: Any, names: str) -> list[Any]:
+    """Columns of a model by their names, which are separated by spaces."""
+    return [getattr(model, name) for name in names.split()]
+
+
+def live_or_archived(
+    connection: Connection, rows: Callable[..., Select[Any]], *, id: int, user_email: str, changing: bool
+) -> Found | None:
+    """One of a person's `rows(snooze, send)`, live or archived; with `changing`, a live one is locked until the
+    transaction ends."""
+    live = rows(Snooze, Send).where(Snooze.id == id, Snooze.user_email == user_email)
+    found = connection.execute(live.with_for_update(key_share=True, of=Snooze) if changing else live).first()
+    if found is not None:
+        return found
+    archived = ArchivedSnooze.__table__.c
+    own = rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
+    return connection.execute(own).first()
+
+
 def make_page(rows: Sequence[Any], *, size: int, at: Callable[[Any], datetime]) -> Page[Any]:
     """A page from up to `size + 1` rows; `at` returns the time that they are ordered by."""
     shown = rows[:size]
-    more = len(rows) > size
-    return Page(rows=shown, next_cursor=Cursor(at(shown[-1]), shown[-1].id) if more else None)
+    return Page(rows=shown, next_cursor=Cursor(at(shown[-1]), shown[-1].id) if len(rows) > size else None)

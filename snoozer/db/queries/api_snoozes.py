@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, true
 
-from snoozer.db.models import ArchivedSend, ArchivedSnooze, MailboxMessage, Send, Snooze, promised_time
-from snoozer.db.queries import Cursor, Found, Page, make_page
+from snoozer.db.models import MailboxMessage, Send, Snooze, is_send_of, promised_time
+from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
 from snoozer.domain.state import State
 
 # Keeps the planner from the primary key, by which a person with old rows would read all newer rows of others.
@@ -46,61 +46,26 @@ def browse(
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
     """One snooze of this person, live or archived; with `changing`, a live one is locked until the transaction ends."""
-    row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
-    if changing:
-        row = row.with_for_update(key_share=True, of=Snooze)
-    found = connection.execute(row).first()
-    if found is not None:
-        return found
-    archived = ArchivedSnooze.__table__.c
-    return connection.execute(
-        _rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
-    ).first()
+    return live_or_archived(connection, _rows, id=id, user_email=user_email, changing=changing)
 
 
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
     """Subject and sender of a message in the kept mailbox; (None, None) when it is not there."""
-    kept = connection.execute(
-        select(MailboxMessage.subject, MailboxMessage.sender_email).where(
-            MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id
-        )
-    ).first()
+    its_id = and_(MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id)
+    kept = connection.execute(select(MailboxMessage.subject, MailboxMessage.sender_email).where(its_id)).first()
     return (None, None) if kept is None else (kept.subject, kept.sender_email)
 
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with the send of its promise, from the live tables or the archive's."""
-    promise = promised_time(snooze)
     return select(
-        snooze.id,
-        snooze.message_id,
-        snooze.subject,
-        snooze.sender_email,
-        snooze.note,
-        snooze.remind_at,
-        promise.label("promise"),
+        *columns(snooze, "id message_id subject sender_email note remind_at"),
+        promised_time(snooze).label("promise"),
         snooze.snooze_duration_hours.label("duration_hours"),
-        snooze.zone,
-        snooze.wall_time,
-        snooze.time_kind,
-        snooze.recurrence,
-        snooze.inactive,
-        snooze.outcome,
-        snooze.claimed_at,
-        snooze.attempts,
-        snooze.last_error,
-        snooze.last_error_at,
-        snooze.created_at,
+        *columns(snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts"),
+        *columns(snooze, "last_error last_error_at created_at"),
         send.sent_at,
-    ).join(
-        send,
-        and_(
-            send.user_email == snooze.user_email,
-            send.message_id == snooze.message_id,
-            send.scheduled_for == promise,
-        ),
-        isouter=True,
-    )
+    ).join(send, is_send_of(snooze, send), isouter=True)
 
 
 def _may_be(state: State, *, now: datetime) -> ColumnElement[bool]:

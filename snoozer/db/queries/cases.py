@@ -10,8 +10,8 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, tuple_
 
-from snoozer.db.models import CircuitBreaker, Event, Send, Snooze, Worker, promised_time
-from snoozer.db.queries import Cursor, Found, Page, make_page
+from snoozer.db.models import CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
+from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 from snoozer.db.statements import rows_as
 
 PAGE_SIZE = 50
@@ -31,11 +31,7 @@ _text = func.regexp_replace(
 )
 _reason = func.md5(_text)
 _promise = promised_time()
-_its_send = and_(
-    Send.user_email == Snooze.user_email,
-    Send.message_id == Snooze.message_id,
-    Send.scheduled_for == _promise,
-)
+_its_send = is_send_of()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +51,9 @@ def page(connection: Connection, *, reason: str | None = None, before: Cursor | 
     the error without addresses."""
     chosen = (
         select(
-            Snooze.id,
-            Snooze.user_email,
-            Snooze.last_error,
+            *columns(Snooze, "id user_email last_error"),
             _text.label("text"),
-            Snooze.attempts,
-            Snooze.max_attempts,
-            Snooze.crash_count,
-            Snooze.finished_at,
+            *columns(Snooze, "attempts max_attempts crash_count finished_at"),
             _promise.label("promise"),
             Send.state.label("send_state"),
         )
@@ -134,24 +125,10 @@ def one(connection: Connection, *, id: int) -> Found | None:
     """Any snooze, as its case page shows it, with the worker that holds it."""
     return connection.execute(
         select(
-            Snooze.id,
-            Snooze.user_email,
-            Snooze.sender_email,
-            Snooze.remind_at,
-            Snooze.scheduled_for,
+            *columns(Snooze, "id user_email sender_email remind_at scheduled_for"),
             _promise.label("promise"),
-            Snooze.inactive,
-            Snooze.outcome,
-            Snooze.finished_at,
-            Snooze.attempts,
-            Snooze.max_attempts,
-            Snooze.crash_count,
-            Snooze.last_error,
-            Snooze.last_error_at,
-            Snooze.claimed_at,
-            Snooze.claimed_by,
-            Snooze.lease_expires_at,
-            Snooze.created_at,
+            *columns(Snooze, "inactive outcome finished_at attempts max_attempts crash_count last_error last_error_at"),
+            *columns(Snooze, "claimed_at claimed_by lease_expires_at created_at"),
             Worker.state.label("worker_state"),
             Worker.heartbeat_at,
         )
@@ -164,22 +141,9 @@ def sends(connection: Connection, *, id: int) -> Sequence[Found]:
     """The ledger's entries for one snooze, the newest promise first."""
     return connection.execute(
         select(
-            Send.state,
-            Send.scheduled_for,
-            Send.reserved_at,
-            Send.dot_authorised_at,
-            Send.uncertain_at,
-            Send.sent_at,
-            Send.smtp_code,
-            Send.enhanced_code,
-            Send.reply,
-            Send.queue_id,
-            Send.reminder_message_id,
-            Send.resends,
-            Send.late,
-            Send.resolution,
-            Send.resolved_by,
-            Send.resolved_at,
+            *columns(Send, "state scheduled_for reserved_at dot_authorised_at uncertain_at sent_at smtp_code"),
+            *columns(Send, "enhanced_code reply queue_id reminder_message_id resends late"),
+            *columns(Send, "resolution resolved_by resolved_at"),
         )
         .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
         .where(Snooze.id == id, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
@@ -204,9 +168,8 @@ def open_breakers(connection: Connection) -> list[str]:
 
 
 def _cases(reason: str | None) -> list[ColumnElement[bool]]:
-    a_case = Snooze.outcome == literal(
-        "retired", literal_execute=True
-    )  # A bind would hide that the partial index fits.
+    # A bind would hide that the partial index fits.
+    a_case = Snooze.outcome == literal("retired", literal_execute=True)
     return [a_case] if reason is None else [a_case, _reason == reason]
 
 

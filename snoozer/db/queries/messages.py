@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Select, and_, func, select, tuple_
 
 from snoozer.db.models import CapturedMail, MailboxMessage, Snooze
-from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, make_page
+from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
 
 Folder = Literal["inbox", "snoozed", "done"]
 
@@ -26,40 +26,22 @@ def in_folder(
     connection: Connection, *, user_email: str, folder: Folder, before: Cursor | None = None, size: int = PAGE_SIZE
 ) -> Page[Found]:
     """The messages of a folder, the latest to arrive or return first, each with its live snooze."""
+    same_message = and_(Snooze.user_email == MailboxMessage.user_email, Snooze.message_id == MailboxMessage.message_id)
+    live = and_(same_message, ~Snooze.inactive)
     found = (
         select(
-            MailboxMessage.id,
-            MailboxMessage.message_id,
-            MailboxMessage.subject,
-            MailboxMessage.sender_name,
-            MailboxMessage.sender_email,
-            MailboxMessage.folder,
-            MailboxMessage.unread,
-            MailboxMessage.returned,
-            MailboxMessage.arrived_at,
-            MailboxMessage.surfaced_at,
+            *columns(MailboxMessage, "id message_id subject sender_name sender_email folder unread returned"),
+            *columns(MailboxMessage, "arrived_at surfaced_at"),
             Snooze.id.label("snooze_id"),
-            Snooze.remind_at,
-            Snooze.scheduled_for,
-            Snooze.claimed_at,
-            Snooze.recurrence,
+            *columns(Snooze, "remind_at scheduled_for claimed_at recurrence"),
         )
-        .outerjoin(
-            Snooze,
-            and_(
-                Snooze.user_email == MailboxMessage.user_email,
-                Snooze.message_id == MailboxMessage.message_id,
-                ~Snooze.inactive,
-            ),
-        )
+        .outerjoin(Snooze, live)
         .where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
     )
     if before is not None:
         found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
-    rows = connection.execute(
-        found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
-    ).all()
-    return make_page(rows, size=size, at=lambda row: row.surfaced_at)
+    found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
+    return make_page(connection.execute(found).all(), size=size, at=lambda row: row.surfaced_at)
 
 
 def counts(connection: Connection, *, user_email: str) -> Counts:
@@ -82,19 +64,17 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
 
 def one(connection: Connection, *, id: int, user_email: str, whole: bool = False) -> Found | None:
     """One kept message of this person, with `whole` including its bytes."""
-    columns = [column for column in MailboxMessage.__table__.columns if whole or column.name != "original"]
-    return connection.execute(
-        select(*columns).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
-    ).first()
+    shown = [column for column in MailboxMessage.__table__.columns if whole or column.name != "original"]
+    message = select(*shown).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
+    return connection.execute(message).first()
 
 
 def captured(
     connection: Connection, *, rcpt_to: str, before: int | None = None, size: int = PAGE_SIZE
 ) -> tuple[Sequence[Found], int | None]:
     """Captured mail for an address, newest first, and the id before which the next page begins."""
-    received: Select[*tuple[Any, ...]] = select(
-        CapturedMail.id, CapturedMail.received_at, CapturedMail.mail_from, CapturedMail.original
-    ).where(CapturedMail.rcpt_to == rcpt_to)
+    mails: Select[*tuple[Any, ...]] = select(*columns(CapturedMail, "id received_at mail_from original"))
+    received = mails.where(CapturedMail.rcpt_to == rcpt_to)
     if before is not None:
         received = received.where(CapturedMail.id < before)
     rows = connection.execute(received.order_by(CapturedMail.id.desc()).limit(size + 1)).all()
@@ -103,6 +83,5 @@ def captured(
 
 def one_captured(connection: Connection, *, id: int, rcpt_to: str) -> Found | None:
     """One captured mail for this address."""
-    return connection.execute(
-        select(*CapturedMail.__table__.columns).where(CapturedMail.id == id, CapturedMail.rcpt_to == rcpt_to)
-    ).first()
+    mail = select(*CapturedMail.__table__.columns).where(CapturedMail.id == id, CapturedMail.rcpt_to == rcpt_to)
+    return connection.execute(mail).first()

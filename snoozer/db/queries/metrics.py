@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, literal, not_, select
+from sqlalchemy import ColumnElement, Connection, func, literal, not_, select
 
 from snoozer.db.models import CircuitBreaker, HousekeepingRun, Send, Snooze, Worker
+from snoozer.db.queries import Found, columns
 
 MAX_COUNTED = 10_000
 MAX_LISTED = 20
 A_DAY = timedelta(days=1)
 
+_waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
+_due = [*_waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
 _last_seen_by = func.coalesce(Worker.stopped_at, func.current_timestamp())
 
 
@@ -43,17 +46,15 @@ def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
     """All metrics in one statement, and so of one instant. A worker without a heartbeat for `dead_after` is lost."""
     recent = _recent_heartbeat(dead_after)
     claimed = Snooze.claimed_at.is_not(None)
-    waiting = [not_(Snooze.inactive), Snooze.claimed_at.is_(None)]
-    due = [*waiting, Snooze.remind_at <= func.current_timestamp(), Snooze.attempts < Snooze.max_attempts]
     a_case = Snooze.outcome == literal("retired", literal_execute=True)
     row = connection.execute(
         select(
             func.current_timestamp().label("at"),
-            _capped(*due, by=Snooze.remind_at).label("due"),
-            select(func.min(Snooze.remind_at)).where(*due).scalar_subquery().label("oldest_due"),
+            _capped(*_due, by=Snooze.remind_at).label("due"),
+            select(func.min(Snooze.remind_at)).where(*_due).scalar_subquery().label("oldest_due"),
             _capped(claimed).label("claimed"),
             select(func.min(Snooze.claimed_at)).where(claimed).scalar_subquery().label("oldest_claim"),
-            _capped(*waiting, Snooze.remind_at > func.current_timestamp(), by=Snooze.remind_at).label("asleep"),
+            _capped(*_waiting, Snooze.remind_at > func.current_timestamp(), by=Snooze.remind_at).label("asleep"),
             _capped(a_case, by=Snooze.finished_at).label("cases"),
             select(func.max(Snooze.finished_at)).where(a_case).scalar_subquery().label("newest_case"),
             _capped(Send.state == literal("uncertain", literal_execute=True)).label("uncertain"),
@@ -73,23 +74,14 @@ def alive(connection: Connection, *, dead_after: timedelta) -> int:
     return connection.execute(living).scalar_one()
 
 
-def breakers(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+def breakers(connection: Connection) -> Sequence[Found]:
     """The breakers of all mail servers, those that are not closed first."""
-    return connection.execute(
-        select(
-            CircuitBreaker.server,
-            CircuitBreaker.state,
-            CircuitBreaker.failures,
-            CircuitBreaker.last_failure,
-            CircuitBreaker.opened_at,
-            CircuitBreaker.updated_at,
-        )
-        .order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
-        .limit(MAX_LISTED)
-    ).all()
+    shown = select(*columns(CircuitBreaker, "server state failures last_failure opened_at updated_at"))
+    ordered = shown.order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
+    return connection.execute(ordered.limit(MAX_LISTED)).all()
 
 
-def uncertain(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+def uncertain(connection: Connection) -> Sequence[Found]:
     """Reminders that may have been sent, the longest unresolved first."""
     return connection.execute(
         select(Send.snooze_id, Send.scheduled_for, Send.uncertain_at, Send.resends)
@@ -101,14 +93,7 @@ def uncertain(connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
 
 def oldest_due(connection: Connection) -> float:
     """For how many seconds the oldest due snooze has been due; 0 when none is."""
-    late = connection.execute(
-        select(func.clock_timestamp() - func.min(Snooze.remind_at)).where(
-            not_(Snooze.inactive),
-            Snooze.claimed_at.is_(None),
-            Snooze.remind_at <= func.current_timestamp(),
-            Snooze.attempts < Snooze.max_attempts,
-        )
-    ).scalar_one()
+    late = connection.execute(select(func.clock_timestamp() - func.min(Snooze.remind_at)).where(*_due)).scalar_one()
     return 0.0 if late is None else float(late.total_seconds())
 
 

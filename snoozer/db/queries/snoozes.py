@@ -8,17 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import (
-    ArchivedSend,
-    ArchivedSnooze,
-    CircuitBreaker,
-    Event,
-    MailboxMessage,
-    Send,
-    Snooze,
-    promised_time,
-)
-from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, make_page
+from snoozer.db.models import ArchivedSend, CircuitBreaker, Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +36,8 @@ def asleep(
 
 def count(connection: Connection, *, user_email: str) -> int:
     """How many have not returned yet."""
-    return connection.execute(
-        select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
-    ).scalar_one()
+    rows = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
+    return connection.execute(rows).scalar_one()
 
 
 def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
@@ -64,12 +54,7 @@ def came_back(connection: Connection, *, user_email: str, since: datetime, size:
     """What returned since then, newest first, unless it was snoozed again."""
     return connection.execute(
         _rows()
-        .where(
-            Snooze.user_email == user_email,
-            Snooze.outcome == "sent",
-            Snooze.remind_at > since,
-            ~_snoozed_again(),
-        )
+        .where(Snooze.user_email == user_email, Snooze.outcome == "sent", Snooze.remind_at > since, ~_snoozed_again())
         .order_by(Snooze.remind_at.desc(), Snooze.id.desc())
         .limit(size)
     ).all()
@@ -77,14 +62,7 @@ def came_back(connection: Connection, *, user_email: str, since: datetime, size:
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:
     """One snooze of this person, live or archived; with `changing`, a live one is locked until the transaction ends."""
-    row = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
-    found = connection.execute(row.with_for_update(key_share=True, of=Snooze) if changing else row).first()
-    if found is not None:
-        return found
-    archived = ArchivedSnooze.__table__.c
-    return connection.execute(
-        _rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
-    ).first()
+    return live_or_archived(connection, _rows, id=id, user_email=user_email, changing=changing)
 
 
 def live(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
@@ -145,9 +123,7 @@ def trouble(
     promised = promised_time()
     late = connection.execute(
         select(
-            func.count().label("late"),
-            func.min(promised).label("oldest"),
-            func.max(Snooze.last_error).label("reason"),
+            func.count().label("late"), func.min(promised).label("oldest"), func.max(Snooze.last_error).label("reason")
         ).where(
             Snooze.user_email == user_email,
             Snooze.outcome.is_(None),
@@ -166,39 +142,17 @@ def trouble(
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's."""
-    newest = (
-        select(send.id)
-        .where(send.snooze_id == snooze.id)
-        .order_by(send.scheduled_for.desc())
-        .limit(1)
-        .correlate(snooze)
-        .scalar_subquery()
-    )
-    return (
-        select(
-            *snooze.__table__.columns,
-            MailboxMessage.id.label("kept_id"),
-            MailboxMessage.sender_name,
-            MailboxMessage.folder,
-            send.state.label("send_state"),
-            send.sent_at,
-        )
-        .outerjoin(
-            MailboxMessage,
-            and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id),
-        )
-        .outerjoin(send, send.id == newest)
-    )
+    its_sends = select(send.id).where(send.snooze_id == snooze.id)
+    newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
+    kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
+    mailbox = [MailboxMessage.id.label("kept_id"), MailboxMessage.sender_name, MailboxMessage.folder]
+    rows = select(*snooze.__table__.columns, *mailbox, send.state.label("send_state"), send.sent_at)
+    return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
 
 
 def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
-    columns = send.__table__.columns
-    return (
-        select(*columns)
-        .where(columns.snooze_id == id)
-        .order_by(columns.scheduled_for.desc(), columns.id.desc())
-        .limit(size)
-    )
+    found = select(*send.__table__.columns).where(send.snooze_id == id)
+    return found.order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
 
 
 def _snoozed_again() -> ColumnElement[bool]:
