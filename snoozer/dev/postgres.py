@@ -10,35 +10,29 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from subprocess import DEVNULL, Popen, TimeoutExpired, run
 from typing import Any, Self
 
 import psycopg
 
 from snoozer.dev import binaries, ports
-from snoozer.dev.binaries import Account, Binaries
+from snoozer.dev.binaries import Binaries
 from snoozer.dev.environment import write_private
-from snoozer.dev.processes import has_name, is_running, send, wait_until_gone
+from snoozer.dev.processes import is_running, name_of, send, wait_until_gone
 
 USER = "snoozer"
-DATABASE = "postgres"
 CONNECTIONS = 100
 STATE_FILE = "postgres.json"
-LOG_FILE = "postgres.log"
-MAX_LOG_BYTES = 8 * 1024 * 1024
 RETRY_SECONDS = 10.0
 STOP_SECONDS = 30.0
 _POLL_INTERVAL = 0.05
-_RETRY_INTERVAL = 0.25
-_REPORT_AFTER = 3.0
-_LOCALES = ("C.UTF-8", "C")
 # No variable of the caller may change how the server runs; LC_ALL keeps macOS from starting threads in it.
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _SETTINGS = (
     f"listen_addresses={ports.HOST}",
     "unix_socket_directories=",
@@ -66,29 +60,7 @@ class Postmaster:
 
     pid: int
     port: int
-    process: subprocess.Popen[bytes] | None = None
-
-    @classmethod
-    def launch(
-        cls, binaries: Binaries, *, data: Path, port: int, log: Path, account: Account, connections: int = CONNECTIONS
-    ) -> Self:
-        """Start a server on a data folder. Its output is appended to the log file."""
-        settings = (f"port={port}", f"max_connections={connections}", *_SETTINGS)
-        arguments = [argument for setting in settings for argument in ("-c", setting)]
-        with log.open("ab") as out:
-            log.chmod(0o600)
-            process = subprocess.Popen(
-                [binaries.program("postgres"), "-D", str(data), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                cwd="/",
-                env=_ENVIRONMENT,
-                # A Ctrl-C at the terminal goes to the whole foreground group; the server has to stop last.
-                start_new_session=True,
-                **account.run_as,
-            )
-        return cls(pid=process.pid, port=port, process=process)
+    process: Popen[bytes] | None = None
 
     @classmethod
     def of(cls, data: Path) -> Self | None:
@@ -98,53 +70,41 @@ class Postmaster:
             pid = int(lines[0])
         except (OSError, ValueError, IndexError):
             return None
-        if not _serves(pid, data):
-            return None
         port = int(lines[3]) if len(lines) > 5 and lines[3].isdigit() else 0
-        return cls(pid=pid, port=port)
+        return cls(pid=pid, port=port) if _serves(pid, data) else None
 
     def is_running(self) -> bool:
         return self.process.poll() is None if self.process else is_running(self.pid)
-
-    def send(self, what: signal.Signals) -> None:
-        if self.is_running():
-            send(self.pid, what)
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is gone. Returns False when it still runs after `seconds`."""
         if self.process is None:
             return not wait_until_gone([self.pid], seconds=seconds)
-        try:
+        with suppress(TimeoutExpired):
             self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+            return True
+        return False
 
 
+@dataclass(eq=False)
 class Postgres:
-    """The server of one home folder. `start` makes it when it is new; `stop` stops it, whichever process started it."""
+    """The server of one home folder. `start` makes it when it is new; `stop` stops it, whichever process started it.
 
-    def __init__(
-        self,
-        home: Path,
-        *,
-        wanted: Path | None = None,
-        shared: Path = binaries.SHARED,
-        on_message: Callable[[str], None] = lambda line: None,
-        on_launch: Callable[[int], None] = lambda pid: None,
-        connections: int = CONNECTIONS,
-    ) -> None:
-        """`wanted` is SNOOZER_PG_BIN; `connections` is the max_connections of a server that is started here.
+    `wanted` is SNOOZER_PG_BIN; `connections` is the max_connections of a server that is started here. `on_message` is
+    called with sentences for people, `on_launch` with the process id of each server.
+    """
 
-        `on_message` is called with sentences for people, `on_launch` with the process id of each server.
-        """
-        self.home = home.absolute()
-        self.log = self.home / LOG_FILE
-        self._wanted = wanted
-        self._shared = shared
-        self._on_message = on_message
-        self._on_launch = on_launch
-        self._connections = connections
+    home: Path
+    _: KW_ONLY
+    wanted: Path | None = None
+    shared: Path = binaries.SHARED
+    on_message: Callable[[str], None] = lambda line: None
+    on_launch: Callable[[int], object] = lambda pid: None
+    connections: int = CONNECTIONS
+
+    def __post_init__(self) -> None:
+        self.home = self.home.absolute()
+        self.log = self.home / "postgres.log"
         self._account = binaries.server_account()
         self._binaries: Binaries | None = None
         self._state: dict[str, Any] = {}
@@ -182,8 +142,8 @@ class Postgres:
             if not self._adopt():
                 chosen = self._choose_binaries()
                 if not self.data.exists():
-                    self._on_message(f"making the database in {self.data}")
-                    _initdb(self.data, binaries=chosen, account=self._account, password=self._state["password"])
+                    self.on_message(f"making the database in {self.data}")
+                    self._initdb(chosen)
                 self._run(chosen)
         return self.url
 
@@ -194,12 +154,13 @@ class Postgres:
         if postmaster is None:
             return
         for what in (signal.SIGINT, signal.SIGQUIT):
-            postmaster.send(what)
+            if postmaster.is_running():
+                send(postmaster.pid, what)
             if postmaster.wait(STOP_SECONDS):
                 return
         raise PostgresRefused(f"PostgreSQL (process {postmaster.pid}) does not stop; its log is {self.log}")
 
-    def rotate_log(self, *, max_bytes: int = MAX_LOG_BYTES) -> None:
+    def rotate_log(self, *, max_bytes: int = 8 * 1024 * 1024) -> None:
         """Copy a large log aside and truncate it: the server appends. Where that fails (a full disk), it grows on."""
         with suppress(OSError):
             if self.log.exists() and self.log.stat().st_size > max_bytes:
@@ -207,7 +168,7 @@ class Postgres:
                 os.truncate(self.log, 0)
 
     def _url(self, port: int) -> str:
-        return f"postgresql://{USER}:{self._state['password']}@{ports.HOST}:{port}/{DATABASE}"
+        return f"postgresql://{USER}:{self._state['password']}@{ports.HOST}:{port}/postgres"
 
     def _load_state(self) -> None:
         """Read where the data lies, its port and its password; choose all three when the home is new."""
@@ -224,7 +185,7 @@ class Postgres:
                 "back, or move the folder away to begin with an empty database"
             )
         else:
-            place = binaries.make_data_folder(self.home, account=self._account, shared=self._shared)
+            place = binaries.make_data_folder(self.home, account=self._account, shared=self.shared)
             self._save_state(place=str(place), port=ports.any_free(), password=secrets.token_urlsafe(24))
 
     def _save_state(self, **facts: str | int) -> None:
@@ -240,13 +201,12 @@ class Postgres:
                     self._save_state(port=found.port)
                 if found.pid != self.pid:
                     self._postmaster = found
-                    self._on_launch(found.pid)
-                    self._on_message(f"PostgreSQL was running already (process {found.pid}); it is used as it is")
+                    self.on_launch(found.pid)
+                    self.on_message(f"PostgreSQL was running already (process {found.pid}); it is used as it is")
                 return True
-            if not reported and time.monotonic() - began > _REPORT_AFTER:
-                self._on_message(
-                    f"waiting for the PostgreSQL that runs already (process {found.pid}) to answer or to end"
-                )
+            if not reported and time.monotonic() - began > 3:
+                who = f"the PostgreSQL that runs already (process {found.pid})"
+                self.on_message(f"waiting for {who} to answer or to end")
                 reported = True
             time.sleep(_POLL_INTERVAL)
         return False
@@ -265,13 +225,11 @@ class Postgres:
 
     def _choose_binaries(self) -> Binaries:
         if self._binaries is None:
-            chosen = binaries.find(wanted=self._wanted, data=self.data)
-            self._on_message(f"PostgreSQL {chosen.version} from {chosen.folder}: {chosen.why}")
-            self._binaries = binaries.reachable(chosen, account=self._account, shared=self._shared)
+            chosen = binaries.find(wanted=self.wanted, data=self.data)
+            self.on_message(f"PostgreSQL {chosen.version} from {chosen.folder}: {chosen.why}")
+            self._binaries = binaries.reachable(chosen, account=self._account, shared=self.shared)
             if self._binaries.folder != chosen.folder:
-                self._on_message(
-                    f"used from {self._binaries.folder}, where the account {self._account.name} can run it"
-                )
+                self.on_message(f"used from {self._binaries.folder}, where the account {self._account.name} can run it")
         return self._binaries
 
     def _run(self, chosen: Binaries) -> None:
@@ -288,15 +246,8 @@ class Postgres:
             if may_move and not ports.is_free(self.port):
                 self._save_state(port=ports.any_free())
             before = self.log.stat().st_size if self.log.exists() else 0
-            self._postmaster = Postmaster.launch(
-                chosen,
-                data=self.data,
-                port=self.port,
-                log=self.log,
-                account=self._account,
-                connections=self._connections,
-            )
-            self._on_launch(self._postmaster.pid)
+            self._postmaster = self._launch(chosen)
+            self.on_launch(self._postmaster.pid)
             while self._postmaster.is_running():
                 if self._accepts_connections(self.port):
                     return
@@ -304,51 +255,53 @@ class Postgres:
             if time.monotonic() > end:
                 output = self.log.read_bytes()[before:].decode(errors="replace")
                 raise PostgresRefused(f"PostgreSQL does not start: {_reason(output)} (its log is {self.log})")
-            time.sleep(_RETRY_INTERVAL)
+            time.sleep(0.25)
         raise PostgresRefused("PostgreSQL was asked to stop while it was starting")
+
+    def _launch(self, chosen: Binaries) -> Postmaster:
+        """Start a server. Its output is appended to the log file."""
+        command = [chosen.program("postgres"), "-D", str(self.data)]
+        for setting in (f"port={self.port}", f"max_connections={self.connections}", *_SETTINGS):
+            command += ["-c", setting]
+        run_as = self._account.run_as
+        with self.log.open("ab") as out:
+            self.log.chmod(0o600)
+            # A Ctrl-C at the terminal goes to the whole foreground group; the server has to stop last.
+            process = Popen(command, stdin=DEVNULL, stdout=out, stderr=out, env=_ENV, start_new_session=True, **run_as)
+        return Postmaster(pid=process.pid, port=self.port, process=process)
+
+    def _initdb(self, chosen: Binaries) -> None:
+        """Make a database as a draft that is renamed to `data` when it is whole. Raises PostgresRefused."""
+        place, run_as = self.data.parent, self._account.run_as
+        for left in place.glob("draft-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        password = place / "password"
+        write_private(password, self._state["password"])
+        self._account.own(password)
+        initdb = [chosen.program("initdb"), "-U", USER, "-A", "scram-sha-256", "--data-checksums", "--encoding=UTF8"]
+        try:
+            for locale in ("C.UTF-8", "C"):
+                # A name of its own: the initdb of a killed `snoozer up` may still be writing.
+                draft = place / f"draft-{secrets.token_hex(4)}"
+                command = [*initdb, f"--locale={locale}", f"--pwfile={password}", "-D", str(draft)]
+                made = run(
+                    command, capture_output=True, text=True, check=False, env=_ENV, start_new_session=True, **run_as
+                )
+                if made.returncode == 0:
+                    draft.rename(self.data)
+                    return
+        finally:
+            password.unlink(missing_ok=True)
+        raise PostgresRefused(f"initdb could not make the database in {place}: {_reason(made.stderr)}")
 
 
 def _serves(pid: int, data: Path) -> bool:
     """Whether this process is the server of this data, by its working folder where the system shows it."""
-    if not is_running(pid):
-        return False
     if not Path("/proc/self/cwd").exists():
-        return has_name(pid, ("postgres", "postmaster"))
-    try:
+        return name_of(pid) in {"postgres", "postmaster"}
+    with suppress(OSError):
         return Path(f"/proc/{pid}/cwd").readlink() == data.resolve()
-    except OSError:
-        return False
-
-
-def _initdb(data: Path, *, binaries: Binaries, account: Account, password: str) -> None:
-    """Make a database as a draft that is renamed to `data` when it is whole. Raises PostgresRefused."""
-    place = data.parent
-    for left in place.glob("draft-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    password_file = place / "password"
-    write_private(password_file, password)
-    account.own(password_file)
-    command = [binaries.program("initdb"), "-U", USER, "-A", "scram-sha-256", "--data-checksums", "--encoding=UTF8"]
-    try:
-        for locale in _LOCALES:
-            # A name of its own: the initdb of a killed `snoozer up` may still be writing.
-            draft = place / f"draft-{secrets.token_hex(4)}"
-            made = subprocess.run(
-                [*command, f"--locale={locale}", f"--pwfile={password_file}", "-D", str(draft)],
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd="/",
-                env=_ENVIRONMENT,
-                start_new_session=True,
-                **account.run_as,
-            )
-            if made.returncode == 0:
-                draft.rename(data)
-                return
-    finally:
-        password_file.unlink(missing_ok=True)
-    raise PostgresRefused(f"initdb could not make the database in {place}: {_reason(made.stderr)}")
+    return False
 
 
 def _reason(output: str) -> str:

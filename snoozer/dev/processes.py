@@ -13,15 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from snoozer.resources import PYTHON_MODULE
 
-CHILD_SECONDS = 15.0
-DATABASE_SECONDS = 30.0
-LEFTOVER_SECONDS = 90.0
 CHILD, DATABASE, GONE = "+", "=", "-"
 _POLL_INTERVAL = 0.05
 
@@ -33,33 +30,27 @@ class AlreadyRunning(Exception):
 def is_running(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     try:
-        os.kill(pid, 0)
+        with suppress(PermissionError):
+            os.kill(pid, 0)
+        return _stat(pid)[0] not in {"Z", "X"}
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
-    try:
-        return _stat(pid)[0] not in {"Z", "X"}
     except OSError:
         return True
 
 
-def has_name(pid: int, names: Iterable[str]) -> bool:
-    """Whether a running process has one of these names; a process id alone is reused, after a reboot quickly."""
-    try:
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        name = _name_from_ps(pid)
-    return name in names
+def name_of(pid: int) -> str:
+    """The name of a process as `ps` shows it, or ""."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        ps = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, check=False, timeout=5)
+        return Path(os.fsdecode(ps.stdout).strip()).name
+    return ""
 
 
 def send(pid: int, what: signal.Signals, *, group: bool = False) -> None:
     """Send a signal to a process, or to the whole group it leads. One that is gone already is no error."""
     try:
-        if group:
-            os.killpg(pid, what)
-        else:
-            os.kill(pid, what)
+        (os.killpg if group else os.kill)(pid, what)
     except ProcessLookupError:
         pass
     except PermissionError:
@@ -70,20 +61,17 @@ def send(pid: int, what: signal.Signals, *, group: bool = False) -> None:
 
 def wait_until_gone(pids: Iterable[int], *, seconds: float) -> set[int]:
     """Wait for processes that are not our children. Returns those that still run after `seconds`."""
-    left = {pid for pid in pids if is_running(pid)}
-    end = time.monotonic() + seconds
-    while left and time.monotonic() < end:
+    left, end = set(pids), time.monotonic() + seconds
+    while (left := {pid for pid in left if is_running(pid)}) and time.monotonic() < end:
         time.sleep(_POLL_INTERVAL)
-        left = {pid for pid in left if is_running(pid)}
     return left
 
 
 def lock_home(home: Path) -> IO[str]:
     """The lock of the `snoozer up` that runs from this home, held while the file is open. Raises AlreadyRunning."""
-    lock = _try_lock(home / "up.lock")
-    if lock is None:
-        raise AlreadyRunning
-    return lock
+    if lock := _try_lock(home / "up.lock"):
+        return lock
+    raise AlreadyRunning
 
 
 def lock_children(home: Path, *, on_wait: Callable[[], None]) -> IO[str]:
@@ -91,16 +79,16 @@ def lock_children(home: Path, *, on_wait: Callable[[], None]) -> IO[str]:
 
     Calls `on_wait` once if an earlier reaper still holds it, and waits. Raises AlreadyRunning after 90 s.
     """
-    path, end = home / "children.lock", time.monotonic() + LEFTOVER_SECONDS
-    lock = _try_lock(path)
-    if lock is None:
-        on_wait()
-    while lock is None:
-        if time.monotonic() > end:
-            raise AlreadyRunning
+    path = home / "children.lock"
+    if lock := _try_lock(path):
+        return lock
+    on_wait()
+    end = time.monotonic() + 90
+    while time.monotonic() < end:
         time.sleep(_POLL_INTERVAL)
-        lock = _try_lock(path)
-    return lock
+        if lock := _try_lock(path):
+            return lock
+    raise AlreadyRunning
 
 
 @contextmanager
@@ -122,48 +110,33 @@ def reap() -> None:
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     os.chdir("/")
-    children, databases = _read_registrations(sys.stdin)
-    _stop(_unchanged(children), signal.SIGTERM, seconds=CHILD_SECONDS, last=signal.SIGKILL, groups=True)
-    _stop(_unchanged(databases), signal.SIGINT, seconds=DATABASE_SECONDS, last=signal.SIGQUIT, groups=False)
+    registered: dict[int, tuple[str, str]] = {}
+    for line in sys.stdin:
+        what, number = line.split()
+        registered[int(number)] = what, _start_time(int(number))
 
+    def unchanged(what: str) -> set[int]:
+        # A process id that was registered may belong to another process by now.
+        return {pid for pid, known in registered.items() if known == (what, _start_time(pid))}
 
-def _read_registrations(lines: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
-    """The start times of the children and of the databases that were registered last, by process id."""
-    children: dict[int, str] = {}
-    databases: dict[int, str] = {}
-    for line in lines:
-        what, _, number = line.partition(" ")
-        pid = int(number)
-        if what == GONE:
-            children.pop(pid, None)
-            databases.pop(pid, None)
-        else:
-            (children if what == CHILD else databases)[pid] = _start_time(pid)
-    return children, databases
-
-
-def _unchanged(start_times: dict[int, str]) -> set[int]:
-    """Those whose id still belongs to the process that was registered."""
-    return {pid for pid, began in start_times.items() if _start_time(pid) == began}
+    _stop(unchanged(CHILD), signal.SIGTERM, seconds=15, last=signal.SIGKILL, groups=True)
+    _stop(unchanged(DATABASE), signal.SIGINT, seconds=30, last=signal.SIGQUIT, groups=False)
 
 
 def _stop(pids: set[int], what: signal.Signals, *, seconds: float, last: signal.Signals, groups: bool) -> None:
     for pid in pids:
         send(pid, what)
-    for pid in wait_until_gone(pids, seconds=seconds):
+    left = wait_until_gone(pids, seconds=seconds)
+    # A leader that is gone may have left others of its group behind.
+    for pid in pids if groups else left:
         send(pid, last, group=groups)
-    if groups:
-        # A leader that is gone may have left others of its group behind.
-        for pid in pids:
-            send(pid, last, group=True)
 
 
 def _start_time(pid: int) -> str:
     """When a process began, in units only good for comparing; "" when unknown."""
-    try:
+    with suppress(OSError):
         return _stat(pid)[19]
-    except OSError:
-        return ""
+    return ""
 
 
 def _stat(pid: int) -> list[str]:
@@ -171,24 +144,13 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def _name_from_ps(pid: int) -> str:
-    try:
-        ps = subprocess.run(
-            ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=False, timeout=5
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return Path(ps.stdout.strip()).name
-
-
 def _try_lock(path: Path) -> IO[str] | None:
     file = path.open("a")
-    try:
+    with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    return file
+        return file
+    file.close()
+    return None
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from snoozer.dev.environment import OWNER
 from snoozer.settings import Settings
 
 MARKER_FILE = "samples"
-TEXTS = Path(__file__).with_name("samples.toml")
-_POLICY = SMTP.clone(max_line_length=78)
 _GERMAN_DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")
 
 
@@ -38,35 +36,30 @@ def are_wanted(home: Path, settings: Settings) -> bool:
     engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
     try:
         with engine.connect() as connection:
-            stored = connection.execute(
-                select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
-            ).scalar_one()
+            stored = select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
+            return connection.execute(stored).scalar_one() == 0
     finally:
         engine.dispose()
-    return stored == 0
 
 
 def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
-    """Deliver the samples to the inbound server. Returns how many were accepted.
-
-    Raises smtplib.SMTPException or OSError when one is refused. This home does not try again then: some would come
-    twice.
-    """
+    """Deliver the samples to the inbound server and return how many. Raises SMTPException or OSError on a refusal."""
+    # This home does not try again after a refusal: some would come twice.
     (home / MARKER_FILE).write_text(f"{now.isoformat()}\n")
     client = smtplib.LMTP if settings.inbound_protocol == "lmtp" else smtplib.SMTP
-    count = 0
+    samples = list(messages(now))
     with client(settings.inbound_host, settings.inbound_port, local_hostname="up.snoozer.example") as inbound:
-        for message in messages(now):
+        for message in samples:
             inbound.sendmail("sample@snoozer.example", [OWNER], message)
-            count += 1
-    return count
+    return len(samples)
 
 
 def messages(now: datetime) -> Iterator[bytes]:
     """The samples as bytes of RFC 5322, the oldest first."""
     days = [_Day.fromtimestamp((now + timedelta(days=ahead)).timestamp(), tz=now.tzinfo) for ahead in range(15)]
-    for number, sample in enumerate(tomllib.loads(TEXTS.read_text(encoding="utf-8"))["message"], start=1):
-        message = EmailMessage(policy=_POLICY)
+    samples = tomllib.loads(Path(__file__).with_name("samples.toml").read_text(encoding="utf-8"))["message"]
+    for number, sample in enumerate(samples, start=1):
+        message = EmailMessage(policy=SMTP.clone(max_line_length=78))
         message["From"] = sample["sender"]
         message["To"] = OWNER
         if "subject" in sample:

@@ -20,8 +20,6 @@ from snoozer.db import engine as database
 from snoozer.db import mailbox_store
 from snoozer.dev import ports
 
-HOSTNAME = "sink.snoozer.example"
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 DEFAULT_PORT = 8025
 
 Store = Callable[[str, list[str], bytes], None]
@@ -72,9 +70,9 @@ class Sink:
         # A given name spares a look-up that takes seconds on a machine without a resolver.
         return SMTP(
             self,
-            hostname=HOSTNAME,
+            hostname="sink.snoozer.example",
             ident="Snoozer keeps everything and sends nothing",
-            data_size_limit=MAX_MESSAGE_BYTES,
+            data_size_limit=64 * 1024 * 1024,
             enable_SMTPUTF8=True,
             loop=self._loop,
         )

@@ -6,9 +6,9 @@ import signal
 import time
 from asyncio import SubprocessTransport
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Any, cast
 
 from snoozer.dev import processes
 from snoozer.dev.console import Output
@@ -19,9 +19,7 @@ from snoozer.runtime.signals import describe_exit
 
 INITIAL_BACKOFF = 0.5
 MAX_BACKOFF = 30.0
-HEALTHY_AFTER_SECONDS = 30.0
 MAX_LINE_LENGTH = 4_000
-_DRAIN_SECONDS = 1.0
 _OUT, _ERR = 1, 2
 
 OnLine = Callable[[int, str], None]
@@ -40,57 +38,37 @@ class Program:
 class CommandFailed(Exception):
     """A command ended with an exit code other than 0."""
 
-    def __init__(self, program: Program, code: int) -> None:
-        super().__init__(f"{program.name} {describe_exit(code)}; its output stands above")
-
 
 class Child(asyncio.SubprocessProtocol):
-    """A process whose end is known as soon as it ends, even while one that it started keeps its output open.
-
-    (asyncio.subprocess.Process waits for both.)
-    """
+    """A process whose end is known at once, while asyncio's own waits also for others that keep its output open."""
 
     def __init__(self, on_line: OnLine) -> None:
         self._on_line = on_line
         self._partial = {_OUT: b"", _ERR: b""}
-        self._transport: SubprocessTransport | None = None
+        self._transport: SubprocessTransport
         self._exit_code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._output_closed = asyncio.Event()
 
-    @classmethod
-    async def start(
-        cls, argv: Sequence[str], *, on_line: OnLine, merge_stderr: bool, sockets: Sequence[int] = ()
-    ) -> Self:
-        """Start a command in a session of its own, so that a Ctrl-C at the terminal reaches the supervisor alone.
-
-        `on_line` is called with the stream (1 or 2, always 1 with `merge_stderr`) and each line. Raises OSError.
-        """
-        _, protocol = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(on_line),
-            *argv,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT if merge_stderr else PIPE,
-            pass_fds=sockets,
-            start_new_session=True,
-        )
-        return protocol
-
     @property
     def pid(self) -> int:
-        assert self._transport is not None  # noqa: S101
         return self._transport.get_pid()
 
     async def wait(self) -> int:
         """Wait for its end. Returns the exit code, or minus the signal that ended it."""
         return await asyncio.shield(self._exit_code)
 
+    async def wait_or(self, event: asyncio.Event, *, timeout: float | None = None) -> bool:
+        """Wait for its end, for this event or for so many seconds. Returns whether it has ended."""
+        happened: asyncio.Future[Any] = asyncio.create_task(event.wait())
+        await asyncio.wait({self._exit_code, happened}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        happened.cancel()
+        return self._exit_code.done()
+
     async def drain_output(self) -> None:
         """After its end, read what is left of its output for a second, and close the pipes."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._output_closed.wait(), _DRAIN_SECONDS)
-        if self._transport is not None:
-            self._transport.close()
+            await asyncio.wait_for(self._output_closed.wait(), timeout=1)
+        self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(SubprocessTransport, transport)
@@ -102,13 +80,11 @@ class Child(asyncio.SubprocessProtocol):
             self._on_line(fd, line[:MAX_LINE_LENGTH].decode(errors="replace").rstrip("\r"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        partial, self._partial[fd] = self._partial[fd], b""
-        if partial:
+        if partial := self._partial.pop(fd):
             self._on_line(fd, partial.decode(errors="replace"))
 
     def process_exited(self) -> None:
-        code = self._transport.get_returncode() if self._transport is not None else None
-        self._exit_code.set_result(code if code is not None else 0)
+        self._exit_code.set_result(self._transport.get_returncode() or 0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._output_closed.set()
@@ -136,8 +112,7 @@ class Supervisor:
         if self._reaper_task is None:
             return
         self._reaper_task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._reaper_task
+        await asyncio.gather(self._reaper_task, return_exceptions=True)
         if self._reaper is not None and self._reaper.stdin is not None:
             self._reaper.stdin.close()
             await self._reaper.wait()
@@ -160,7 +135,7 @@ class Supervisor:
             else:
                 self._output.line(line, by=program.name)
 
-        child = await self._start(program, on_line, merge_stderr=False)
+        child = await self._start(program, on_line, stderr=PIPE)
         try:
             code = await child.wait()
         except asyncio.CancelledError:
@@ -170,7 +145,7 @@ class Supervisor:
             await child.drain_output()
             self.register(processes.GONE, child.pid)
         if code:
-            raise CommandFailed(program, code)
+            raise CommandFailed(f"{program.name} {describe_exit(code)}; its output stands above")
         return lines
 
     def keep(self, program: Program) -> None:
@@ -190,7 +165,7 @@ class Supervisor:
         self._kill_now.set()
 
     async def _keep(self, program: Program, stopping: asyncio.Event) -> None:
-        backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, healthy_after=HEALTHY_AFTER_SECONDS)
+        backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, healthy_after=30)
         while not stopping.is_set():
             began = time.monotonic()
             how = await self._run_once(program, stopping)
@@ -204,42 +179,43 @@ class Supervisor:
     async def _run_once(self, program: Program, stopping: asyncio.Event) -> str:
         """Run a program until it ends or `stopping` is set. Returns how it ended, in words."""
         try:
-            child = await self._start(
-                program, lambda _, line: self._output.line(line, by=program.name), merge_stderr=True
-            )
+            child = await self._start(program, lambda _, line: self._output.line(line, by=program.name), stderr=STDOUT)
         except OSError as error:
             return f"cannot be started ({error.strerror})"
-        ended, asked = asyncio.create_task(child.wait()), asyncio.create_task(stopping.wait())
-        await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
-        if not ended.done():
+        if not await child.wait_or(stopping):
             await self._stop_child(child, program)
         # What the child left behind keeps its output and its port open.
         send(child.pid, signal.SIGKILL, group=True)
         await child.drain_output()
         self.register(processes.GONE, child.pid)
-        return describe_exit(await ended)
+        return describe_exit(await child.wait())
 
-    async def _start(self, program: Program, on_line: OnLine, *, merge_stderr: bool) -> Child:
-        child = await Child.start(program.argv, on_line=on_line, merge_stderr=merge_stderr, sockets=program.sockets)
+    async def _start(self, program: Program, on_line: OnLine, *, stderr: int) -> Child:
+        """Start it in a session of its own: a Ctrl-C at the terminal reaches the supervisor alone. Raises OSError."""
+        _, child = await asyncio.get_running_loop().subprocess_exec(
+            lambda: Child(on_line),
+            *program.argv,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=stderr,
+            pass_fds=program.sockets,
+            start_new_session=True,
+        )
         self.register(processes.CHILD, child.pid)
         return child
 
     async def _stop_child(self, child: Child, program: Program) -> None:
         send(child.pid, signal.SIGTERM)
-        ended, kill = asyncio.create_task(child.wait()), asyncio.create_task(self._kill_now.wait())
-        await asyncio.wait({ended, kill}, timeout=program.stop_timeout, return_when=asyncio.FIRST_COMPLETED)
-        kill.cancel()
-        if not ended.done():
+        if not await child.wait_or(self._kill_now, timeout=program.stop_timeout):
             if not self._kill_now.is_set():
                 self._output.warn(f"does not stop within {program.stop_timeout:g} s and is killed", by=program.name)
             send(child.pid, signal.SIGKILL, group=True)
-        await ended
+        await child.wait()
 
     async def _keep_reaper(self, lock: int, started: asyncio.Event) -> None:
         while True:
             self._reaper = await asyncio.create_subprocess_exec(
-                *(*PYTHON_MODULE, processes.__name__), stdin=PIPE, pass_fds=(lock,), start_new_session=True
+                *PYTHON_MODULE, processes.__name__, stdin=PIPE, pass_fds=(lock,), start_new_session=True
             )
             for pid, what in self._registered.items():
                 self._write_to_reaper(f"{what} {pid}\n")

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from snoozer import settings
 from snoozer.dev import environment, ports, processes
 from snoozer.dev.console import Output
 from snoozer.dev.environment import OWNER
-from snoozer.dev.runner import Plan, Runner
+from snoozer.dev.runner import Runner
 from snoozer.dev.sink import DEFAULT_PORT as SINK_PORT
 from snoozer.settings import Settings, SettingsError
 
@@ -39,10 +40,27 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
     output = Output()
     try:
         with contextlib.ExitStack() as held:
-            plan = _plan(output, held, port=port, with_parent=with_parent, reload=reload)
+            home = settings.home().absolute()
+            lock = _lock(home, output, held)
+            given = environment.load_user_settings(home)
+            remedy = "choose another port with `snoozer up --port N` (or PORT=N)"
+            web = held.enter_context(_hold(port or given.port, output, by="web", remedy=remedy))
+            own_sink = not given.smtp_url.get_secret_value()
+            sink = held.enter_context(_hold(SINK_PORT, output, by="sink")) if own_sink else None
+            remedy = "set SNOOZER_INBOUND_PORT to another port" if "inbound_port" in given.model_fields_set else ""
+            inbound = held.enter_context(_hold(given.inbound_port, output, by="inbound", remedy=remedy))
             open_browser = not no_open and sys.stdout.isatty() and settings.has_display()
             runner = Runner(
-                plan, output, on_ready=lambda chosen, link: _welcome(output, chosen, link, open_browser=open_browser)
+                home=home,
+                given=given,
+                web=web,
+                sink=sink,
+                inbound=inbound,
+                lock=lock,
+                with_parent=with_parent,
+                reload=reload,
+                output=output,
+                on_ready=partial(_welcome, output, open_browser=open_browser),
             )
             code = asyncio.run(runner.run())
     except (Refused, SettingsError) as refused:
@@ -52,71 +70,36 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
     sys.exit(code)
 
 
-def _plan(output: Output, held: contextlib.ExitStack, *, port: int | None, with_parent: bool, reload: bool) -> Plan:
-    """Take the locks and the ports, which `held` closes. Raises Refused."""
-    home = settings.home().absolute()
-    _make(home)
+def _lock(home: Path, output: Output, held: contextlib.ExitStack) -> int:
+    """Make this home and take its locks, which `held` releases. Returns the one for the reaper. Raises Refused."""
+    on_wait = partial(output.line, "an earlier Snoozer is still stopping; waiting for it")
+    try:
+        if not home.exists():
+            home.mkdir(parents=True)
+            # Root's database runs under another account, which has to pass through; its secrets are 0600 files.
+            home.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    except OSError as error:
+        raise Refused(f"The folder {home} cannot be made ({error.strerror}); set SNOOZER_HOME to another one") from None
     try:
         held.enter_context(processes.lock_home(home))
-        lock = held.enter_context(
-            processes.lock_children(
-                home, on_wait=lambda: output.line("an earlier Snoozer is still stopping; waiting for it")
-            )
-        )
+        return held.enter_context(processes.lock_children(home, on_wait=on_wait)).fileno()
     except processes.AlreadyRunning:
         raise Refused(
             f"Snoozer runs already from {home}, at {settings.load().base_url}: stop it with Ctrl-C where it runs, or "
             "set another SNOOZER_HOME and --port"
         ) from None
-    given = environment.load_user_settings(home)
-    web = _hold(port or given.port, remedy="choose another port with `snoozer up --port N` (or PORT=N)")
-    held.enter_context(web)
-    return Plan(
-        home=home,
-        given=given,
-        web=web,
-        sink=held.enter_context(_hold_any(SINK_PORT, output, by="sink")) if environment.uses_sink(given) else None,
-        inbound=held.enter_context(_hold_inbound(given, output)),
-        lock=lock.fileno(),
-        with_parent=with_parent,
-        reload=reload,
-    )
 
 
-def _make(home: Path) -> None:
-    if home.exists():
-        return
-    try:
-        home.mkdir(parents=True)
-        # Root's database runs under another account, which has to pass through; its secrets are 0600 files.
-        home.chmod(0o711 if os.geteuid() == 0 else 0o700)
-    except OSError as error:
-        raise Refused(f"The folder {home} cannot be made ({error.strerror}); set SNOOZER_HOME to another one") from None
-
-
-def _hold(port: int, *, remedy: str) -> socket.socket:
-    """This port. Raises Refused where it is taken."""
-    held = ports.hold(port)
-    if held is None:
+def _hold(port: int, output: Output, *, by: str, remedy: str = "") -> socket.socket:
+    """This port, or any that is free. Raises Refused where it is taken and `remedy` names what to do."""
+    if held := ports.hold(port):
+        return held
+    if remedy:
         raise Refused(f"Port {port} on {ports.HOST} is in use by another program: stop that one, or {remedy}")
-    return held
-
-
-def _hold_inbound(given: Settings, output: Output) -> socket.socket:
-    if "inbound_port" in given.model_fields_set:
-        return _hold(given.inbound_port, remedy="set SNOOZER_INBOUND_PORT to another port")
-    return _hold_any(given.inbound_port, output, by="inbound")
-
-
-def _hold_any(port: int, output: Output, *, by: str) -> socket.socket:
-    """This port, or any that is free."""
-    held = ports.hold(port)
-    if held is None:
-        held = ports.hold(0)
-        if held is None:
-            raise Refused(f"There is no free port on {ports.HOST}")
+    if held := ports.hold(0):
         output.line(f"port {port} is in use; taking {ports.of(held)}", by=by)
-    return held
+        return held
+    raise Refused(f"There is no free port on {ports.HOST}")
 
 
 def _welcome(output: Output, chosen: Settings, link: str | None, *, open_browser: bool) -> None:
@@ -138,14 +121,13 @@ def _welcome(output: Output, chosen: Settings, link: str | None, *, open_browser
 
 def _own_command() -> str:
     """How a person types this command in another terminal, in the same folder."""
-    called = Path(sys.argv[0])
+    called, here = Path(sys.argv[0]), Path.cwd()
     found = shutil.which("snoozer")
     if called.name == "__main__.py":
         command = f"{shlex.quote(sys.executable)} -m snoozer"
     elif found and Path(found).resolve() == called.resolve():
         command = "snoozer"
     else:
-        here = Path.cwd()
         command = shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
     if settings.home() == settings.DEFAULT_HOME:
         return command
