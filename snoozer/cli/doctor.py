@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings as environment
-from snoozer.cli.console import Failure, explain, open_engine, refuse, show
+from snoozer.cli.console import explain, open_engine, refuse, show
 from snoozer.db import health_checks, schema
 from snoozer.db.health_checks import Violation
 from snoozer.mime import headers
@@ -26,11 +26,7 @@ from snoozer.smtp.errors import ServerUnavailable
 from snoozer.smtp.session import check_reachable
 from snoozer.smtp.url import SmtpServer, is_loopback
 
-MIN_SERVER_VERSION = 140_000
 MAX_SHOWN = 5
-CONNECT_SECONDS = 10.0
-PARTITIONS_OVERDUE_SECONDS = 26 * 3600
-
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
 
 # Names that no mail from outside reaches (RFC 2606, RFC 6762).
@@ -66,8 +62,6 @@ _BROKEN_INVARIANTS = {
     ),
 }
 
-_GUARDS_REMEDY = "Nothing but the programs' own care keeps the promise now. Make them anew as the migrations do: "
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -84,48 +78,39 @@ class Finding:
 def command(as_json: bool) -> None:
     """Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked."""
     settings = environment.load().require("database_url")
-    of_database, failure = _examine_database(settings)
-    findings = [*_settings_findings(settings), *of_database, *_mail_findings(settings)]
-    healthy = all(finding.verdict != "wrong" for finding in findings)
-    if as_json:
-        report = {"healthy": healthy, "checks": [asdict(finding) for finding in findings]}
-        click.echo(json.dumps(report | {"settings": _settings_in_force(settings)}, indent=2))
-    else:
-        show(_settings_table(settings), _findings_table(findings))
-        click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
-    if failure is not None:
-        refuse(f"{failure}.")
-    sys.exit(0 if healthy else 1)
-
-
-def _settings_table(settings: Settings) -> Table:
-    table = Table("setting", "value", title="Settings", title_justify="left")
-    for name, value in _settings_in_force(settings).items():
-        table.add_row(Text(name), Text(value))
-    return table
-
-
-def _findings_table(findings: list[Finding]) -> Table:
-    table = Table("check", "verdict", "what", title="Examination", title_justify="left")
-    for finding in findings:
-        verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
-        table.add_row(Text(finding.check), verdict, Text(f"{finding.says}\n{finding.do}".rstrip()))
-    return table
-
-
-def _examine_database(settings: Settings) -> tuple[list[Finding], Failure | None]:
-    """The findings up to where the database fails, if it does."""
-    findings: list[Finding] = []
+    findings, failure = list(_settings_findings(settings)), None
     engine = open_engine(settings, name="doctor")
     try:
         with engine.begin() as connection:
             findings.extend(_database_findings(connection, settings))
     except DBAPIError as error:
         failure = explain(error)
-        return [*findings, Finding("database", "wrong", f"{failure.problem}.", _sentence(failure.remedy))], failure
+        findings.append(Finding("database", "wrong", f"{failure.problem}.", _sentence(failure.remedy)))
     finally:
         engine.dispose()
-    return findings, None
+    findings.extend(_mail_findings(settings))
+    healthy, in_force = all(finding.verdict != "wrong" for finding in findings), _settings_in_force(settings)
+    if as_json:
+        report = {"healthy": healthy, "checks": [asdict(finding) for finding in findings], "settings": in_force}
+        click.echo(json.dumps(report, indent=2))
+    else:
+        show(*_tables(in_force, findings))
+        click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
+    if failure is not None:
+        refuse(f"{failure}.")
+    sys.exit(0 if healthy else 1)
+
+
+def _tables(in_force: dict[str, str], findings: list[Finding]) -> Iterator[Table]:
+    settings = Table("setting", "value", title="Settings", title_justify="left")
+    for name, value in in_force.items():
+        settings.add_row(Text(name), Text(value))
+    yield settings
+    checks = Table("check", "verdict", "what", title="Examination", title_justify="left")
+    for finding in findings:
+        verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
+        checks.add_row(Text(finding.check), verdict, Text(f"{finding.says}\n{finding.do}".rstrip()))
+    yield checks
 
 
 def _database_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
@@ -149,47 +134,45 @@ def _sentence(words: str) -> str:
 
 def _server(connection: Connection) -> Finding:
     server = health_checks.server(connection)
-    if server.version_number < MIN_SERVER_VERSION:
+    if server.version_number < 140_000:
         text = f"PostgreSQL {server.version} is older than 14, and Snoozer's statements are not made for it."
-        return Finding("database", "wrong", text, "Upgrade the server.")
-    if server.encoding != schema.ENCODING:
+        do = "Upgrade the server."
+    elif server.encoding != schema.ENCODING:
         text = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
-        return Finding("database", "wrong", text, f"Restore into one made by `{schema.CREATE_COMMAND}`.")
-    if server.read_only:
+        do = f"Restore into one made by `{schema.CREATE_COMMAND}`."
+    elif server.read_only:
         text = "This server only reads: it is a standby, and nothing can be put away or sent."
-        return Finding(
-            "database", "wrong", text, "Let DATABASE_URL name the primary, with target_session_attrs=read-write."
-        )
-    if server.switched_off:
+        do = "Let DATABASE_URL name the primary, with target_session_attrs=read-write."
+    elif server.switched_off:
         text = f"{', '.join(server.switched_off)} is off: what the page confirmed can be lost when the server crashes."
-        return Finding("database", "wrong", text, "Switch it on in the server's configuration and reload it.")
-    return Finding("database", "right", f"PostgreSQL {server.version}; what it confirms is on disk.")
+        do = "Switch it on in the server's configuration and reload it."
+    else:
+        return Finding("database", "right", f"PostgreSQL {server.version}; what it confirms is on disk.")
+    return Finding("database", "wrong", text, do)
 
 
 def _guards(connection: Connection) -> Finding:
-    missing = health_checks.disabled_guards(connection)
+    missing = ", ".join(health_checks.disabled_guards(connection))
     if missing:
-        text = f"Switched off or gone: {', '.join(missing)}."
-        return Finding("guards", "wrong", text, f"{_GUARDS_REMEDY}{', '.join(missing)}.")
+        do = "Nothing but the programs' own care keeps the promise now. Make them anew as the migrations do: "
+        return Finding("guards", "wrong", f"Switched off or gone: {missing}.", f"{do}{missing}.")
     return Finding("guards", "right", "Unique indexes and triggers that hold the invariants are in force.")
 
 
 def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     alive = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead))
-    sweep_overdue = 3 * settings.sweep + 10
-    if alive.swept_ago is None or alive.swept_ago > sweep_overdue:
-        since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
+    since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
+    if alive.swept_ago is None or alive.swept_ago > 3 * settings.sweep + 10:
         text = f"Housekeeping has {since}: what lost workers hold is not taken back."
         yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
-        yield Finding("clock", "right", f"Housekeeping last swept {float(alive.swept_ago):.0f} s ago.")
-    if alive.prepared_ago is not None and alive.prepared_ago > PARTITIONS_OVERDUE_SECONDS:
+        yield Finding("clock", "right", f"Housekeeping {since}.")
+    if alive.prepared_ago is not None and alive.prepared_ago > 26 * 3600:
         text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."
         )
-        yield Finding(
-            "archive", "wrong", text, "Look at what `snoozer clock` says; its role must be allowed to create tables."
-        )
+        do = "Look at what `snoozer clock` says; its role must be allowed to create tables."
+        yield Finding("archive", "wrong", text, do)
     if alive.workers:
         yield Finding("workers", "right", f"{alive.workers} alive.")
     else:
@@ -201,9 +184,8 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:
         text = f"{alive.long_uncertain} reminders have been uncertain for more than a day: unknown if they left."
-        yield Finding(
-            "uncertain", "wrong", text, "Decide about them on /admin; `snoozer support uncertain` lists them."
-        )
+        do = "Decide about them on /admin; `snoozer support uncertain` lists them."
+        yield Finding("uncertain", "wrong", text, do)
     else:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
 
@@ -223,26 +205,25 @@ def _invariant(name: str, rows: list[Violation]) -> Finding:
 
 def _mail_findings(settings: Settings) -> Iterator[Finding]:
     """Whether the mail server accepts our login, and the DNS records of the sender's domain. No mail is sent."""
-    if settings.smtp_url.get_secret_value():
-        yield _mail_server(settings)
-    else:
-        yield Finding("mail server", "skipped", "SMTP_URL is not set here, so no mail server was asked.")
+    yield _mail_server(settings)
     yield _dns_records(_sender_domain(settings))
 
 
 def _mail_server(settings: Settings) -> Finding:
-    check = "mail server"
+    check, url = "mail server", settings.smtp_url.get_secret_value()
+    if not url:
+        return Finding(check, "skipped", "SMTP_URL is not set here, so no mail server was asked.")
     try:
-        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+        server = SmtpServer.from_url(url)
     except ValueError as error:
         return Finding(check, "wrong", str(error), "Correct SMTP_URL; no worker starts with this one.")
     where = f"{server.host}:{server.port}"
     try:
-        check_reachable(server, helo=_sender_domain(settings) or "localhost", deadline=CONNECT_SECONDS)
+        check_reachable(server, helo=_sender_domain(settings) or "localhost", deadline=10.0)
     except ServerUnavailable as error:
         text = f"{where} cannot be used: {error}. Reminders wait; no attempts are spent."
         return Finding(check, "wrong", text, "Check SMTP_URL, the way to the server and the login.")
-    return Finding(check, "right", f"{where} greets us and takes our login." if server.user else f"{where} greets us.")
+    return Finding(check, "right", f"{where} greets us{' and takes our login' if server.user else ''}.")
 
 
 def _dns_records(domain: str) -> Finding:
@@ -263,10 +244,8 @@ def _dns_records(domain: str) -> Finding:
 
 def _settings_in_force(settings: Settings) -> dict[str, str]:
     """Every setting by its name, as it is in force. Secrets, and values that may hold one, are left out."""
-    return {
-        str(field.alias): _redacted(str(field.alias), getattr(settings, name))
-        for name, field in type(settings).model_fields.items()
-    }
+    names = {name: str(field.alias) for name, field in type(settings).model_fields.items()}
+    return {alias: _redacted(alias, getattr(settings, name)) for name, alias in names.items()}
 
 
 def _redacted(name: str, value: object) -> str:
@@ -287,7 +266,12 @@ def _redacted(name: str, value: object) -> str:
 def _settings_findings(settings: Settings) -> Iterator[Finding]:
     """Settings with which processes would refuse to start, and where the links in mails lead."""
     yield _secret_key(settings)
-    yield from _sender(settings)
+    try:
+        settings.require("mail_from")
+    except SettingsError as error:
+        if settings.mail_from:
+            do = "Correct MAIL_FROM; web and workers do not start with this one."
+            yield Finding("sender", "wrong", f"{error}.", do)
     yield _links(settings)
 
 
@@ -300,16 +284,6 @@ def _secret_key(settings: Settings) -> Finding:
     except SettingsError as error:
         return Finding(check, "wrong", f"{error}.", "Links in mails could be forged: set a key of its own.")
     return Finding(check, "right", f"A key ring of {len(settings.keys)}.")
-
-
-def _sender(settings: Settings) -> Iterator[Finding]:
-    try:
-        settings.require("mail_from")
-    except SettingsError as error:
-        if settings.mail_from:
-            yield Finding(
-                "sender", "wrong", f"{error}.", "Correct MAIL_FROM; web and workers do not start with this one."
-            )
 
 
 def _links(settings: Settings) -> Finding:

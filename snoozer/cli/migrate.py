@@ -16,6 +16,5 @@ def command() -> None:
         schema.upgrade(engine)
     except schema.SchemaError as error:
         refuse(f"{error}.")
-    click.echo(
-        f"The schema is at {head}." if before == head else f"The schema went from {before or 'nothing'} to {head}."
-    )
+    change = f"is at {head}" if before == head else f"went from {before or 'nothing'} to {head}"
+    click.echo(f"The schema {change}.")

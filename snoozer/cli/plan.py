@@ -1,20 +1,20 @@
 """`snoozer plan`: what so many people need, by a throughput formula fitted to measurements. No database, no settings.
 
-A worker process takes `batch_seconds + batch * reminder_seconds` for a batch: what each batch costs (claim, commits,
-round trips) and what each reminder adds. Throughput is workers times batch over that. The CPU of the database server
-follows the same line with figures of its own. One database runs out of it first: workers can be on other machines.
+A worker process takes `batch_seconds + batch * reminder_seconds` for a batch; the CPU of the database server follows
+the same line with figures of its own, and runs out first.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 from statistics import linear_regression, mean
 from typing import Any
 
 import click
-from rich.table import Table
+from rich.table import Column, Table
 
 from snoozer.cli.console import show
 from snoozer.settings import SettingsError
@@ -100,11 +100,8 @@ def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
     by_cpu = means.busy * means.database_cores / server
     by_wal = means.busy * means.wal_bytes_a_second / figures.wal_bytes
     most, days_over = min(by_cpu, by_wal), min(means.archive_after_days, YEAR_DAYS)
-    bytes_each = (
-        demand.asleep_days * figures.asleep_bytes
-        + days_over * figures.over_bytes
-        + (YEAR_DAYS - days_over) * figures.archived_bytes
-    )
+    bytes_each = demand.asleep_days * figures.asleep_bytes + days_over * figures.over_bytes
+    bytes_each += (YEAR_DAYS - days_over) * figures.archived_bytes
     return Plan(
         peak=demand.peak,
         a_worker=a_worker,
@@ -126,10 +123,8 @@ def throughput(figures: Figures, *, batch: int, workers: int = 1) -> float:
 
 
 def fitted(seconds: Mapping[int, float]) -> tuple[float, float]:
-    """The cost of a batch and of each reminder, by least squares over the seconds of a batch of each size.
-
-    Neither is negative; with one size only, all of it counts as the reminders'.
-    """
+    """The cost of a batch and of each reminder, by least squares over the seconds of a batch of each size; neither is
+    negative. With one size only, all of it counts as the reminders'."""
     sizes, times = list(seconds), list(seconds.values())
     if len(sizes) > 1:
         slope, intercept = linear_regression(sizes, times)
@@ -143,7 +138,7 @@ def fitted(seconds: Mapping[int, float]) -> tuple[float, float]:
 
 def read_figures(paths: Sequence[Path]) -> Figures:
     """Figures by the reports of the bench, ours where they have none. Raises SettingsError."""
-    figures, reports = Figures(), {run: list[Any]() for run in _RUNS}
+    measured, reports = dict[str, float](), {run: list[Any]() for run in _RUNS}
     for path in paths:
         try:
             report = json.loads(path.read_text(encoding="utf-8"))
@@ -153,61 +148,55 @@ def read_figures(paths: Sequence[Path]) -> Figures:
             raise SettingsError(f"{path} holds no figures; write them with: {command}") from None
     for run, of_run in reports.items():
         try:
-            figures = _RUNS[run](figures, of_run) if of_run else figures
+            measured |= _RUNS[run](of_run) if of_run else {}
         except (KeyError, ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError):
             raise SettingsError(f"The figures of `bench {run}` are not whole; measure again") from None
-    return figures
+    return Figures(**measured)
 
 
-def _drained(figures: Figures, reports: Sequence[Any]) -> Figures:
+def _drained(reports: Sequence[Any]) -> dict[str, float]:
     """Runs with batches of several sizes are fitted together."""
     runs = [(int(report["load"]["batch"]), report["load"]["processes"], report["snoozer"]) for report in reports]
     batch, each = fitted({size: size * processes / run["rate"] for size, processes, run in runs})
     server_batch, server_each = fitted({size: size * run["server_cpu_ms"] / 1000 for size, _, run in runs})
-    return replace(
-        figures,
-        batch_seconds=batch,
-        reminder_seconds=each,
-        worker_cpu_seconds=mean(run["cpu_ms"] for *_, run in runs) / 1000,
-        server_batch_seconds=server_batch,
-        server_reminder_seconds=server_each,
-        wal_bytes=mean(run["wal_bytes"] for *_, run in runs),
-    )
+    return {
+        "batch_seconds": batch,
+        "reminder_seconds": each,
+        "worker_cpu_seconds": mean(run["cpu_ms"] for *_, run in runs) / 1000,
+        "server_batch_seconds": server_batch,
+        "server_reminder_seconds": server_each,
+        "wal_bytes": mean(run["wal_bytes"] for *_, run in runs),
+    }
 
 
-def _grown(figures: Figures, reports: Sequence[Any]) -> Figures:
+def _grown(reports: Sequence[Any]) -> dict[str, float]:
     """The last run's largest table, and its archive where that was measured."""
     largest, archive = max(reports[-1]["claims"], key=lambda one: one["future"]), reports[-1]["archive"]
-    figures = replace(figures, asleep_bytes=(largest["table_bytes"] + largest["index_bytes"]) / largest["future"])
+    asleep = {"asleep_bytes": (largest["table_bytes"] + largest["index_bytes"]) / largest["future"]}
     if archive is None:
-        return figures
+        return asleep
     stored = [one for one in archive["stored"] if one["name"].endswith("_archive")]
-    return replace(
-        figures,
-        archived_bytes=sum(one["table_bytes"] + one["index_bytes"] for one in stored) / archive["reminders"],
-        over_bytes=archive["over_bytes"],
-        other_wal_bytes=largest["insert_wal_bytes"] + archive["wal_bytes"],
-    )
+    return asleep | {
+        "archived_bytes": sum(one["table_bytes"] + one["index_bytes"] for one in stored) / archive["reminders"],
+        "over_bytes": archive["over_bytes"],
+        "other_wal_bytes": largest["insert_wal_bytes"] + archive["wal_bytes"],
+    }
 
 
-_RUNS: dict[str, Callable[[Figures, Sequence[Any]], Figures]] = {"drain": _drained, "growth": _grown}
+_RUNS: dict[str, Callable[[Sequence[Any]], dict[str, float]]] = {"drain": _drained, "growth": _grown}
 
 
-def _number(name: str, bounds: tuple[float, float], metavar: str, help: str, default: str | None = None) -> Decorator:
+def _number(name: str, bounds: tuple[float, float], metavar: str, help: str, default: str = "") -> Decorator:
     """An option for a number within bounds; it is required without a default."""
 
-    def read(context: click.Context, option: click.Parameter, given: str) -> float:
-        try:
-            value = float(given)
-        except ValueError:
-            value = float("nan")
-        if not bounds[0] <= value <= bounds[1]:
-            raise SettingsError(f"{name} must be a number from {bounds[0]:,g} to {bounds[1]:,g}, not {given!r}")
-        return value
+    def read(given: str) -> float:
+        with suppress(ValueError):
+            if bounds[0] <= (value := float(given)) <= bounds[1]:
+                return value
+        raise SettingsError(f"{name} must be a number from {bounds[0]:,g} to {bounds[1]:,g}, not {given!r}")
 
-    return click.option(
-        name, required=default is None, default=default, show_default=True, callback=read, metavar=metavar, help=help
-    )
+    presence: dict[str, Any] = {"default": default} if default else {"required": True}
+    return click.option(name, type=read, show_default=True, metavar=metavar, help=help, **presence)
 
 
 @click.command("plan", short_help="What so many people need, and when one database stops being enough.")
@@ -230,22 +219,15 @@ def _number(name: str, bounds: tuple[float, float], metavar: str, help: str, def
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(files: tuple[Path, ...], as_json: bool, **numbers: float) -> None:
     """Say what N people need who put M messages away a day, and when one database stops being enough."""
-    figures = read_figures(files)
-    means = Means(
-        batch=int(numbers.pop("batch")),
-        database_cores=numbers.pop("database_cores"),
-        wal_bytes_a_second=numbers.pop("database_mb") * 1e6,
-        busy=numbers.pop("busy"),
-    )
-    demand = Demand(**numbers)
+    chosen = {name: numbers.pop(name) for name in ("database_cores", "busy")}
+    means = Means(batch=int(numbers.pop("batch")), wal_bytes_a_second=numbers.pop("database_mb") * 1e6, **chosen)
+    figures, demand = read_figures(files), Demand(**numbers)
     planned = plan(demand, means, figures)
     if as_json:
         given = {"demand": asdict(demand) | {"peak": demand.peak}, "means": asdict(means), "figures": asdict(figures)}
         click.echo(json.dumps({"plan": asdict(planned)} | given, indent=2))
         return
-    for sentence in _sentences(demand, means, planned):
-        click.echo(sentence)
-    show(_table(planned))
+    _print(demand, means, planned)
     source = "by your figures" if files else "measured on 2 cores; give --figures of your machine for better ones"
     click.echo(
         f"A worker takes a batch in {1000 * figures.batch_seconds:.1f} ms and "
@@ -253,32 +235,28 @@ def command(files: tuple[Path, ...], as_json: bool, **numbers: float) -> None:
     )
 
 
-def _sentences(demand: Demand, means: Means, planned: Plan) -> list[str]:
-    return [
+def _print(demand: Demand, means: Means, planned: Plan) -> None:
+    click.echo(
         f"{demand.people:,.0f} people who put {demand.per_day:,g} messages away a day get {demand.daily:,.0f} "
         f"reminders a day. If {demand.herd_share:.0%} of them are promised for the same second and are to be out "
-        f"{demand.herd_seconds:,g} seconds later, {_rate(planned.peak)} a second leave at the peak.",
+        f"{demand.herd_seconds:,g} seconds later, {_rate(planned.peak)} a second leave at the peak.\n"
         f"That takes {planned.workers:,} worker {'process' if planned.workers == 1 else 'processes'} in batches of "
         f"{means.batch}, {_rate(planned.a_worker)} a second each, on {planned.worker_cores:,.1f} cores beside "
-        f"{planned.database_cores:,.1f} for the database.",
+        f"{planned.database_cores:,.1f} for the database.\n"
         f"After a year the database holds {_size(planned.bytes_after_a_year)}, archive and indexes included, and each "
-        f"day it writes {_size(planned.wal_bytes_a_day)} of write-ahead log.",
+        f"day it writes {_size(planned.wal_bytes_a_day)} of write-ahead log.\n"
         f"One database with {means.database_cores:,g} cores is enough up to {_rate(planned.most)} reminders a second "
         f"at the peak, which is {planned.most_people:,.0f} such people; then its {planned.limit} is used up. "
-        + ("That is enough here." if planned.fits else "Here it is not enough: divide the people among several."),
-    ]
-
-
-def _table(planned: Plan) -> Table:
-    table = Table("", "needed", "one database ends at")
-    table.columns[1].justify = table.columns[2].justify = "right"
+        + ("That is enough here." if planned.fits else "Here it is not enough: divide the people among several.")
+    )
+    table = Table("", Column("needed", justify="right"), Column("one database ends at", justify="right"))
     table.add_row("reminders a second at the peak", _rate(planned.peak), _rate(planned.most))
-    table.add_row("worker processes", f"{planned.workers:,}", "")
-    table.add_row("cores for workers", f"{planned.worker_cores:,.1f}", "")
-    table.add_row("cores for the database", f"{planned.database_cores:,.1f}", "")
-    table.add_row("database after a year", _size(planned.bytes_after_a_year), "")
-    table.add_row("write-ahead log a day", _size(planned.wal_bytes_a_day), "")
-    return table
+    table.add_row("worker processes", f"{planned.workers:,}")
+    table.add_row("cores for workers", f"{planned.worker_cores:,.1f}")
+    table.add_row("cores for the database", f"{planned.database_cores:,.1f}")
+    table.add_row("database after a year", _size(planned.bytes_after_a_year))
+    table.add_row("write-ahead log a day", _size(planned.wal_bytes_a_day))
+    show(table)
 
 
 def _rate(value: float) -> str:

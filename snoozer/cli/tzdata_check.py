@@ -1,6 +1,5 @@
 """`snoozer times-moved`: lists the reminders that a newer tz database moves; --apply moves them."""
 
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import click
@@ -8,7 +7,6 @@ import click
 from snoozer import settings, zone_change
 from snoozer.cli.console import open_engine
 from snoozer.db import statements
-from snoozer.db.queue import ZoneShift
 
 ROUTE = "times-moved"
 
@@ -26,24 +24,16 @@ def command(apply: bool) -> None:
     after: int | None = 0
     while after is not None:
         with engine.begin() as connection:
-            moves, unknown, after = zone_change.find_outdated(
-                connection, now=statements.database_time(connection), after=after
-            )
+            now = statements.database_time(connection)
+            moves, unknown, after = zone_change.find_outdated(connection, now=now, after=after)
             moved = list(zone_change.apply_corrections(connection, moves, route=ROUTE)) if apply else moves
         for move in moved:
-            click.echo(_line(move))
+            old, new = (at.astimezone(ZoneInfo(move.zone)).isoformat() for at in (move.promised, move.remind_at))
+            click.echo(f"{move.id}  {old} → {new}  {move.zone}")
         for id in unknown:
             click.echo(f"{id}  its zone or its repetition is not known here; it stays as promised", err=True)
         count += len(moved)
     click.echo(_summary(count, apply=apply), err=True)
-
-
-def _line(move: ZoneShift) -> str:
-    return f"{move.id}  {_local(move.promised, move.zone)} → {_local(move.remind_at, move.zone)}  {move.zone}"
-
-
-def _local(instant: datetime, zone: str) -> str:
-    return instant.astimezone(ZoneInfo(zone)).isoformat()
 
 
 def _summary(count: int, *, apply: bool) -> str:

@@ -9,8 +9,6 @@ import click
 from snoozer.timephrase import ParseError, locales, parse
 from snoozer.timephrase.zones import canonical, zone_of
 
-_REFUSED_EXIT = 2
-
 
 @click.command("when", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="PHRASE")
@@ -28,22 +26,23 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         click.echo(context.get_help())
         context.exit()
     try:
-        parsed = parse(" ".join(words), now=_present(now, zone), zone=zone, locale=_canonical_locale(locale))
+        present, name = _present(now, zone), locales.canonical(locale)
+        if name is None:
+            raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
+        parsed = parse(" ".join(words), now=present, zone=zone, locale=name)
     except ParseError as error:
-        _print_error(error, as_json=as_json)
-        sys.exit(_REFUSED_EXIT)
+        if as_json:
+            click.echo(json.dumps(error.as_json()))
+        else:
+            click.echo(f"{error.code}: {error.message}", err=True)
+            if error.suggestions:
+                click.echo("Try: " + " · ".join(error.suggestions), err=True)
+        sys.exit(2)
     if as_json:
         click.echo(json.dumps(parsed.as_json()))
         return
     click.echo(" ".join([parsed.at.isoformat() if parsed.at else "none", *parsed.flags]))
     click.echo(parsed.sentence)
-
-
-def _canonical_locale(locale: str) -> str:
-    name = locales.canonical(locale)
-    if name is None:
-        raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
-    return name
 
 
 def _present(now: str | None, zone: str) -> datetime:
@@ -57,12 +56,3 @@ def _present(now: str | None, zone: str) -> datetime:
         raise ParseError("invalid_time", message) from None
     name = canonical(zone)
     return present if present.tzinfo or name is None else present.replace(tzinfo=zone_of(name))
-
-
-def _print_error(error: ParseError, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(error.as_json()))
-        return
-    click.echo(f"{error.code}: {error.message}", err=True)
-    if error.suggestions:
-        click.echo("Try: " + " · ".join(error.suggestions), err=True)

@@ -51,15 +51,10 @@ def _plain(weekday: int, *, weeks: int = 0) -> DayResolver:
 
 def _this_and_next(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for start in tokens.optional(at, "the"):
-        for _, middle in tokens.match(start, "this"):
-            for weekday, end in tokens.numbers(middle, "weekday"):
-                yield DayExpr(resolve=_this(weekday)), end
-        for _, middle in tokens.match(start, "next"):
-            for weekday, end in tokens.numbers(middle, "weekday"):
-                yield DayExpr(resolve=_next(weekday)), end
-        for _, middle in tokens.match(start, "last"):
-            for _, end in tokens.numbers(middle, "weekday"):
-                yield DayExpr(resolve=_passed), end
+        for role, resolver in (("this", _this), ("next", _next), ("last", _passed)):
+            for _, middle in tokens.match(start, role):
+                for weekday, end in tokens.numbers(middle, "weekday"):
+                    yield DayExpr(resolve=resolver(weekday)), end
 
 
 def _this(weekday: int) -> DayResolver:
@@ -80,8 +75,11 @@ def _next(weekday: int) -> DayResolver:
     return resolve
 
 
-def _passed(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
-    raise ParseError("past", "That day has passed; choose one that is still to come.")
+def _passed(weekday: int) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        raise ParseError("past", "That day has passed; choose one that is still to come.")
+
+    return resolve
 
 
 def _day_of_week(context: ParseContext, weekday: int, *, weeks: int) -> date:
@@ -90,9 +88,7 @@ def _day_of_week(context: ParseContext, weekday: int, *, weeks: int) -> date:
 
 
 def _of_week(weekday: int, weeks: int) -> DayExpr:
-    return DayExpr(
-        resolve=lambda context, at, has_time: ResolvedDay(day=_day_of_week(context, weekday, weeks=weeks)),
-    )
+    return DayExpr(resolve=lambda context, at, has_time: ResolvedDay(day=_day_of_week(context, weekday, weeks=weeks)))
 
 
 def _which_week(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
@@ -319,10 +315,8 @@ def _after_edge(tokens: Tokens, at: int, role: str) -> Iterator[int]:
 
 def _which(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
     """this (0), next (1) or nothing (None: the coming one)."""
-    for _, end in tokens.match(at, "this"):
-        yield 0, end
-    for _, end in tokens.match(at, "next"):
-        yield 1, end
+    for offset, role in ((0, "this"), (1, "next")):
+        yield from ((offset, end) for _, end in tokens.match(at, role))
     yield None, at
 
 

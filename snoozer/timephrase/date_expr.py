@@ -156,9 +156,8 @@ def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayE
             return chosen
         return ResolvedDay(day=chosen.day, flags=chosen.flags, other=other)
 
-    return DayExpr(
-        resolve=resolve, allows_bare_hour=False, relative=False, cycle="each year" if year is None else "never"
-    )
+    cycle: Cycle = "each year" if year is None else "never"
+    return DayExpr(resolve=resolve, allows_bare_hour=False, relative=False, cycle=cycle)
 
 
 def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:

@@ -63,9 +63,8 @@ def _hence(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[DayExpr, in
 
 def _shifted(day: DayExpr, duration: Duration, sign: int) -> DayExpr:
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
-        base = (
-            _counted_from(day, duration, sign, context, at) if day.cycle != "never" else day.resolve(context, at, False)
-        )
+        cyclic = day.cycle != "never"
+        base = _counted_from(day, duration, sign, context, at) if cyclic else day.resolve(context, at, False)
         moved = duration.add_to(base.day, context.hours.workdays, sign=sign)
         other = duration.add_to(base.other, context.hours.workdays, sign=sign).day if base.other else None
         return ResolvedDay(day=moved.day, flags=base.flags | moved.flags, other=other)
@@ -80,17 +79,13 @@ def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseCon
     began = context.today.replace(day=1) if day.cycle == "each month" else context.today.replace(month=1, day=1)
     seen = min(began, context.today - _RECENT_DAYS)
     for _ in range(_MAX_ATTEMPTS):
-        chosen = day.resolve(_as_of(seen, context), at, False)
+        start_of_day = replace(context, today=seen, now=context.instant(seen, time())[0])
+        chosen = day.resolve(start_of_day, at, False)
         if context.ahead(duration.add_to(chosen.day, workdays, sign=sign).day, at):
             break
         seen = chosen.day + _ONE_DAY
     again = chosen.day.year > context.today.year
     return replace(chosen, flags=chosen.flags if again else chosen.flags - {"next_year"})
-
-
-def _as_of(day: date, context: ParseContext) -> ParseContext:
-    """The same context at the start of that day."""
-    return replace(context, today=day, now=context.instant(day, time())[0])
 
 
 def today() -> DayExpr:

@@ -8,19 +8,9 @@ from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
 
 MONTH_NAMES = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 _MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
@@ -51,12 +41,7 @@ ROUNDED = SpanStyle(
 # 2 hours 30 minutes, 22 hours, 5 days, 6 weeks: what a person plans with.
 _AHEAD = SpanStyle(
     two_units_below=6 * HOUR,
-    units=(
-        ("hour", HOUR, 2 * DAY),
-        ("day", DAY, 28 * DAY),
-        ("week", 7 * DAY, 120 * DAY),
-        ("month", _MONTH, 730 * DAY),
-    ),
+    units=(("hour", HOUR, 2 * DAY), ("day", DAY, 28 * DAY), ("week", 7 * DAY, 120 * DAY), ("month", _MONTH, 730 * DAY)),
 )
 
 
@@ -150,8 +135,7 @@ def explain_flag(
 def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str:
     """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` is the hour in other words."""
     unit = recurrence.unit
-    every = f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"
-    parts = [every]
+    parts = [f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"]
     if unit == "week":
         days = _listed(WEEKDAY_NAMES[day] for day in recurrence.weekdays)
         if recurrence.interval > 1:
@@ -165,8 +149,7 @@ def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str
     if recurrence.month is not None:
         parts.append(f"of {MONTH_NAMES[recurrence.month - 1]}")
     parts.append(f"at {at or time_in_words(datetime.combine(recurrence.start, recurrence.at))}")
-    if recurrence.until:
-        until = recurrence.until
+    if until := recurrence.until:
         parts.append(f"until {until.day} {MONTH_NAMES[until.month - 1]} {until.year}")
     if recurrence.times is not None:
         parts.append("once" if recurrence.times == 1 else f"{recurrence.times} times")

@@ -53,12 +53,7 @@ class Duration:
 
     def bounded(self) -> "Duration":
         """Itself. Raises ParseError when it reaches beyond ten years."""
-        if (
-            self.months > _MAX_MONTHS
-            or self.days > _MAX_DAYS
-            or self.workdays > _MAX_DAYS
-            or self.seconds > _MAX_DAYS * 86400
-        ):
+        if self.months > _MAX_MONTHS or max(self.days, self.workdays) > _MAX_DAYS or self.seconds > _MAX_DAYS * 86400:
             raise ParseError("too_far", "That is more than ten years away; choose a time within ten years.")
         return self
 
@@ -83,10 +78,8 @@ class Duration:
             return context.now + elapsed, frozenset()
         chosen = duration.add_to(context.wall.date(), context.hours.workdays)
         instant, flags = context.instant(chosen.day, context.wall.time())
-        if elapsed and flags:
-            # Hours that follow a clock change end on a wall time that exists once: no flag.
-            flags = frozenset()
-        return instant + elapsed, flags | chosen.flags
+        # Hours that follow a clock change end on a wall time that exists once: no flag of it.
+        return instant + elapsed, chosen.flags if elapsed else flags | chosen.flags
 
 
 def durations(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:

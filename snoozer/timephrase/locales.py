@@ -61,14 +61,8 @@ class WordList:
         regions = {country: Region(**customs) for country, customs in plain.pop("regions").items()}
         words = {role: _tuples(values) for role, values in plain.pop("words").items()}
         presets = tuple((preset["label"], preset["phrase"]) for preset in plain.pop("presets"))
-        return cls(
-            regions=regions,
-            words=words,
-            presets=presets,
-            default_suggestions=tuple(plain.pop("default_suggestions")),
-            hints=_tuples(plain.pop("hints")),
-            **plain,
-        )
+        hints, suggestions = _tuples(plain.pop("hints")), tuple(plain.pop("default_suggestions"))
+        return cls(regions=regions, words=words, presets=presets, default_suggestions=suggestions, hints=hints, **plain)
 
 
 def _tuples(table: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
@@ -106,9 +100,7 @@ def _by_first_word(values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[Ent
     return {first: tuple(sorted(entries, key=lambda entry: -len(entry[0]))) for first, entries in by_first.items()}
 
 
-LANGUAGES = {
-    data.name: Language.of(data) for data in (WordList.load(_WORDS / "en.json"), WordList.load(_WORDS / "de.json"))
-}
+LANGUAGES = {name: Language.of(WordList.load(_WORDS / f"{name}.json")) for name in ("en", "de")}
 _ENGLISH = LANGUAGES["en"]
 
 
@@ -157,13 +149,11 @@ mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf
 py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm
 tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
 """
-# The locale of a machine without one.
-_UNSET = frozenset({"c", "posix"})
 
 
 def canonical(name: str) -> str | None:
     """The locale of that name as `en` or `en_GB`, without an encoding; None where language or country is unknown."""
-    if name.lower().partition(".")[0] in _UNSET:
+    if name.lower().partition(".")[0] in ("c", "posix"):  # a machine without a locale
         return "en_US"
     match = _NAME.fullmatch(name)
     if match is None:

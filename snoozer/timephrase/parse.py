@@ -1,6 +1,7 @@
 """`parse`: from a phrase to a ParsedTime. The same arguments give the same result on every machine."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -60,13 +61,9 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
         today = instant.astimezone(zone_of(name)).date()
     except OverflowError:
         raise ParseError("too_far", "The present moment is at the end of the calendar; give one within it.") from None
+    region = locale.region
     return ParseContext(
-        now=instant,
-        zone=name,
-        today=today,
-        hours=hours,
-        month_first=locale.region.month_first,
-        twelve_hour=locale.region.twelve_hour,
+        now=instant, zone=name, today=today, hours=hours, month_first=region.month_first, twelve_hour=region.twelve_hour
     )
 
 
@@ -75,19 +72,12 @@ def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: 
     found: list[str] = []
     for candidate in (*error.suggestions, *candidates(phrase, error.code, locale.language)):
         tidy = " ".join(candidate.split())
-        if tidy not in found and _parses(tidy, context, locale):
-            found.append(tidy)
+        with suppress(ParseError):
+            if tidy not in found and _evaluate(tidy, context, locale):
+                found.append(tidy)
         if len(found) == MAX_SUGGESTIONS:
             break
     return tuple(found)
-
-
-def _parses(phrase: str, context: ParseContext, locale: Locale) -> bool:
-    try:
-        _evaluate(phrase, context, locale)
-    except ParseError:
-        return False
-    return True
 
 
 def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
@@ -102,19 +92,8 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
         raise _too_far() from None
     if isinstance(meaning, Rejected):
         raise ParseError(meaning.code, _REJECTIONS[meaning.code])
-    return ParsedTime(
-        phrase=phrase,
-        kind="condition",
-        at=None,
-        zone=context.zone,
-        wall=None,
-        time_kind="wall",
-        flags=(),
-        alternative=None,
-        recurrence=None,
-        condition="until_reply",
-        sentence="When someone replies, with no time set.",
-    )
+    sentence = "When someone replies, with no time set."
+    return ParsedTime(phrase=phrase, kind="condition", zone=context.zone, condition="until_reply", sentence=sentence)
 
 
 def _interpret(phrase: str, locale: Locale) -> Interpretation:
@@ -145,15 +124,11 @@ def _single(phrase: str, single: SingleTime, context: ParseContext) -> ParsedTim
     if alternative is not None and (alternative == resolved.at or not _in_range(alternative, context)):
         alternative = None
     flags = resolved.flags | ({"ambiguous"} if alternative else frozenset())
-    condition = "no_reply" if single.if_no_reply else None
-    return _result(
-        phrase,
-        replace(resolved, flags=flags, alternative=alternative),
-        context,
-        kind="condition" if condition else "instant",
-        time_kind="elapsed" if elapsed else "wall",
-        condition=condition,
-    )
+    resolved = replace(resolved, flags=flags, alternative=alternative)
+    time_kind: TimeKind = "elapsed" if elapsed else "wall"
+    if single.if_no_reply:
+        return _result(phrase, resolved, context, kind="condition", time_kind=time_kind, condition="no_reply")
+    return _result(phrase, resolved, context, kind="instant", time_kind=time_kind)
 
 
 def _resolve(single: SingleTime, context: ParseContext) -> tuple[ResolvedTime, bool]:
@@ -182,19 +157,18 @@ def _later_today(context: ParseContext) -> datetime:
 
 
 def _recurring(phrase: str, expr: RecurrenceExpr, context: ParseContext) -> ParsedTime:
-    zone = expr.zone
+    zone, clock = expr.zone, expr.clock
     if zone is not None and zone.abbreviation:
         raise abbreviation_error(zone.abbreviation)
     if zone is not None and is_offset(zone.name):
         raise ParseError(
             "unrecognised", "A repetition needs a place for its clock, such as Europe/Berlin, not an offset."
         )
-    clock = ClockTime() if expr.clock is not None and expr.clock.midnight else expr.clock
     there = context if zone is None else replace(context, zone=zone.name)
     there = replace(there, today=there.wall.date())
     at, flags = context.hours.morning, frozenset[str]()
     if clock is not None:
-        at, flags = clock.resolve(context.hours, twelve_hour=context.twelve_hour)
+        at, flags = (ClockTime() if clock.midnight else clock).resolve(context.hours, twelve_hour=context.twelve_hour)
     recurrence, start_flags = build_recurrence(expr, there, at)
     instant, changed = there.instant(next(recurrence.dates()), at)
     if not _in_range(instant, context):
@@ -248,18 +222,15 @@ def _result(
 def _check_lead(resolved: ResolvedTime, context: ParseContext) -> None:
     at = resolved.at
     if at <= context.now:
-        instead = (_as_phrase(resolved.alternative, context),) if resolved.alternative else ()
+        instead: tuple[str, ...] = ()
+        if resolved.alternative:
+            other = context.local(resolved.alternative)
+            instead = (f"{other:%Y-%m-%d}" if other.time() == context.hours.morning else f"{other:%Y-%m-%d %H:%M}",)
         raise ParseError("past", "That time has passed; choose one that is still to come.", instead)
     if at - context.now < MIN_LEAD:
         raise ParseError("too_soon", "That is less than a minute away; choose a time at least one minute from now.")
     if at > _latest(context):
         raise _too_far()
-
-
-def _as_phrase(at: datetime, context: ParseContext) -> str:
-    """2026-04-03, and the time of day unless it is the default one."""
-    wall = context.local(at)
-    return f"{wall:%Y-%m-%d}" if wall.time() == context.hours.morning else f"{wall:%Y-%m-%d %H:%M}"
 
 
 def _in_range(at: datetime, context: ParseContext) -> bool:

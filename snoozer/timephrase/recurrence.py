@@ -50,27 +50,18 @@ class Recurrence:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON; `from_json` takes them back."""
-        plain = asdict(self)
-        plain["start"] = self.start.isoformat()
-        plain["at"] = self.at.isoformat()
-        plain["until"] = self.until.isoformat() if self.until else None
-        plain["weekdays"], plain["rest"] = list(self.weekdays), list(self.rest)
-        return plain
+        until = self.until.isoformat() if self.until else None
+        texts = {"start": self.start.isoformat(), "at": self.at.isoformat(), "until": until}
+        return asdict(self) | texts | {"weekdays": list(self.weekdays), "rest": list(self.rest)}
 
     @classmethod
     def from_json(cls, plain: Any) -> "Recurrence":
         """What `as_json` wrote. Raises ValueError for anything else: rows may come from any program."""
         try:
-            recurrence = cls(
-                **{
-                    **plain,
-                    "start": date.fromisoformat(plain["start"]),
-                    "at": time.fromisoformat(plain["at"]),
-                    "until": date.fromisoformat(plain["until"]) if plain["until"] else None,
-                    "weekdays": tuple(plain["weekdays"]),
-                    "rest": tuple(plain["rest"]),
-                }
-            )
+            start, at = date.fromisoformat(plain["start"]), time.fromisoformat(plain["at"])
+            until = date.fromisoformat(plain["until"]) if plain["until"] else None
+            days = {"weekdays": tuple(plain["weekdays"]), "rest": tuple(plain["rest"])}
+            recurrence = cls(**plain | {"start": start, "at": at, "until": until} | days)
         except (KeyError, TypeError) as strange:
             raise ValueError("This is not how a recurrence is written.") from strange
         if not recurrence._is_well_formed():
@@ -99,16 +90,14 @@ class Recurrence:
 
     def _is_well_formed(self) -> bool:
         """Whether the dates can be computed from each value; JSON holds anything."""
-        nth = self.nth is None or _is_whole(self.nth, 1, 5) or _is_whole(self.nth, -1, -1)
-        day = self.day is None or _is_whole(self.day, 1, 31) or _is_whole(self.day, -1, -1)
         return (
             self.unit in get_args(Unit)
             and self.weekend_rule in get_args(WeekendRule)
             and _is_whole(self.interval, 1, _MAX_COUNT)
             and self.at.tzinfo is None
             and all(_is_whole(weekday, 0, 6) for weekday in (*self.weekdays, *self.rest, self.week_start))
-            and nth
-            and day
+            and (self.nth is None or _is_whole(self.nth, 1, 5) or _is_whole(self.nth, -1, -1))
+            and (self.day is None or _is_whole(self.day, 1, 31) or _is_whole(self.day, -1, -1))
             and (self.month is None or _is_whole(self.month, 1, 12))
             and (self.times is None or _is_whole(self.times, 1, _MAX_COUNT))
         )
@@ -126,7 +115,7 @@ class Recurrence:
             first = (near - self.start).days // self.interval
             yield from (self.start + timedelta(days=n * self.interval) for n in count(first))
         elif self.unit == "week":
-            week = _week_of(self.start, self.week_start)
+            week = self.start - timedelta(days=(self.start.weekday() - self.week_start) % 7)
             first = (near - week).days // 7 // self.interval
             ordered = sorted((day - self.week_start) % 7 for day in self.weekdays)
             for n in count(first):
@@ -197,10 +186,6 @@ def next_reminder_after(plain: Any, *, promised: datetime, now: datetime, zone: 
 
 def _is_whole(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
-
-
-def _week_of(day: date, week_start: int) -> date:
-    return day - timedelta(days=(day.weekday() - week_start) % 7)
 
 
 def _month_index(day: date) -> int:

@@ -51,9 +51,9 @@ class RecurrenceExpr:
         at 7")."""
         clock = replace(clock, could_be=())
         part = self.clock.named_hour if self.clock else None
-        return replace(
-            self, clock=clock.within(part) if part and not clock.midnight and not clock.named_hour else clock
-        )
+        if part and not clock.midnight and not clock.named_hour:
+            clock = clock.within(part)
+        return replace(self, clock=clock)
 
 
 def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
@@ -242,12 +242,13 @@ def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> t
     it starts on. Raises ParseError when there is none, or when the repetition has no such day."""
     _check(expr)
     earliest, flags = _start_date(expr.starting, context, at) if expr.starting else (context.today, frozenset())
+    weekdays = (context.hours.weekend,) if expr.weekend else expr.weekdays
     base = Recurrence(
         unit=expr.unit,
         interval=expr.interval,
         start=earliest,
         at=at,
-        weekdays=_weekdays(expr, context),
+        weekdays=context.hours.workdays if expr.workdays else weekdays,
         day=expr.day,
         nth=expr.nth,
         month=expr.month,
@@ -287,20 +288,12 @@ def _check(expr: RecurrenceExpr) -> None:
         raise no_such_day(expr.day, expr.month)
 
 
-def _weekdays(expr: RecurrenceExpr, context: ParseContext) -> tuple[int, ...]:
-    if expr.workdays:
-        return context.hours.workdays
-    return (context.hours.weekend,) if expr.weekend else expr.weekdays
-
-
 def _place_weekdays(base: Recurrence, expr: RecurrenceExpr) -> Recurrence:
     """With a day to fall on. "every 2 weeks" and the like begin one whole step from today, or on the day they start."""
-    if expr.unit == "day" and expr.interval == 1:
-        return base
-    if base.weekdays or base.day is not None:
+    if (expr.unit == "day" and expr.interval == 1) or base.weekdays or base.day is not None:
         return base
     start = base.start
-    step = timedelta(0) if expr.starting else _step(base)
+    step = timedelta(days=0 if expr.starting else base.interval * (7 if base.unit == "week" else 1))
     if base.unit == "week":
         return replace(base, start=start + step, weekdays=(start.weekday(),))
     if base.unit == "day":
@@ -308,10 +301,6 @@ def _place_weekdays(base: Recurrence, expr: RecurrenceExpr) -> Recurrence:
     months = 0 if expr.starting else base.interval * (12 if base.unit == "year" else 1)
     month = start.month if base.unit == "year" else None
     return replace(base, start=plus_months(start, months)[0], day=start.day, month=month)
-
-
-def _step(base: Recurrence) -> timedelta:
-    return timedelta(days=base.interval * (7 if base.unit == "week" else 1))
 
 
 def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurrence:
@@ -338,22 +327,17 @@ def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, fr
 
 def _until(expr: RecurrenceExpr, context: ParseContext, first: date) -> date | None:
     if expr.lasting is not None:
-        return _last_of(expr.lasting, first, context)
+        return expr.lasting.add_to(first, context.hours.workdays).day - timedelta(days=1)
     if expr.until is None:
         return None
     chosen = expr.until.resolve(context, time.max, False)
     return _clear(expr.until, chosen.day, chosen.other)
 
 
-def _last_of(lasting: Duration, first: date, context: ParseContext) -> date:
-    return lasting.add_to(first, context.hours.workdays).day - timedelta(days=1)
-
-
 def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
     """The date. Raises ParseError when a numeric one could be another: a limit has no alternative to offer."""
     if other is not None and not day.relative:
         raise ParseError(
-            "unrecognised",
-            f"The date could be {chosen.isoformat()} or {other.isoformat()}; write the month's name.",
+            "unrecognised", f"The date could be {chosen.isoformat()} or {other.isoformat()}; write the month's name."
         )
     return chosen

@@ -23,14 +23,14 @@ class ParsedTime:
 
     phrase: str
     kind: Kind
-    at: datetime | None
+    at: datetime | None = None
     zone: str
-    wall: datetime | None
-    time_kind: TimeKind
-    flags: tuple[str, ...]
-    alternative: datetime | None
-    recurrence: Recurrence | None
-    condition: str | None
+    wall: datetime | None = None
+    time_kind: TimeKind = "wall"
+    flags: tuple[str, ...] = ()
+    alternative: datetime | None = None
+    recurrence: Recurrence | None = None
+    condition: str | None = None
     sentence: str
 
     def as_json(self) -> dict[str, Any]:

@@ -30,16 +30,11 @@ def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
     hints = language.data.hints
     if len(phrase) <= _MAX_LENGTH:
         normalized = normalize(phrase)
-        found = _by_code(normalized, code, tokenize(normalized, language), language)
-        yield from (_as_listed(candidate, language) for candidate in found)
+        for candidate in _by_code(normalized, code, tokenize(normalized, language), language):
+            yield " ".join(language.spellings.get(word, word) for word in candidate.split())  # with its umlauts again
     yield from hints.get(code, ())
     yield from language.data.default_suggestions
     yield from hints["past"]
-
-
-def _as_listed(normalized: str, language: Language) -> str:
-    """With its umlauts again."""
-    return " ".join(language.spellings.get(word, word) for word in normalized.split())
 
 
 def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
@@ -52,7 +47,8 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
         yield from _mended(normalized, language)
         yield from _completed(tokens, language) if tokens else ()
         yield from _parts(normalized)
-        yield from _with_a_day(tokens, language) if tokens else ()
+        for month in _words_of(tokens, "month") if tokens else ():
+            yield from (hint.format(month=month) for hint in language.data.hints["month"])
     if tokens is None:
         return
     if code == "tz_abbreviation":
@@ -106,12 +102,6 @@ def _parts(normalized: str) -> Iterator[str]:
                 part = " ".join(kept)
                 if len(part) >= _MIN_PART_LENGTH and not any(map(str.isdecimal, "".join(dropped))):
                     yield part
-
-
-def _with_a_day(tokens: Tokens, language: Language) -> Iterator[str]:
-    """A bare month with a day."""
-    for month in _words_of(tokens, "month"):
-        yield from (hint.format(month=month) for hint in language.data.hints["month"])
 
 
 def _completed(tokens: Tokens, language: Language) -> Iterator[str]:

@@ -55,8 +55,7 @@ class ClockTime:
                 "invalid_time", f"No clock shows {self.hour}:{self.minute:02}; hours go to 23 and minutes to 59."
             )
         hour, flags = self._hour(twelve_hour=twelve_hour)
-        minutes = hour * 60 + self.minute + self.shift
-        hour, minute = divmod(minutes % (24 * 60), 60)
+        hour, minute = divmod((hour * 60 + self.minute + self.shift) % (24 * 60), 60)
         return time(hour, minute, self.second, self.microsecond), flags
 
     @property

@@ -119,6 +119,12 @@ def test_nonsense_is_refused_in_one_sentence(arguments: tuple[str, ...], words: 
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_missing_number_is_refused_by_the_name_of_its_option() -> None:
+    ended = plan("--people=10")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Missing option '--per-day'" in ended.stderr
+
+
 @pytest.mark.parametrize(
     "report",
     [
