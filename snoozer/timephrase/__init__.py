@@ -9,15 +9,3 @@ from snoozer.timephrase.parse import parse
 from snoozer.timephrase.presets import Preset, presets
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence, next_reminder_after
 from snoozer.timephrase.result import ParsedTime, ParseError
-
-__all__ = [
-    "ParseError",
-    "ParsedTime",
-    "Preset",
-    "Recurrence",
-    "WorkingHours",
-    "next_occurrence",
-    "next_reminder_after",
-    "parse",
-    "presets",
-]

@@ -16,28 +16,3 @@ from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, 
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
 
 metadata = Base.metadata
-
-__all__ = [
-    "Account",
-    "ApiToken",
-    "ArchivedSend",
-    "ArchivedSnooze",
-    "Base",
-    "CapturedMail",
-    "CircuitBreaker",
-    "Event",
-    "HousekeepingRun",
-    "IdempotencyKey",
-    "MailboxMessage",
-    "Send",
-    "ServerStart",
-    "Session",
-    "SignIn",
-    "Snooze",
-    "TypedPhrase",
-    "UserPreset",
-    "Worker",
-    "is_send_of",
-    "metadata",
-    "promised_time",
-]
