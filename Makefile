@@ -41,7 +41,8 @@ compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs i
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev
-	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py tests/chaos/test_time_presets.py \
+	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py \
+		tests/chaos/test_time_presets.py tests/db/test_interleavings.py \
 		tests/process/test_hosts.py
 
 # Versions that are pinned already stay as long as pyproject.toml allows them.
