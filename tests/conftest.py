@@ -39,7 +39,7 @@ FOLDERS = {"process": "process", "chaos": "chaos", "browser": "browser"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each test has the marker of its folder; what is not marked slow in the others is fast."""
     for item in items:
-        marker = FOLDERS.get(item.path.relative_to(TESTS).parts[0])
+        marker = next((FOLDERS[name] for name in FOLDERS if TESTS / name in item.path.parents), None)
         if marker is not None:
             item.add_marker(marker)
         elif item.get_closest_marker("slow") is None:
