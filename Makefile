@@ -14,7 +14,7 @@ dev: ## the same, with pages that follow each change of code, templates and styl
 	@bin/setup dev
 	@exec .venv/bin/snoozer up --with-parent --reload $(ARGS)
 
-fast: ## the tests that need no other process than Postgres: half the truth in a minute
+fast: ## the tests of rules and mail: half of all in less than a minute
 	@bin/setup dev
 	@.venv/bin/pytest -n 2 -m fast
 

@@ -32,18 +32,16 @@ CHROMIUMS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 TESTS = Path(__file__).resolve().parent
-# The quick half: rules, statements, mail and pages, without what starts processes or browsers.
-FOLDERS = {"process": "process", "chaos": "chaos", "browser": "browser"}
+# The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
+FOLDERS = {"unit": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each test has the marker of its folder; what is not marked slow in the others is fast."""
+    """Each test has the marker of its folder."""
     for item in items:
         marker = next((FOLDERS[name] for name in FOLDERS if TESTS / name in item.path.parents), None)
         if marker is not None:
             item.add_marker(marker)
-        elif item.get_closest_marker("slow") is None:
-            item.add_marker("fast")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -245,7 +244,6 @@ def _message(number: int) -> str:
     return f"<message-{number}@mail.example>"
 
 
-@pytest.mark.slow
 def test_no_interleaving_of_workers_clock_and_person_breaks_the_promise(engine: Engine) -> None:
     class Here(Interleavings):
         def __init__(self) -> None:
