@@ -1,4 +1,4 @@
-"""One delivery: the body, the mark, the local fence, the dot, the reply, the fact, the end. In that order."""
+"""Delivers one reminder: body, mark, local fence, final dot, reply; then the outcome is recorded. In that order."""
 
 import asyncio
 import hashlib
