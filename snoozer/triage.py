@@ -24,7 +24,7 @@ def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route:
 def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
     """Close cases for good; returns the ids that were cases. Nothing is sent, and the error stays on the row."""
     dismissed = queue.dismiss(connection, ids=ids)
-    ledger.give_up(connection, ids=dismissed, actor=actor)
+    ledger.dismiss(connection, ids=dismissed, actor=actor)
     lines = [(id, {"reason": reason}) for id in dismissed]
     events.append_many(connection, kind="dismissed", actor=actor, route=route, lines=lines)
     return dismissed
@@ -32,7 +32,7 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: st
 
 def retire_restored(connection: Connection, *, until: datetime, domain: str, route: str) -> list[RestoredCase]:
     """Retire what was due before `until` and does not recur, because it may have been sent after the dump was made.
-    Called while no worker runs."""
+    To be called while no worker runs."""
     cases: list[RestoredCase] = []
     while True:
         after = cases[-1].id if cases else 0

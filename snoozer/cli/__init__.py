@@ -20,9 +20,9 @@ COMMANDS = {
     "token": "snoozer.cli.token",
     "doctor": "snoozer.cli.doctor",
     "plan": "snoozer.cli.plan",
-    "support": "snoozer.cli.support_query",
-    "times-moved": "snoozer.cli.tzdata_check",
-    "restored": "snoozer.cli.restore_check",
+    "support": "snoozer.cli.support",
+    "times-moved": "snoozer.cli.times_moved",
+    "restored": "snoozer.cli.restored",
 }
 
 

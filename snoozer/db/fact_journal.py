@@ -89,7 +89,7 @@ def _facts(file: IO[bytes]) -> list[Fact]:
             values = json.loads(line)
             facts.append(Fact(**values | {"claim_token": UUID(values["claim_token"])}))
         except (ValueError, TypeError, KeyError, AttributeError):
-            # Its worker died, or the disk was full, during the write: nothing was done on its strength.
+            # A partial write (its worker died, or the disk was full), which no decision relied on.
             unread += 1
     if unread:
         log.warning("%s: %d of its lines cannot be read", Path(file.name).name, unread)

@@ -190,6 +190,6 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
     return list(execute(connection, "ledger/reopen", ids=list(ids), actor=actor).scalars())
 
 
-def give_up(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
+def dismiss(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """Give these snoozes' uncertain entries up, by an operator; returns the snoozes."""
-    return list(execute(connection, "ledger/give_up", ids=list(ids), actor=actor).scalars())
+    return list(execute(connection, "ledger/dismiss", ids=list(ids), actor=actor).scalars())

@@ -1,4 +1,4 @@
-"""LISTEN for rows that come in and are due soon (trigger `email_snoozes_due_soon`). What is missed, the poll finds."""
+"""LISTEN for inserted rows that are due soon (trigger `email_snoozes_due_soon`). Polling finds what is missed."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 POLL_INTERVAL = 0.5
 # Silence may mean that nothing happens, that the server hangs, or that it is no primary any more: checked this often.
 CHECK_INTERVAL = 10.0
-# A connection that was cut is opened again at once; a database that is away is not hammered.
+# A connection that was cut is opened again at once; while the database is unavailable, attempts back off.
 INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 

@@ -34,10 +34,10 @@ FAIR_SHARE = 10
 MAX_CLAIMS = 9
 STEAL_AFTER = timedelta(seconds=2)
 
-# Now and then a claim sweeps the whole index, for what was inserted, released or unlocked behind its cursor.
+# Every SWEEP_SECONDS a claim scans the whole index, for rows inserted, released or unlocked behind its cursor.
 LAG = timedelta(seconds=30)
 SWEEP_SECONDS = 2.0
-# A sweep that was long is not made again before so many times its length have passed.
+# After a sweep of t seconds, the next one comes after SWEEP_SPACING * t seconds at the earliest.
 SWEEP_SPACING = 10
 MAX_ID = 2**63 - 1
 

@@ -20,7 +20,7 @@ from snoozer.db.engine import autocommit
 from snoozer.db.errors import is_transient
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
 from snoozer.delivery.executor import BatchExecutor
-from snoozer.delivery.outcome import OutcomeRecorder, uncertain_error
+from snoozer.delivery.outcome_recorder import OutcomeRecorder, uncertain_error
 from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Send
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable

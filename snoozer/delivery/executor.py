@@ -1,6 +1,6 @@
 """How a worker's work runs: deliveries side by side on one event loop, their database work beside it in threads.
 
-Many requests to the database share one statement, and what meets an absent database is tried again.
+Many database requests share one statement, and what fails because the database is unavailable is retried.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class DeliveryExecutor:
 
     `deliver` may call its second argument early: the slot is then free for the next delivery while the rest of this one
     goes on. Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries
-    are left and when none is: woken for each, the two threads would do little but pass the interpreter lock.
+    are left and when none is: waking it for each would spend most time on switching threads.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ def _fail(batch: "Sequence[tuple[Request, asyncio.Future[Result]]]", error: Base
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseRetry:
-    """Runs database work in threads and repeats it while the database is away, until `shutting_down()` is true."""
+    """Runs database work in threads, again while the database is unavailable, until `shutting_down()` is true."""
 
     engine: Engine
     shutting_down: Callable[[], bool]
@@ -302,7 +302,7 @@ class DatabaseRetry:
         return await asyncio.get_running_loop().run_in_executor(self._threads, within)
 
     async def transaction(self, act: Callable[[Connection], T]) -> T:
-        """Call it in a transaction of its own, again for as long as the database is away."""
+        """Call it in a transaction of its own, again for as long as the database is unavailable."""
 
         def once() -> T:
             with self.engine.begin() as connection:

@@ -70,7 +70,7 @@ class Heartbeat:
         self.declared_dead = Event()
 
     def start(self) -> None:
-        """Register this worker and start beating. Raises SQLAlchemyError when the database is away."""
+        """Register this worker and start beating. Raises SQLAlchemyError when the database is unavailable."""
         before = boot_time()
         with self._engine.begin() as connection:
             workers.register(connection, id=self._worker)
@@ -87,7 +87,7 @@ class Heartbeat:
                 workers.deregister(connection, id=self._worker)
         except SQLAlchemyError as error:
             log.warning(
-                "the database is away (%s): this worker will be declared dead for its missing heartbeat",
+                "the database is unavailable (%s): this worker will be declared dead for its missing heartbeat",
                 error_text(error),
             )
 

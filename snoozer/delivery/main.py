@@ -31,7 +31,7 @@ from snoozer.delivery.claiming import DeliveryConfig, FailpointHook, no_failpoin
 from snoozer.delivery.deliver import Deliverer
 from snoozer.delivery.executor import RETRY_THREADS
 from snoozer.delivery.heartbeat import Heartbeat
-from snoozer.delivery.outcome import OutcomeRecorder, record_inherited_facts
+from snoozer.delivery.outcome_recorder import OutcomeRecorder, record_inherited_facts
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
@@ -247,6 +247,6 @@ def _journal(settings: Settings, *, worker: str) -> FactJournal:
         return FactJournal(folder, worker=worker)
     except OSError as error:
         raise SettingsError(
-            f"The worker keeps what the mail server answered in {folder} while the database is away, and cannot write "
-            f"there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
+            f"The worker keeps what the mail server answered in {folder} while the database is unavailable, and "
+            f"cannot write there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
         ) from None

@@ -31,26 +31,26 @@ T = TypeVar("T")
 POLL_INTERVAL = 0.25
 MAX_BACKOFF = 5.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
-# At a shutdown, seconds for mails that have no mark yet.
+# Seconds for mails that have no mark yet, at a shutdown.
 GRACE_SECONDS = 5.0
 
-# Poison rows: seconds between looks for one while there is work, seconds in a row that others wait for them, and
-# seconds until one that was locked is looked for again.
+# Poison rows, in seconds: between checks for one, how long others wait for them in a row, and until one that was locked
+# is checked again.
 CHECK_INTERVAL = 1.0
 EXCLUSIVE_SECONDS = 5.0
 RETRY_INTERVAL = 30.0
-# Where deliveries are always in flight, others wait longer each time, and have so many times as long in between.
+# Where deliveries are always in flight, others wait longer each time, and then deliver WAIT_SPACING times as long.
 MAX_WAIT, WAIT_SPACING = 60.0, 6
 
 
 class ShutdownRequested(Exception):
-    """The worker is to stop while the database is away."""
+    """The worker is to stop while the database is unavailable."""
 
 
 @dataclass
 class PoisonRowTurns:
-    """When a worker may stop all else to deliver a poison row alone: these go first, but after some seconds in a row
-    others get as long as they waited. Times are monotonic seconds."""
+    """When a worker may pause all other deliveries to deliver a poison row alone. Poison rows go first; after some
+    seconds in a row, others get as long as they waited. Times are monotonic seconds."""
 
     _check_at: float = float("-inf")
     _others_waited: float = 0.0
@@ -293,7 +293,7 @@ class Worker:
             return queue.unfinished(connection, known_schema=SUPPORTED_SCHEMA)
 
     def _retry_transient(self, act: Callable[[], T]) -> T:
-        """Call it again for as long as the database is away. Raises ShutdownRequested instead while stopping."""
+        """Call it again for as long as the database is unavailable. Raises ShutdownRequested instead while stopping."""
         backoff = Backoff(first=POLL_INTERVAL, cap=MAX_BACKOFF, rng=self._rng)
         while True:
             try:
@@ -303,5 +303,5 @@ class Worker:
                     raise
                 if self._is_stopping():
                     raise ShutdownRequested from None
-                log.warning("the database is away: %s", error_text(error))
+                log.warning("the database is unavailable: %s", error_text(error))
             self._stopping.wait(backoff.next_wait())

@@ -217,7 +217,7 @@ def _inspect(folder: Path, *, why: str) -> Binaries | None:
 
 
 def _copy(folders: list[Path], *, top: Path, into: Path, shared: Path) -> None:
-    """Copy folders of `top`, readable for everybody, as a draft that is renamed to `into` when it is whole."""
+    """Copy folders of `top`, world-readable, to a temporary folder that is renamed to `into` when complete."""
     _make_shared(shared)
     with tempfile.TemporaryDirectory(dir=shared, prefix=".copy-") as temporary:
         draft = Path(temporary) / into.name

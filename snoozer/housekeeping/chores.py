@@ -21,7 +21,7 @@ from snoozer.db.errors import is_transient
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import Recovered
 from snoozer.domain.reminder import MAX_RESENDS
-from snoozer.housekeeping.exclusive import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
+from snoozer.housekeeping.chore_runner import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -46,7 +46,7 @@ def command(once: bool) -> None:
         read_timeout=read_timeout_until(stopping),
     )
     if not once:
-        with suppress(DBAPIError):  # The database is away: each chore is repeated until it is back.
+        with suppress(DBAPIError):  # The database is unavailable: each chore is repeated until it is back.
             schema.wait_until_migrated(engine, stopping=stopping)
     flush = telemetry.start(service="snoozer-clock", engine=engine, **config.telemetry)
     try:

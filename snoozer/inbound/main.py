@@ -29,7 +29,7 @@ def command() -> None:
     on_stop_signal(stopping.set)
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
-    with suppress(DBAPIError):  # The database is away: each message is refused for now until it is back.
+    with suppress(DBAPIError):  # The database is unavailable: each message is refused for now until it is back.
         if not schema.wait_until_migrated(engine, stopping=stopping):
             return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)

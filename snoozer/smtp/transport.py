@@ -1,4 +1,4 @@
-"""A connection to a mail server: bytes out, replies in, each wait with an absolute end.
+"""A connection to a mail server: bytes out, replies in, each wait with an absolute deadline.
 
 A wait gets only what is left until its deadline, however the server spreads its bytes, and replies are bounded in
 lines and bytes. One event loop drives any number of connections.

@@ -78,7 +78,7 @@ def _handle_http_error(error: HTTPException) -> Response:
 def _handle_database_error(error: DBAPIError | TimeoutError) -> Response:
     if isinstance(error, DBAPIError) and not is_transient(error):
         return _handle_exception(error)
-    log.error("The database is away: %s", error_text(error))
+    log.error("The database is unavailable: %s", error_text(error))
     g.account = g.times = None
     return _handle_http_error(ServiceUnavailable())
 

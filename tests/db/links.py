@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 from snoozer import reminder_actions
 from snoozer.db import ledger, queue
 from snoozer.db.queue import ReminderTime
-from snoozer.delivery.outcome import finalize
+from snoozer.delivery.outcome_recorder import finalize
 from snoozer.domain.links import Link
 from snoozer.domain.reminder import Claim, Send
 from snoozer.reminder_actions import Occurrence

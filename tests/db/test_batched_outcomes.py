@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.delivery.outcome import AcceptedSend, complete_batch, finalize, record_facts
+from snoozer.delivery.outcome_recorder import AcceptedSend, complete_batch, finalize, record_facts
 from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
 from tests.db.transitions import a_fact, a_reserved_send, claim, lapse, mark, record, recovered, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send

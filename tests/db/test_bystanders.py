@@ -78,7 +78,7 @@ ACTS: dict[str, tuple[str, Act]] = {
     "reactivate": ("a case", lambda db, claim, _: queue.reactivate(db, ids=[claim.id])),
     "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
-    "give up": ("a case", lambda db, claim, _: ledger.give_up(db, ids=[claim.id], actor="operator:1")),
+    "dismiss in the ledger": ("a case", lambda db, claim, _: ledger.dismiss(db, ids=[claim.id], actor="operator:1")),
     "mark uncertain": ("held", lambda db, _, send: ledger.mark_uncertain(db, send=send, reply="no answer") is not None),
     "refuse": ("held", lambda db, _, send: ledger.refuse(db, send=send, permanent=True, reply="no")),
     "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),

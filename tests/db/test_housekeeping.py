@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer.db import workers
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.housekeeping import chores
-from snoozer.housekeeping.exclusive import record_server_start, run_exclusive
+from snoozer.housekeeping.chore_runner import record_server_start, run_exclusive
 from tests.db.transitions import a_reserved_send, claim, lapse, mark
 from tests.factories import a_snooze, the_events, the_row
 

@@ -189,5 +189,5 @@ def test_a_decision_ends_the_uncertainty_for_good(engine: Engine) -> None:
     recover(engine, hold_for_operator=True)
     with engine.begin() as connection:
         assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
-        assert ledger.give_up(connection, ids=[held.id], actor="operator:1") == []
+        assert ledger.dismiss(connection, ids=[held.id], actor="operator:1") == []
     assert look(engine) == {}

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import ledger, mailbox_store, queue
-from snoozer.delivery.outcome import finalize
+from snoozer.delivery.outcome_recorder import finalize
 from snoozer.domain.reminder import Claim, Send
 from snoozer.timephrase import Recurrence, next_occurrence
 from tests.db.invariants import look

@@ -22,7 +22,7 @@ HANG_SECONDS = 45
 
 @pytest.fixture
 def cut_off(settings: Settings) -> FlaskClient:
-    """A site whose database is away."""
+    """A site whose database is unavailable."""
     away = make_engine("postgresql+psycopg://user@127.0.0.1:9/none", name="away")
     return create_app(engine=away, settings=settings).test_client()
 

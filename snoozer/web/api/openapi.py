@@ -36,7 +36,7 @@ _REFUSALS = {
     415: "The body is not declared as JSON.",
     422: "Something in the request cannot be taken; `code`, `detail`, `errors` and `suggestions` say what.",
     500: "Snoozer failed. Nothing was changed.",
-    503: "The database is away. Try again.",
+    503: "The database is unavailable. Try again.",
 }
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import health_checks, schema, workers
-from snoozer.housekeeping import exclusive
+from snoozer.housekeeping import chore_runner
 from tests.factories import HOUR, a_snooze, now
 from tests.mail.scripted_server import ScriptedServer
 
@@ -54,7 +54,7 @@ def healthy(engine: Engine) -> Engine:
         workers.register(connection, id="w")
         connection.execute(text("UPDATE workers SET heartbeat_at = now() + INTERVAL '1 hour'"))
     for chore in ("recover", "prepare months"):
-        exclusive.run_exclusive(engine, chore, lambda _: None)
+        chore_runner.run_exclusive(engine, chore, lambda _: None)
     return engine
 
 

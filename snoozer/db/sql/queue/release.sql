@@ -1,7 +1,7 @@
 -- Record a failed delivery: the error, the attempts used and the delay before the next claim; fenced by the claim
 -- token.
--- The row is retired when its attempts are exhausted or the failure is permanent; that predicate stands three times,
--- because SET cannot refer to a computed column.
+-- The row is retired when its attempts are exhausted or the failure is permanent; that predicate is repeated three
+-- times, because SET cannot refer to a computed column.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,

@@ -16,7 +16,7 @@ from snoozer.db.engine import make_engine
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import DeliveryConfig
-from snoozer.delivery.outcome import OutcomeRecorder, record_inherited_facts
+from snoozer.delivery.outcome_recorder import OutcomeRecorder, record_inherited_facts
 from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
 from snoozer.smtp.transport import Reply
 from tests import loops

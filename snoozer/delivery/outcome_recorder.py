@@ -1,4 +1,4 @@
-"""What becomes of a delivery: the mail server's reply recorded in the ledger, and the claim ended.
+"""Records outcomes: the mail server's reply in the ledger, and the end of the claim.
 
 A reply is a fact and always recorded; decisions about a claim count only while it is held (fenced by its token).
 """

@@ -38,6 +38,6 @@ def command(apply: bool) -> None:
 
 def _summary(count: int, *, apply: bool) -> str:
     if not count:
-        return "Every promise stands where the rules of its zone put it. Nothing to move."
+        return "Every snooze is at the time that the rules of its zone give. Nothing to move."
     what = f"{count} {'snooze' if count == 1 else 'snoozes'}"
     return f"Moved {what}." if apply else f"{what} would move. Run it again with --apply to move them."
