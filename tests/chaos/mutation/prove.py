@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.chaos.mutation.guards import GUARDS, Guard
 
 ROOT = Path(__file__).resolve().parents[3]
-PARTS = ("snoozer", "tests", "migrations", "templates", "static", "pyproject.toml")
+PARTS = ("snoozer", "bench", "tests", "migrations", "templates", "static", "pyproject.toml")
 AT_ONCE = 2
 RED = 1
 
