@@ -36,7 +36,7 @@ from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
 from snoozer.mime import headers
-from snoozer.mime.compose import compose_reminder
+from snoozer.mime.compose import ReminderWriter
 from snoozer.runtime import failpoint as failpoints
 from snoozer.runtime import supervisor
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
@@ -143,19 +143,15 @@ def build_worker(
     """A worker with everything it delivers by."""
     rng = Random()  # noqa: S311 - jitter of waits, guards nothing
     outcomes = OutcomeRecorder(engine=engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
-    compose = partial(
-        compose_reminder,
-        mail_from=settings.mail_from,
-        base_url=settings.base_url,
-        keys=settings.keys,
-        instance=config.domain,
+    writer = ReminderWriter(
+        mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=config.domain
     )
     deliverer = Deliverer(
         engine=engine,
         pool=pool,
         outcomes=outcomes,
         config=config,
-        compose=compose,
+        compose=writer.write,
         failpoint=failpoint,
         lease_is_safe=heartbeat.lease_is_safe,
     )

@@ -47,8 +47,9 @@ class Claim:
 class Send:
     """One reminder in the ledger, with everything its bytes are made of.
 
-    `scheduled_for` is the instant the user was promised, `reserved_at` the first time a worker reserved this send.
-    Both are aware and never change, so the same send renders the same bytes in every process.
+    `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
+    snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
+    again renders the same bytes.
     """
 
     id: int
@@ -57,7 +58,7 @@ class Send:
     user_email: str
     message_id: str
     scheduled_for: datetime
-    reserved_at: datetime
+    dated: datetime
     reminder_message_id: str
     subject: str | None
     sender_email: str | None

@@ -1,6 +1,7 @@
 """What the ledger promises: one send for one promise, marks before dots, facts that stay."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 from threading import Thread
 
 import pytest
@@ -10,9 +11,13 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
+from snoozer.mime.compose import ReminderWriter
 from tests.db.transitions import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_a_session_waits
 
+WRITER = ReminderWriter(
+    mail_from="s@snoozer.example", base_url="https://snoozer.example", keys=["key"], instance="snoozer.example"
+)
 TWO_LOOKS = UncertainPolicy(hold=timedelta(0), lookups=2)
 
 
@@ -30,7 +35,7 @@ def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engin
     [again] = claim(engine)
     [entry] = reserve(engine, again)
     assert (entry.send.id, entry.send.reminder_message_id) == (send.id, send.reminder_message_id)
-    assert entry.send.reserved_at == send.reserved_at
+    assert entry.send.dated == send.dated
     assert entry.send.claim_token == again.claim_token
 
 
@@ -47,6 +52,44 @@ def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> No
     [entry] = reserve(engine, again)
     assert entry.send.id != send.id
     assert entry.send.reminder_message_id != send.reminder_message_id
+
+
+def test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes(engine: Engine) -> None:
+    """As after a failover to a replica that missed the last commits: its copies differed in Date and in lateness."""
+    promised = now() - timedelta(hours=5)
+    held, send = a_reserved_send(engine, remind_at=promised, created_at=promised - timedelta(days=3), note="Ask.")
+    assert mark(engine, send)
+    again = recovered(engine, held)
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM reminder_sends"))
+    [entry] = reserve(engine, again)
+    assert entry.send.id != send.id
+    assert entry.send.bytes_sha256 is None
+    mail = WRITER.write(entry.send)
+    assert mail == WRITER.write(send)
+    assert f"\r\nDate: {format_datetime(promised)}\r\n".encode() in mail
+
+
+@pytest.mark.parametrize(
+    ("promised", "created", "dated"),
+    [
+        ("2026-03-06T07:00:00+00:00", "2026-03-01T00:00:00+00:00", "2026-03-06T07:00:00+00:00"),
+        ("1970-01-01T00:00:00+00:00", "2026-03-06T07:00:00+00:00", "2026-03-06T07:00:00+00:00"),
+        ("1970-01-01T00:00:00+00:00", "-infinity", "1970-01-01T00:00:00+00:00"),
+        ("2026-03-06T07:00:00+00:00", "infinity", "9999-01-01T00:00:00+00:00"),
+    ],
+)
+def test_a_reminder_is_dated_when_it_was_promised_or_entered(
+    engine: Engine, promised: str, created: str, dated: str
+) -> None:
+    """A mail of 1970 would lie at the bottom of its inbox, and count as spam."""
+    a_snooze(engine, remind_at=datetime.fromisoformat(promised))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET created_at = :created"), {"created": created})
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    assert entry.send.dated == datetime.fromisoformat(dated)
+    assert WRITER.write(entry.send)
 
 
 def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
