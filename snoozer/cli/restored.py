@@ -1,5 +1,6 @@
 """`snoozer restored`: lists reminders of a restored dump that may go out twice; --apply makes cases of them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -34,8 +35,9 @@ def command(until: str, apply: bool) -> None:
         if apply:
             connection.commit()
     for one in found:
-        click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}")
-    click.echo(_summary(len(found), apply=apply), err=True)
+        repeats = "  repeats" if one.repeats else ""
+        click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}{repeats}")
+    click.echo(_summary([one.repeats for one in found], apply=apply), err=True)
 
 
 def _instant(until: str) -> datetime:
@@ -48,10 +50,12 @@ def _instant(until: str) -> datetime:
     return instant
 
 
-def _summary(count: int, *, apply: bool) -> str:
-    if not count:
+def _summary(repeats: Sequence[bool], *, apply: bool) -> str:
+    if not repeats:
         return "Nothing was due by then: no reminder goes out twice."
-    what = "1 snooze" if count == 1 else f"{count} snoozes"
+    cases = len(repeats) - sum(repeats)
+    what = "1 snooze" if cases == 1 else f"{cases} snoozes"
+    rest = f" {sum(repeats)} more repeat, and are sent: closing them would end them." if any(repeats) else ""
     if apply:
-        return f"Made cases of {what}: decide about them on /admin, and start the workers."
-    return f"{what} may go out twice. Run it again with --apply to make cases of them."
+        return f"Made cases of {what}: decide about them on /admin, and start the workers.{rest}"
+    return f"{what} may go out twice. Run it again with --apply to make cases of them.{rest}"

@@ -224,6 +224,20 @@ GUARDS = (
         LEDGER + "test_a_worker_lost_after_the_mark_leaves_an_uncertain_send",
     ),
     Guard(
+        "recovery locks a row before it reads the ledger",
+        SQL + "queue/lock_lapsed.sql",
+        "    FOR NO KEY UPDATE OF snooze SKIP LOCKED\n",
+        "",
+        "tests/db/test_recovery.py::test_no_mark_is_made_between_the_lock_and_the_recovery",
+    ),
+    Guard(
+        "a restore locks a row before it reads the ledger",
+        SQL + "queue/lock_due_before.sql",
+        "    FOR NO KEY UPDATE\n",
+        "",
+        "tests/db/test_recovery.py::test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain",
+    ),
+    Guard(
         "the dead stay dead",
         SQL + "workers/heartbeat.sql",
         "\n      AND state <> 'dead'",
@@ -298,7 +312,7 @@ GUARDS = (
     ),
     Guard(
         "after an outage leases count from when the server was met",
-        SQL + "queue/recover.sql",
+        SQL + "queue/lock_lapsed.sql",
         "CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END",
         "snooze.lease_expires_at",
         "tests/db/test_housekeeping.py::test_a_worker_has_one_lease_to_extend_its_claims_after_an_outage",
