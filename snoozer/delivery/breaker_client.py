@@ -29,7 +29,7 @@ class BreakerClient:
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
-            self.limits.reset(max_attempts=1)
+            self.limits.reset(max_attempts=1, refuses_everybody=permit.refuses_everybody)
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit
@@ -45,11 +45,12 @@ class BreakerClient:
                     failures=seen.failures,
                     threshold=self.threshold,
                     reason=seen.reason,
+                    refuses_everybody=seen.refuses_everybody,
                     probe_token=permit.probe_token,
                 )
             if state == "open":
-                pause = self.cooldown.total_seconds()
-                log.warning("the mail server cannot be used (%s); it is left alone for %g s", seen.reason, pause)
+                pause = "a while" if seen.refuses_everybody else f"{self.cooldown.total_seconds():g} s"
+                log.warning("the mail server cannot be used (%s); it is left alone for %s", seen.reason, pause)
         elif seen.succeeded and (permit.failures or permit.kind == "probe"):
             with self.engine.begin() as connection:
                 breaker.succeed(connection, server=self.server, probe_token=permit.probe_token)

@@ -238,3 +238,42 @@ def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
         breaker.succeed(connection, server=other, probe_token=uuid4())
     assert kinds == ["closed", "closed"]
     assert state(engine) == before
+
+
+def refuses_everybody(engine: Engine, asked: Permit | None = None) -> None:
+    with engine.begin() as connection:
+        breaker.fail(
+            connection,
+            server=SERVER,
+            failures=5,
+            threshold=5,
+            reason="it refuses everybody",
+            probe_token=asked.probe_token if asked else None,
+            refuses_everybody=True,
+        )
+
+
+def test_a_server_that_refuses_everybody_is_probed_ten_times_as_often(engine: Engine) -> None:
+    """It is up: the messages of those it refuses must not hold up those it would accept."""
+    cooldown = timedelta(minutes=10)
+    permit(engine)
+    refuses_everybody(engine)
+    assert permit(engine, cooldown).kind == "open"
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET opened_at = opened_at - INTERVAL '61 seconds'"))
+    probe = permit(engine, cooldown)
+    assert (probe.kind, probe.refuses_everybody) == ("probe", True)
+    refuses_everybody(engine, asked=probe)
+    assert permit(engine, cooldown).kind == "open"
+
+
+def test_why_it_opened_is_forgotten_when_it_closes_and_not_before(engine: Engine) -> None:
+    permit(engine)
+    refuses_everybody(engine)
+    fail(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert probe.refuses_everybody
+    assert succeed(engine, probe)
+    assert permit(engine).refuses_everybody is False
+    assert fail(engine, failures=5) == "open"
+    assert permit(engine, cooldown=NOW).refuses_everybody is False

@@ -30,6 +30,7 @@ class CircuitBreaker(Base):
     probe_token: Mapped[UUID | None]
     probe_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    refuses_everybody: Mapped[bool] = mapped_column(server_default=text("false"))
 
 
 class HousekeepingRun(Base):

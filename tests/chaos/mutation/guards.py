@@ -259,6 +259,20 @@ GUARDS = (
         "tests/db/test_breaker.py::test_after_the_cooldown_one_worker_gets_the_probe",
     ),
     Guard(
+        "a server that refuses everybody opens the circuit",
+        "snoozer/smtp/connection_pool.py",
+        "self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())",
+        "False",
+        "tests/mail/test_refusals.py::test_after_some_recipients_in_a_row_the_server_is_at_fault",
+    ),
+    Guard(
+        "a probe that is refused closes no breaker of a server that refuses everybody",
+        "snoozer/smtp/connection_pool.py",
+        "elif not self._refuses_everybody:",
+        "else:",
+        "tests/mail/test_refusals.py::test_while_the_server_refuses_everybody_no_recipient_of_a_probe_is_at_fault",
+    ),
+    Guard(
         "the limits count attempts under way",
         "snoozer/smtp/connection_pool.py",
         "self._failures + self._trying < self._limit",

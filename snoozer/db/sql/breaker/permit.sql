@@ -1,5 +1,6 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
--- worker the probe, and another one when that probe is not reported within a cooldown.
+-- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
+-- is up, and is asked ten times as often: the messages of those it refuses must not hold up those it would accept.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -13,7 +14,10 @@ probe AS (
         updated_at = clock_timestamp()
     WHERE server = :server
       AND (
-          (state = 'open' AND opened_at <= clock_timestamp() - :cooldown)
+          (
+              state = 'open'
+              AND opened_at <= clock_timestamp() - :cooldown / CASE WHEN refuses_everybody THEN 10 ELSE 1 END
+          )
           OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
       )
     RETURNING probe_token
@@ -22,7 +26,8 @@ SELECT
     CASE WHEN probe.probe_token IS NOT NULL THEN 'probe' WHEN breaker.state = 'closed' THEN 'closed' ELSE 'open' END
         AS kind,
     probe.probe_token,
-    breaker.failures
+    breaker.failures,
+    breaker.refuses_everybody
 FROM circuit_breakers AS breaker
 LEFT JOIN probe ON TRUE
 WHERE breaker.server = :server
