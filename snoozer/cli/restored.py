@@ -1,4 +1,4 @@
-"""`snoozer restored`: lists reminders of a restored dump that may go out twice; --apply makes cases of them."""
+"""`snoozer restored`: after a restore or a failover, lists what may go out twice; --apply makes cases of it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,32 +7,43 @@ import click
 
 from snoozer import settings, triage
 from snoozer.cli.console import open_engine, refuse
-from snoozer.db import health_checks
+from snoozer.db import health_checks, timeline
 from snoozer.mime import headers
 
 ROUTE = "restored"
 
 
-@click.command("restored", short_help="After a restore: list what may go out twice; --apply makes cases of it.")
-@click.option(
-    "--until", required=True, metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00."
-)
-@click.option("--apply", is_flag=True, help="Make cases of them. Without it nothing is written.")
-def command(until: str, apply: bool) -> None:
-    """List the snoozes that were due before the old place stopped: the dump does not know which of them it sent.
+@click.command("restored", short_help="After a restore or failover: list what may go out twice; let workers go on.")
+@click.option("--until", metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00.")
+@click.option("--apply", is_flag=True, help="Make cases of them, and let workers go on. Without it nothing is written.")
+@click.option("--accept", is_flag=True, help="Nothing was forgotten: let workers go on, and make no cases.")
+def command(until: str | None, apply: bool, accept: bool) -> None:
+    """List the snoozes that were due before the old place stopped: the copy does not know which of them it sent.
 
-    Run it after `snoozer migrate`, before a worker starts. One line a snooze: its id, what was promised, and the
-    Message-ID by which the mail server's log tells whether its reminder left. With --apply they become cases: send
-    them or close them on /admin. What repeats is not among them, and is sent.
+    Run it after `snoozer migrate`, before a worker starts, or while all workers wait because the database is on another
+    timeline. One line a snooze: its id, what was promised, and the Message-ID by which the mail server's log tells
+    whether its reminder left. With --apply they become cases: send them or close them on /admin. What repeats is
+    listed, and is sent.
     """
+    if (until is None) != accept or (accept and apply):
+        refuse("Say when the old place stopped (--until), or that nothing was forgotten (--accept).")
+    if until is None:
+        config = settings.load()
+        with open_engine(config, name=ROUTE).begin() as connection:
+            timeline.accept(connection, accepted_by=ROUTE)
+        click.echo("Accepted: workers go on with this database.", err=True)
+        return
     stopped_at = _instant(until)
     config = settings.load().require("database_url", "mail_from")
     with open_engine(config, name=ROUTE).connect() as connection:
-        if health_checks.liveness(connection, dead_after=timedelta(seconds=config.worker_dead)).workers:
+        waiting = config.failover == "wait" and timeline.change(connection) is not None
+        dead_after = timedelta(seconds=config.worker_dead)
+        if not waiting and health_checks.liveness(connection, dead_after=dead_after).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
         domain = headers.mail_from_domain(config.mail_from)
         found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
         if apply:
+            timeline.accept(connection, accepted_by=ROUTE)
             connection.commit()
     for one in found:
         repeats = "  repeats" if one.repeats else ""

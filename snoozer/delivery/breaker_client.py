@@ -1,32 +1,48 @@
-"""The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it."""
+"""The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it.
+
+There is no permit either while the database is another one than was accepted: what it forgot may be sent twice.
+"""
 
 import logging
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from snoozer.db import breaker
+from snoozer.db import breaker, timeline
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
+from snoozer.db.timeline import TimelineChange
 from snoozer.smtp.connection_pool import ServerLimits
 
 log = logging.getLogger(__name__)
 
+OPEN = Permit(kind="open", probe_token=None, failures=0)
+REPORT_SECONDS = 30.0
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True)
 class BreakerClient:
-    """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port."""
+    """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port.
+
+    With `waits_after_failover`, no permit is given until another timeline of the database was accepted.
+    """
 
     engine: Engine
     limits: ServerLimits
     server: str
     threshold: int
     cooldown: timedelta
+    waits_after_failover: bool = True
+    _reported_at: float = float("-inf")
 
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect."""
         with autocommit(self.engine) as connection:
+            if self.waits_after_failover and (change := timeline.change(connection)):
+                self._log(change)
+                return OPEN
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
             self.limits.reset(max_attempts=1, refuses_everybody=permit.refuses_everybody)
@@ -58,3 +74,8 @@ class BreakerClient:
         elif permit.kind == "probe":
             with self.engine.begin() as connection:
                 breaker.return_probe(connection, server=self.server, probe_token=permit.probe_token)
+
+    def _log(self, change: TimelineChange) -> None:
+        if time.monotonic() - self._reported_at >= REPORT_SECONDS:
+            self._reported_at = time.monotonic()
+            log.error("%s; nothing is claimed until `snoozer restored` was run (docs/keeping.md)", change)

@@ -273,6 +273,20 @@ GUARDS = (
         "tests/mail/test_refusals.py::test_while_the_server_refuses_everybody_no_recipient_of_a_probe_is_at_fault",
     ),
     Guard(
+        "nothing is claimed on another timeline",
+        "snoozer/delivery/breaker_client.py",
+        "return OPEN",
+        "pass",
+        "tests/db/test_timeline.py::test_no_permit_is_given_until_the_change_is_accepted",
+    ),
+    Guard(
+        "an unknown part of the timeline is no change",
+        SQL + "timeline/change.sql",
+        "WHERE present.system_identifier <> accepted",
+        "WHERE present.system_identifier IS DISTINCT FROM accepted",
+        "tests/db/test_timeline.py::test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared",
+    ),
+    Guard(
         "the limits count attempts under way",
         "snoozer/smtp/connection_pool.py",
         "self._failures + self._trying < self._limit",
