@@ -1,24 +1,25 @@
 """The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it.
 
-There is no permit either while the database is another one than was accepted: what it forgot may be sent twice.
+Nor is anything claimed while the database is another one than was accepted: what it forgot may be sent twice.
 """
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from snoozer.db import breaker, timeline
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.timeline import TimelineChange
+from snoozer.domain.reminder import Claim
 from snoozer.smtp.connection_pool import ServerLimits
 
 log = logging.getLogger(__name__)
 
-OPEN = Permit(kind="open", probe_token=None, failures=0)
 REPORT_SECONDS = 30.0
 
 
@@ -26,7 +27,7 @@ REPORT_SECONDS = 30.0
 class BreakerClient:
     """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port.
 
-    With `waits_after_failover`, no permit is given until another timeline of the database was accepted.
+    With `waits_after_failover`, nothing is claimed until another timeline of the database was accepted.
     """
 
     engine: Engine
@@ -40,15 +41,20 @@ class BreakerClient:
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect."""
         with autocommit(self.engine) as connection:
-            if self.waits_after_failover and (change := timeline.change(connection)):
-                self._log(change)
-                return OPEN
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
             self.limits.reset(max_attempts=1, refuses_everybody=permit.refuses_everybody)
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit
+
+    def claim_if_accepted(self, claim: Callable[[Connection], list[Claim]], connection: Connection) -> list[Claim]:
+        """What `claim` returns; nothing while the database is another one than was accepted. Both are asked in one
+        transaction, so that no failover comes in between."""
+        if self.waits_after_failover and (change := timeline.change(connection)):
+            self._log(change)
+            return []
+        return claim(connection)
 
     def report(self, permit: Permit) -> None:
         """Reports what this process saw of the mail server since the last report."""

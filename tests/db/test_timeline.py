@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import schema, timeline
+from snoozer.db import queue, schema, timeline
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.smtp.connection_pool import ServerLimits
+from tests.factories import a_snooze
 
 CHANGES = {"server": "system_identifier = 1", "database": "database_oid = 1", "timeline": "timeline = '00000000'"}
 
@@ -31,8 +33,8 @@ def accept_other(engine: Engine, what: str) -> None:
         connection.execute(text(f"UPDATE accepted_timelines SET {CHANGES[what]}"))  # noqa: S608
 
 
-def permit(engine: Engine, *, waits: bool = True) -> str:
-    client = BreakerClient(
+def a_client(engine: Engine, *, waits: bool = True) -> BreakerClient:
+    return BreakerClient(
         engine=engine,
         limits=ServerLimits(threshold=5),
         server="mail.example:25",
@@ -40,7 +42,13 @@ def permit(engine: Engine, *, waits: bool = True) -> str:
         cooldown=timedelta(seconds=30),
         waits_after_failover=waits,
     )
-    return client.acquire().kind
+
+
+def claimed(engine: Engine, client: BreakerClient) -> int:
+    """How many rows a worker with this client claims; they are given back."""
+    claim = partial(queue.claim, worker="w", batch_size=10, lease=timedelta(seconds=90))
+    with engine.connect() as connection:
+        return len(client.claim_if_accepted(claim, connection))
 
 
 @pytest.fixture
@@ -67,17 +75,19 @@ def test_the_place_of_the_migration_is_accepted(empty_database: Engine) -> None:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_no_permit_is_given_until_the_change_is_accepted(engine: Engine, what: str) -> None:
+def test_nothing_is_claimed_until_the_change_is_accepted(engine: Engine, what: str) -> None:
+    a_snooze(engine)
     accept_other(engine, what)
     assert changed(engine) == what
-    assert permit(engine) == "open"
-    assert permit(engine, waits=False) == "closed"
+    assert claimed(engine, a_client(engine)) == 0
+    assert claimed(engine, a_client(engine, waits=False)) == 1
     accept(engine)
-    assert (changed(engine), permit(engine)) == (None, "closed")
+    assert (changed(engine), claimed(engine, a_client(engine))) == (None, 1)
 
 
 def test_where_nothing_was_accepted_nothing_is_waited_for(engine: Engine) -> None:
-    assert (changed(engine), permit(engine)) == (None, "closed")
+    a_snooze(engine)
+    assert (changed(engine), claimed(engine, a_client(engine))) == (None, 1)
 
 
 def test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared(stranger: Engine) -> None:
@@ -91,13 +101,7 @@ def test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared(stranger:
 
 def test_waiting_is_logged_once_in_a_while(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     accept_other(engine, "timeline")
-    client = BreakerClient(
-        engine=engine,
-        limits=ServerLimits(threshold=5),
-        server="mail.example:25",
-        threshold=5,
-        cooldown=timedelta(seconds=30),
-    )
-    assert [client.acquire().kind for _ in range(3)] == ["open"] * 3
+    client = a_client(engine)
+    assert [claimed(engine, client) for _ in range(3)] == [0] * 3
     [line] = caplog.messages
     assert "a standby was promoted, or a backup restored; nothing is claimed until `snoozer restored`" in line

@@ -275,9 +275,9 @@ GUARDS = (
     Guard(
         "nothing is claimed on another timeline",
         "snoozer/delivery/breaker_client.py",
-        "return OPEN",
-        "pass",
-        "tests/db/test_timeline.py::test_no_permit_is_given_until_the_change_is_accepted",
+        "            return []\n",
+        "",
+        "tests/db/test_timeline.py::test_nothing_is_claimed_until_the_change_is_accepted",
     ),
     Guard(
         "an unknown part of the timeline is no change",
