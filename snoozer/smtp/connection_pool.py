@@ -166,7 +166,7 @@ class ServerLimits:
             ):
                 error.blame_server()
                 self._refuses_everybody = True
-                self._record_failures(f"it refuses everybody: {error}", at_least=self._threshold)
+                self._record_failures(f"it refuses everybody: {error}", at_least=self._limit)
             elif error.is_server_wide:
                 self._record_failures(str(error))
             elif not self._refuses_everybody:

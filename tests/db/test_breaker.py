@@ -240,12 +240,12 @@ def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
     assert state(engine) == before
 
 
-def refuses_everybody(engine: Engine, asked: Permit | None = None) -> None:
+def refuses_everybody(engine: Engine, asked: Permit | None = None, *, failures: int = 5) -> None:
     with engine.begin() as connection:
         breaker.fail(
             connection,
             server=SERVER,
-            failures=5,
+            failures=failures,
             threshold=5,
             reason="it refuses everybody",
             probe_token=asked.probe_token if asked else None,
@@ -253,18 +253,22 @@ def refuses_everybody(engine: Engine, asked: Permit | None = None) -> None:
         )
 
 
-def test_a_server_that_refuses_everybody_is_probed_ten_times_as_often(engine: Engine) -> None:
-    """It is up: the messages of those it refuses must not hold up those it would accept."""
-    cooldown = timedelta(minutes=10)
+def test_a_server_that_refuses_everybody_is_probed_often_a_hundred_times(engine: Engine) -> None:
+    """It is up: the messages of some that it refuses must not hold up those it would accept."""
+    cooldown = timedelta(minutes=30)
+    later = text("UPDATE circuit_breakers SET opened_at = opened_at - INTERVAL '61 seconds'")
     permit(engine)
     refuses_everybody(engine)
     assert permit(engine, cooldown).kind == "open"
     with engine.begin() as connection:
-        connection.execute(text("UPDATE circuit_breakers SET opened_at = opened_at - INTERVAL '61 seconds'"))
+        connection.execute(later)
     probe = permit(engine, cooldown)
     assert (probe.kind, probe.refuses_everybody) == ("probe", True)
-    refuses_everybody(engine, asked=probe)
+    refuses_everybody(engine, asked=probe, failures=95)
+    with engine.begin() as connection:
+        connection.execute(later)
     assert permit(engine, cooldown).kind == "open"
+    assert permit(engine, timedelta(seconds=60)).kind == "probe"
 
 
 def test_why_it_opened_is_forgotten_when_it_closes_and_not_before(engine: Engine) -> None:

@@ -1,6 +1,6 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
 -- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
--- is up, and is asked ten times as often: the messages of those it refuses must not hold up those it would accept.
+-- is up: a hundred probes come thirty times as often, in search of a message that it accepts.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -16,7 +16,8 @@ probe AS (
       AND (
           (
               state = 'open'
-              AND opened_at <= clock_timestamp() - :cooldown / CASE WHEN refuses_everybody THEN 10 ELSE 1 END
+              AND opened_at <= clock_timestamp()
+                - :cooldown / CASE WHEN refuses_everybody AND failures < 100 THEN 30 ELSE 1 END
           )
           OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
       )
