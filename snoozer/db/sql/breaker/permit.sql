@@ -1,6 +1,6 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
 -- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
--- is up: a hundred probes come thirty times as often, in search of a message that it accepts.
+-- is up: some hundred probes follow each other at once, in search of a message that it accepts.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -16,8 +16,11 @@ probe AS (
       AND (
           (
               state = 'open'
-              AND opened_at <= clock_timestamp()
-                - :cooldown / CASE WHEN refuses_everybody AND failures < 100 THEN 30 ELSE 1 END
+              AND opened_at <= clock_timestamp() - CASE
+                  WHEN NOT refuses_everybody THEN :cooldown
+                  WHEN failures >= 500 THEN :cooldown / 10
+                  ELSE INTERVAL '0'
+              END
           )
           OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
       )
