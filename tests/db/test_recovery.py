@@ -9,10 +9,10 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
 from snoozer import triage
-from snoozer.db import queue, workers
+from snoozer.db import ledger, queue, workers
 from snoozer.db.queue import Recovered
 from tests.db.transitions import LEASE, a_reserved_send, claim, lapse, mark, recover
-from tests.factories import a_snooze, now, the_row, the_send, wait_until_a_session_waits
+from tests.factories import ANN, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
 STALL = 4711
 
@@ -92,3 +92,18 @@ def test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain(engine: En
         )
     applying.join()
     assert (the_row(engine, held.id).outcome, the_send(engine, held.id).state) == ("retired", "uncertain")
+
+
+def test_an_uncertain_send_is_not_abandoned_while_its_cancellation_is_undone(engine: Engine) -> None:
+    """It counted as no longer wanted, and was sent again without waiting for anything that the policy asks for."""
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    at_once = timedelta(seconds=-1)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=held.id, user_email=ANN)
+        ledger.expire_orphans(connection, deadline=at_once, batch_size=10)
+    with engine.begin() as undoing:
+        assert queue.restore(undoing, id=held.id, user_email=ANN)
+        with engine.begin() as sweeping:
+            assert ledger.abandon(sweeping, hold=at_once, batch_size=10) == []
+    assert the_send(engine, held.id).state == "uncertain"
