@@ -1,5 +1,6 @@
 """Create an engine: one per process, whose connections notice a server that is gone."""
 
+import gc
 import json
 import re
 import time
@@ -107,6 +108,8 @@ def make_engine(
     )
     event.listen(engine, "do_connect", partial(open_connection, within=CONNECT_TIMEOUT, read_timeout=read_timeout))
     event.listen(engine, "handle_error", _disconnect_from_read_only)
+    # The error of a lost session and the frames that hold the session refer to each other: 12 kB each time.
+    event.listen(engine, "invalidate", lambda *lost: gc.collect())
     event.listen(engine, "checkout", partial(_ping_if_idle, ping_after=ping_after))
     if pgbouncer:
         event.listen(engine, "begin", partial(_limit, limits=limits))

@@ -81,10 +81,12 @@ class Recovered:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredCase:
-    """A snooze that was retired after a restore, and its reminder's Message-ID, as in the mail server's log."""
+    """A snooze that may have been sent already after a restore, and its reminder's Message-ID, as in the mail server's
+    log. It was retired, unless it `repeats`."""
 
     id: int
     promise: datetime
+    repeats: bool
     reminder_message_id: str
 
 
@@ -186,6 +188,12 @@ def unclaim(connection: Connection, *, held: HeldClaims) -> list[int]:
     return list(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
 
 
+def lock_lapsed(connection: Connection, *, batch_size: int, lease: timedelta, id_range: range = ALL_IDS) -> list[int]:
+    """Lock claims of dead workers and expired leases that no other transaction has locked; returns their ids."""
+    values = {"batch_size": batch_size, "lease": lease, **id_bounds(id_range)}
+    return list(execute(connection, "queue/lock_lapsed", **values).scalars())
+
+
 def recover(
     connection: Connection,
     *,
@@ -198,10 +206,14 @@ def recover(
     max_resends: int,
     id_range: range = ALL_IDS,
 ) -> list[Recovered]:
-    """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain."""
-    times = {"lease": lease, "delay": delay, "hold": hold, "hold_for_operator": hold_for_operator}
-    limits = {"batch_size": batch_size, "max_crashes": max_crashes, "max_resends": max_resends, **id_bounds(id_range)}
-    return rows_as(execute(connection, "queue/recover", **times, **limits, **WORKER_LOST), Recovered)
+    """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain.
+
+    The rows are locked first, by `lock_lapsed`, so that the statement that reads the ledger sees every mark.
+    """
+    ids = lock_lapsed(connection, batch_size=batch_size, lease=lease, id_range=id_range)
+    policy = {"delay": delay, "hold": hold, "hold_for_operator": hold_for_operator}
+    limits = {"max_crashes": max_crashes, "max_resends": max_resends}
+    return rows_as(execute(connection, "queue/recover", ids=ids, **policy, **limits, **WORKER_LOST), Recovered)
 
 
 def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
@@ -261,12 +273,17 @@ def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
     return list(execute(connection, "queue/dismiss", ids=list(ids)).scalars())
 
 
-def retire_restored(
-    connection: Connection, *, until: datetime, after: int, batch_size: int, domain: str, error: str
-) -> list[RestoredCase]:
-    """Retire what was due before `until`, ids beyond `after`: a restored dump does not know whether it was sent."""
-    values = {"until": until, "after": after, "batch_size": batch_size, "domain": domain, "error": error}
-    return sorted(rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase), key=lambda one: one.id)
+def lock_due_before(connection: Connection, *, until: datetime, after: int, batch_size: int) -> list[int]:
+    """Lock live snoozes that were due before `until`, ids beyond `after`; returns their ids."""
+    values = {"until": until, "after": after, "batch_size": batch_size}
+    return list(execute(connection, "queue/lock_due_before", **values).scalars())
+
+
+def retire_restored(connection: Connection, *, ids: Sequence[int], domain: str, error: str) -> list[RestoredCase]:
+    """Retire these snoozes, which `lock_due_before` has locked: a restored dump does not know whether they were sent.
+    What repeats is returned and not retired."""
+    values = {"ids": list(ids), "domain": domain, "error": error}
+    return rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase)
 
 
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:

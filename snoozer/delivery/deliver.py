@@ -223,7 +223,7 @@ class Deliverer:
             await self.outcomes.abort_send(send)
             return outcome
         except Rejected as rejected:
-            self.pool.rejected(session, rejected)
+            self.pool.rejected(session, rejected, recipient=send.user_email)
             return await self.outcomes.reject(claim, send, rejected)
         except NoReplyAfterData as silence:
             self.pool.lost(session, reason=str(silence))

@@ -161,6 +161,7 @@ def build_worker(
         server=f"{pool.server.host}:{pool.server.port}",
         threshold=settings.breaker_threshold,
         cooldown=timedelta(seconds=settings.breaker_cooldown),
+        waits_after_failover=settings.failover == "wait",
     )
     return Worker(
         engine,

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -241,6 +242,7 @@ class Worker:
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
         since = boot_time()
+        claim = partial(self._breaker.claim_if_accepted, claim)
         deliveries = claim_and_reserve(
             self._engine, config=self._config, claim=claim, failpoint=self._deliverer.failpoint
         )

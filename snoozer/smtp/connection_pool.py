@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
+from snoozer.smtp.refusals import Refusals
 from snoozer.smtp.session import SmtpSession
 from snoozer.smtp.transport import wake
 from snoozer.smtp.url import SmtpServer
@@ -29,11 +30,13 @@ ROUND_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class FailureReport:
-    """What was seen since the last report: failures since the last success, and whether there was a success."""
+    """What was seen since the last report: failures since the last success, whether there was a success, and whether
+    the failures were refusals of too many recipients."""
 
     failures: int
     succeeded: bool
     reason: str
+    refuses_everybody: bool = False
 
 
 class ServerLimits:
@@ -41,6 +44,9 @@ class ServerLimits:
 
     A server throttles with 421, or 4xx with 4.7.x (RFC 3463): the limit that was met becomes lower, and is relaxed a
     little after each minute without another one. Greylisting uses 4.7.x for one recipient, so RCPT does not count.
+
+    So it does where the server refuses many recipients for good in a row; while `refuses_everybody`, which another
+    process may have found out, one such refusal is enough.
 
     At most `threshold` connections are opened to a server that is down, however many deliveries want one. The rates
     and `attempt` belong to one event loop; failures may be recorded, reported and reset from any thread. `now` is
@@ -54,7 +60,8 @@ class ServerLimits:
         self._slowed_at = self._limited_at = self._last_slot = float("-inf")
         self._threshold = self._limit = threshold
         self._failures = self._trying = self._unreported = 0
-        self._succeeded = False
+        self._succeeded = self._refuses_everybody = False
+        self._refusals = Refusals()
         self._reason = ""
         self._lock = Lock()
         self._waiting: list[asyncio.Future[None]] = []
@@ -99,17 +106,25 @@ class ServerLimits:
         """True when neither open nor limited to a probe."""
         return self._limit == self._threshold and not self.is_open
 
-    def reset(self, *, max_attempts: int | None = None) -> None:
+    def reset(self, *, max_attempts: int | None = None, refuses_everybody: bool = False) -> None:
         """Forget the failures; allow `max_attempts` failures (the threshold by default) before the circuit opens."""
         with self._lock:
             self._failures = 0
             self._limit = max_attempts or self._threshold
+            self._refuses_everybody = refuses_everybody
+            if not refuses_everybody:
+                self._refusals.clear(now=time.monotonic())
             self._wake_waiting()
 
     def take_report(self) -> FailureReport:
         """What was seen since the last report."""
         with self._lock:
-            seen = FailureReport(failures=self._unreported, succeeded=self._succeeded, reason=self._reason)
+            seen = FailureReport(
+                failures=self._unreported,
+                succeeded=self._succeeded,
+                reason=self._reason,
+                refuses_everybody=self._refuses_everybody,
+            )
             self._unreported, self._succeeded = 0, False
             return seen
 
@@ -131,17 +146,42 @@ class ServerLimits:
     def record_failure(self, reason: str) -> None:
         """The server could not be used for a message."""
         with self._lock:
-            self._failures += 1
-            self._unreported += 1
-            self._reason = reason
-            self._wake_waiting()
+            self._record_failures(reason)
 
     def record_success(self) -> None:
-        """The server replied to a message, whatever the reply: it is up."""
+        """The server accepted a message."""
         with self._lock:
-            self._failures = self._unreported = 0
-            self._succeeded = True
-            self._wake_waiting()
+            self._refuses_everybody = False
+            if self._refusals.weights:
+                self._refusals.clear(now=time.monotonic())
+            self._record_reply()
+
+    def record_rejection(self, error: Rejected, *, recipient: str) -> None:
+        """The server refused a message, which shows that it is up, unless the refusal is about all messages. Where it
+        refuses everybody, that is written into `error`, and the circuit opens."""
+        with self._lock:
+            if error.permanent and (
+                self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())
+                or self._refuses_everybody
+            ):
+                error.blame_server()
+                self._refuses_everybody = True
+                self._record_failures(f"it refuses everybody: {error}", at_least=self._limit)
+            elif error.is_server_wide:
+                self._record_failures(str(error))
+            elif not self._refuses_everybody:
+                self._record_reply()
+
+    def _record_failures(self, reason: str, *, at_least: int = 1) -> None:
+        self._failures = max(self._failures + 1, at_least)
+        self._unreported = max(self._unreported + 1, at_least)
+        self._reason = reason
+        self._wake_waiting()
+
+    def _record_reply(self) -> None:
+        self._failures = self._unreported = 0
+        self._succeeded = True
+        self._wake_waiting()
 
     def _relax(self, now: float) -> None:
         self._limited_at = now
@@ -213,7 +253,7 @@ class ConnectionPool:
                     self.limits.record_failure(str(error))
                     raise
             except Rejected as error:
-                self.rejected(session, error)
+                self.rejected(session, error, recipient=rcpt_to)
                 raise
             except BaseException:
                 self.discard(session)
@@ -231,14 +271,11 @@ class ConnectionPool:
                 self._quit_stale()
         self._wake_next()
 
-    def rejected(self, session: SmtpSession, error: Rejected) -> None:
-        """The session's message was refused. The server is up, unless the refusal is about all messages."""
+    def rejected(self, session: SmtpSession, error: Rejected, *, recipient: str) -> None:
+        """The session's message was refused; `error` becomes server-wide where the server refuses everybody."""
         if error.is_throttling:
             self.limits.too_fast(now=time.monotonic())
-        if error.is_server_wide:
-            self.limits.record_failure(str(error))
-        else:
-            self.limits.record_success()
+        self.limits.record_rejection(error, recipient=recipient)
         self.discard(session)
 
     def lost(self, session: SmtpSession, *, reason: str) -> None:

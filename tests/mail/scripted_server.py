@@ -124,6 +124,11 @@ class ScriptedServer:
             replies = self._script[phase]
             return replies.pop(0) if len(replies) > 1 else replies[0]
 
+    def answer(self, phase: str, reply: str) -> None:
+        """From now on."""
+        with self._lock:
+            self._script[phase] = [reply]
+
     def wait_until_closing(self, seconds: float) -> bool:
         return self._closing.wait(seconds)
 

@@ -90,7 +90,7 @@ def test_a_reply_to_a_mail_ends_the_failures_in_a_row(dot: str) -> None:
             try:
                 await session.send_dot(deadline=5)
             except Rejected as refused:
-                pool.rejected(session, refused)
+                pool.rejected(session, refused, recipient="a@b.example")
             else:
                 pool.release(session)
             pool.close()

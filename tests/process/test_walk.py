@@ -23,7 +23,7 @@ from tests.factories import a_snooze, now
 from tests.process.conftest import ROOT, Field, wait
 
 PACKAGE = str(ROOT / "snoozer")
-MAX_PYTHON_FILES, MAX_SQL_FILES = 20, 7
+MAX_PYTHON_FILES, MAX_SQL_FILES = 22, 8
 
 # The last statement of the transaction that finalizes.
 LAST_STATEMENT = "snoozer/db/sql/ledger/record.sql"
