@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import health_checks, ledger, queue
-from snoozer.db.queue import ReminderTime
+from snoozer.db.queue import Lane, ReminderTime
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
 from tests.db.transitions import LEASE
@@ -58,7 +58,7 @@ class Interleavings(RuleBasedStateMachine):
 
         def take(connection: Connection) -> None:
             ask = partial(queue.claim, connection, worker=worker, batch_size=size, lease=LEASE)
-            claims = ask(poison_rows=True) or ask()
+            claims = ask(lane=Lane(crashes=2)) or ask(lane=Lane(crashes=1)) or ask()
             ids = [claim.id for claim in claims]
             entries = ledger.reserve(connection, worker=worker, ids=ids, domain="snoozer.example", uncertainty=NO_HOLD)
             sends = {entry.send.snooze_id: entry.send for entry in entries}

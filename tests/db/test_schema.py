@@ -109,6 +109,8 @@ def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engin
         {"claimed_by": "w"},
         {"attempts": -1},
         {"max_attempts": 0},
+        {"priority": 1001},
+        {"priority": -1001},
         {"outcome": "lost", "inactive": True, "finished_at": now()},
         {"outcome": "sent", "inactive": True},
         {"user_email": ""},
@@ -145,6 +147,14 @@ def test_a_row_from_before_the_limit_stops_no_upgrade_and_no_update(empty: Engin
     with empty.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET attempts = 1 WHERE id = :id"), {"id": id})
     assert the_row(empty, id).message_id == "€" * 400
+
+
+def test_a_priority_from_before_the_limit_is_moved_to_the_limit(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="0020")
+    ids = [a_snooze(empty, priority=priority) for priority in (32_000, -32_000, 7)]
+    schema.upgrade(empty)
+    assert [the_row(empty, id).priority for id in ids] == [1000, -1000, 7]
 
 
 def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
