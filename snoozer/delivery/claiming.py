@@ -44,15 +44,16 @@ DEFAULT_PRIORITY = 0
 PROBE_LEVELS = 50
 STEAL_AFTER = timedelta(seconds=2)
 
+# Behind what is due, as far as transactions may take from now() to their commit.
+OVERLAP = timedelta(seconds=2)
 # Every SWEEP_SECONDS a claim scans the whole index, for rows inserted, released or unlocked behind its cursor.
 LAG = timedelta(seconds=30)
 SWEEP_SECONDS = 2.0
 # After a sweep of t seconds, the next one comes after SWEEP_SPACING * t seconds at the earliest.
 SWEEP_SPACING = 10
 MAX_ID = 2**63 - 1
-# How many rows, or serialization keys, a sweep looks at at once; how long a lane's claims are narrow after a timeout.
-ROWS_PER_SWEEP = 2000
-KEYS_PER_SWEEP = 500
+# Rows that a sweep beside heavy users looks at in each cycle, and how long a lane's claims are narrow after a timeout.
+ROWS_PER_SWEEP = 5000
 NARROW_SECONDS = 30.0
 
 # Called with each step of a delivery and the Message-ID; a test's kills the process there.
@@ -117,7 +118,7 @@ class TrailingCursor:
 class ExactCursor:
     """Starts where the last claim ended: behind that lie the rows of the heavy users it skipped, however many.
 
-    Sweeps look there for other rows, from `swept` on and some rows at a time.
+    Sweeps look there for other rows, from `swept` on and some rows in each cycle.
     """
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ class ExactCursor:
         self.after = _end_of(claims, full=full, otherwise=(until, MAX_ID), start=self.after)
 
     def is_sweep_due(self, now: float) -> bool:
-        return now >= self._sweep_at
+        return self.swept is not None or now >= self._sweep_at
 
     def advance_sweep(
         self, claims: Sequence[Claim], *, full: bool, until: Position | None, began: float, ended: float
@@ -179,8 +180,6 @@ class FairScheduler:
         self._cursors: dict[Lane, LaneCursors] = {}
         self._cycle = 0
         self._rotation = MAX_PRIORITY + 1
-        self._next_key = ""
-        self._advance_keys_at = clock() + SWEEP_SECONDS
         self.buckets: list[int] | None = None
         # How many rows the last cycle set behind others of their keys; more may be found at once.
         self.set_behind = 0
@@ -190,7 +189,6 @@ class FairScheduler:
 
         Of rows that lost a worker at most `crashed_room` are among them.
         """
-        self._advance_keys(connection)
         self._cycle += 1
         self.set_behind = 0
         share = max(batch_size // MIN_SHARE, 1)
@@ -297,7 +295,7 @@ class FairScheduler:
         claim = partial(self._claim, connection, lane, heavy_users=cursors.heavy_users)
         found = claim(after=exact.after, room=room)
         full = found.looked_at >= room
-        exact.advance(found, full=full, until=now)
+        exact.advance(found, full=full, until=now - OVERLAP)
         if whole:
             exact.advance_sweep([], full=False, until=None, began=began, ended=self._clock())
         elif not full and exact.is_sweep_due(began):
@@ -318,20 +316,6 @@ class FairScheduler:
             raise
         self.set_behind += found.set_behind
         return found
-
-    def _advance_keys(self, connection: Connection) -> None:
-        """Now and then, look for rows that still wait behind others of their key, though those were cancelled, moved or
-        never committed."""
-        began = self._clock()
-        if began < self._advance_keys_at:
-            return
-        keys = queue.keys_behind(connection, from_key=self._next_key, limit=KEYS_PER_SWEEP)
-        if keys:
-            queue.advance_keys(connection, keys=keys, known_schema=SUPPORTED_SCHEMA)
-        ended = self._clock()
-        more = len(keys) == KEYS_PER_SWEEP
-        self._next_key = keys[-1] if more else ""
-        self._advance_keys_at = ended + (SWEEP_SPACING * (ended - began) if more else SWEEP_SECONDS)
 
 
 def _heavy_users(claims: Claims, *, room: int) -> list[str]:

@@ -21,6 +21,7 @@ from snoozer.delivery.claiming import CRASHED_SHARE, SUPPORTED_SCHEMA, FairSched
 from snoozer.delivery.deliver import Deliverer
 from snoozer.delivery.executor import DeliveryExecutor
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
+from snoozer.delivery.key_sweep import KeySweep
 from snoozer.domain.reminder import Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
@@ -123,6 +124,7 @@ class Worker:
         self._batch_size = batch_size
         self._poison_rows = PoisonRowTurns()
         self._crashed: list[Claim] = []
+        self._key_sweep = KeySweep(known_schema=SUPPORTED_SCHEMA)
         self._permit = CLOSED
         self._low_watermark = batch_size // 2
         self._executor = DeliveryExecutor(
@@ -179,6 +181,7 @@ class Worker:
             return 0
         if permit.kind == "probe":
             return self._probe()
+        self._key_sweep.run_if_due(self._engine)
         return self._deliver_poison_row() or self._top_up()
 
     def wake(self) -> None:

@@ -12,7 +12,8 @@ from bench.baseline import claim_values
 from snoozer.db import queue
 from snoozer.db.queue import Lane, ReminderTime
 from snoozer.db.statements import statement
-from snoozer.delivery.claiming import KEYS_PER_SWEEP, SWEEP_SECONDS, FairScheduler
+from snoozer.delivery.claiming import FairScheduler
+from snoozer.delivery.key_sweep import KEYS_PER_SWEEP, SWEEP_SECONDS, KeySweep
 from snoozer.domain.reminder import Claim
 from tests.db.transitions import LEASE, finalize, release
 from tests.factories import ANN, HOUR, a_snooze, now
@@ -65,8 +66,12 @@ def delivered(engine: Engine, scheduler: FairScheduler) -> list[int]:
     return ids
 
 
-def a_scheduler(clock: Clock | None = None) -> FairScheduler:
-    return FairScheduler(worker="w", lease=LEASE, clock=clock or Clock())
+def a_scheduler() -> FairScheduler:
+    return FairScheduler(worker="w", lease=LEASE)
+
+
+def sweep(engine: Engine) -> None:
+    KeySweep(known_schema=1).run_if_due(engine)
 
 
 @pytest.mark.parametrize("order", ["first to last", "last to first", "at random"])
@@ -143,20 +148,18 @@ def test_producers_of_one_key_do_not_wait_for_each_other(engine: Engine) -> None
 def test_a_row_whose_insert_was_committed_late_is_reached_though_it_waits_behind_none(engine: Engine) -> None:
     ids = rows_of_a_key(engine, 5)
     change(engine, "behind_key = TRUE", ids)
-    clock = Clock()
-    scheduler = a_scheduler(clock)
+    scheduler = a_scheduler()
     assert cycle(engine, scheduler) == []
-    clock.now += SWEEP_SECONDS
+    sweep(engine)
     assert delivered(engine, scheduler) == ids
 
 
 def test_rows_behind_cancelled_ones_are_reached_by_a_sweep(engine: Engine) -> None:
     ids = rows_of_a_key(engine, 9)
     change(engine, "inactive = TRUE, outcome = 'cancelled', finished_at = now()", ids[:6])
-    clock = Clock()
-    scheduler = a_scheduler(clock)
+    scheduler = a_scheduler()
     assert cycle(engine, scheduler) == []
-    clock.now += SWEEP_SECONDS
+    sweep(engine)
     assert delivered(engine, scheduler) == ids[6:]
 
 
@@ -164,10 +167,8 @@ def test_rows_behind_cancelled_ones_are_reached_by_a_sweep(engine: Engine) -> No
 def test_rows_that_no_claim_takes_do_not_hold_their_key(engine: Engine, columns: dict[str, Any]) -> None:
     rows_of_a_key(engine, 6, **columns)
     last = a_snooze(engine, serialization_key="hog")
-    clock = Clock()
-    scheduler = a_scheduler(clock)
-    clock.now += SWEEP_SECONDS
-    assert delivered(engine, scheduler) == [last]
+    sweep(engine)
+    assert delivered(engine, a_scheduler()) == [last]
 
 
 def test_a_sweep_goes_through_all_keys_in_parts(engine: Engine) -> None:
@@ -182,11 +183,16 @@ def test_a_sweep_goes_through_all_keys_in_parts(engine: Engine) -> None:
         )
         connection.execute(text("UPDATE email_snoozes SET behind_key = TRUE"))
     clock = Clock()
-    scheduler = a_scheduler(clock)
-    clock.now += SWEEP_SECONDS
-    cycle(engine, scheduler, batch_size=1)
+    sweep = KeySweep(known_schema=1, clock=clock)
+    sweep.run_if_due(engine)
     assert len(behind(engine)) == 1
-    cycle(engine, scheduler, batch_size=1)
+    sweep.run_if_due(engine)
+    assert behind(engine) == []
+    change(engine, "behind_key = TRUE", [1])
+    sweep.run_if_due(engine)
+    assert behind(engine) == [1]
+    clock.now += SWEEP_SECONDS
+    sweep.run_if_due(engine)
     assert behind(engine) == []
 
 

@@ -43,6 +43,7 @@ def test_a_sweep_goes_on_where_it_was_and_begins_anew_at_the_end() -> None:
     cursor, middle = ExactCursor(), (NOON, 5)
     cursor.advance_sweep([], full=False, until=middle, began=100.0, ended=100.01)
     assert cursor.swept == middle
+    assert cursor.is_sweep_due(100.01)
     cursor.advance_sweep(claims(9), full=True, until=(NOON + timedelta(hours=1), 0), began=100.0, ended=100.01)
     assert cursor.swept == (NOON + timedelta(seconds=9), 9)
     cursor.advance_sweep([], full=False, until=None, began=100.0, ended=100.01)

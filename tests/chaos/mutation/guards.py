@@ -148,9 +148,9 @@ GUARDS = (
     ),
     Guard(
         "a sweep finds rows behind what is gone",
-        "snoozer/delivery/claiming.py",
-        "        self._advance_keys(connection)\n",
-        "",
+        "snoozer/delivery/key_sweep.py",
+        "                queue.advance_keys(connection, keys=keys, known_schema=self._known_schema)\n",
+        "                pass\n",
         "tests/db/test_keys.py::test_rows_behind_cancelled_ones_are_reached_by_a_sweep",
     ),
     Guard(
