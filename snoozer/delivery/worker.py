@@ -16,12 +16,13 @@ from snoozer import telemetry
 from snoozer.db import queue, workers
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.db.errors import error_text, is_transient
+from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
+from snoozer.delivery.claiming import CRASHED_SHARE, SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Deliverer
 from snoozer.delivery.executor import DeliveryExecutor
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
+from snoozer.delivery.key_sweep import KeySweep
 from snoozer.domain.reminder import Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
@@ -123,6 +124,8 @@ class Worker:
         self._rng = rng
         self._batch_size = batch_size
         self._poison_rows = PoisonRowTurns()
+        self._crashed: list[Claim] = []
+        self._key_sweep = KeySweep(known_schema=SUPPORTED_SCHEMA)
         self._permit = CLOSED
         self._low_watermark = batch_size // 2
         self._executor = DeliveryExecutor(
@@ -167,8 +170,8 @@ class Worker:
     def tick(self) -> int:
         """Claim what there is room for and start its delivery; returns how many.
 
-        A poison row, which a worker crashed on before, is delivered alone: nothing is claimed until all else has ended,
-        and then until it has. Other rows wait only some seconds for that.
+        A poison row, which lost more than one worker, is delivered alone: nothing is claimed until all else has ended,
+        and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are few at a time.
         """
         if not self._heartbeat.is_healthy or not self._has_room:
             return 0
@@ -179,6 +182,7 @@ class Worker:
             return 0
         if permit.kind == "probe":
             return self._probe()
+        self._key_sweep.run_if_due(self._engine)
         return self._deliver_poison_row() or self._top_up()
 
     def wake(self) -> None:
@@ -190,12 +194,15 @@ class Worker:
 
     def _top_up(self) -> int:
         self._scheduler.buckets = self._heartbeat.buckets
+        self._crashed = [claim for claim in self._crashed if self._heartbeat.is_tracked(claim)]
+        crashed_room = max(self._batch_size // CRASHED_SHARE, 1) - len(self._crashed)
         claimed = self._claim_and_submit(
-            lambda connection: self._scheduler.claim_batch(connection, batch_size=self._room)
+            lambda connection: self._scheduler.claim_batch(connection, batch_size=self._room, crashed_room=crashed_room)
         )
+        self._crashed += [claim for claim in claimed if claim.crash_count]
         if not claimed:
             self._poison_rows.no_other_rows()
-        return len(claimed)
+        return len(claimed) + self._scheduler.set_behind
 
     @property
     def _room(self) -> int:
@@ -210,7 +217,7 @@ class Worker:
         if not self._poison_rows.should_check(began, busy=bool(self._executor)):
             return 0
         with autocommit(self._engine) as connection:
-            is_due = queue.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
+            is_due = bool(queue.poison_rows(connection, known_schema=SUPPORTED_SCHEMA))
         if not is_due:
             self._poison_rows.none_due()
             return 0
@@ -305,5 +312,6 @@ class Worker:
                     raise
                 if self._is_stopping():
                     raise ShutdownRequested from None
-                log.warning("the database is unavailable: %s", error_text(error))
+                what = "is unavailable" if is_unavailable(error) else "cancelled a statement"
+                log.warning("the database %s: %s", what, error_text(error))
             self._stopping.wait(backoff.next_wait())

@@ -41,6 +41,8 @@ class Claim:
     recurrence: dict[str, Any] | None
     zone: str | None
     traceparent: str | None
+    serialization_key: str | None = None
+    crash_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

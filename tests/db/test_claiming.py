@@ -11,8 +11,10 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from snoozer.db import ledger, queue
+from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, ReserveError, claim_and_reserve, no_failpoint
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
+from snoozer.delivery.refused_rows import ReserveError
 from tests.db.transitions import a_reserved_send, mark
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
 
@@ -153,3 +155,41 @@ def test_a_resend_appends_an_event(engine: Engine) -> None:
     first_time = a_snooze(engine)
     assert {delivery.send is not None for delivery in claimed(engine).values()} == {True}
     assert (the_events(engine, held.id), the_events(engine, first_time)) == (["resent"], [])
+
+
+@contextmanager
+def slow_updates(engine: Engine) -> Iterator[None]:
+    """Each row that is claimed takes the server a while."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION slowly() RETURNS TRIGGER LANGUAGE plpgsql "
+                "AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END';"
+                "CREATE TRIGGER slowly BEFORE UPDATE ON email_snoozes FOR EACH ROW EXECUTE FUNCTION slowly()"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP TRIGGER slowly ON email_snoozes; DROP FUNCTION slowly()"))
+
+
+def test_a_claim_that_exceeds_the_statement_timeout_is_tried_again_with_fewer_rows(
+    engine: Engine, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It failed again and again, and the log reported a database that is unavailable."""
+    for number in range(50):
+        a_snooze(engine, user_email=f"p{number}@snoozer.example")
+    scheduler = FairScheduler(worker="w", lease=LEASE)
+    limited = make_engine(postgres_url, name="tests", pool_size=1)
+    with limited.connect() as connection:
+        connection.execute(text("SET SESSION statement_timeout = '2s'"))
+        connection.commit()
+    with slow_updates(engine), caplog.at_level(logging.WARNING):
+        claim = partial(scheduler.claim_batch, batch_size=50)
+        deliveries = claim_and_reserve(limited, config=CONFIG, claim=claim, failpoint=no_failpoint)
+    limited.dispose()
+    assert len(deliveries) == 6
+    assert "statement timeout" in caplog.text
+    assert "unavailable" not in caplog.text

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import Fact, Reserved, UncertainPolicy
-from snoozer.db.queue import Recovered
+from snoozer.db.queue import Lane, Recovered
 from snoozer.domain.reminder import Claim, Send
 from tests.factories import a_snooze
 
@@ -19,8 +19,14 @@ SHA = "0" * 64
 
 
 def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_rows: bool = False) -> list[Claim]:
+    """Rows that lost workers, or all others, with a serialization key or without."""
+    claimed: list[Claim] = []
     with engine.begin() as connection:
-        return queue.claim(connection, worker=worker, batch_size=batch_size, lease=LEASE, poison_rows=poison_rows)
+        for lane in (Lane(crashes=crashes, keyed=keyed) for crashes in (0, 1, 2) for keyed in (False, True)):
+            room = batch_size - len(claimed)
+            if room and poison_rows == bool(lane.crashes):
+                claimed += queue.claim(connection, worker=worker, batch_size=room, lease=LEASE, lane=lane)
+    return sorted(claimed, key=lambda claim: (claim.scheduled_for, claim.id))
 
 
 def release(engine: Engine, held: Claim, **values: Any) -> str | None:

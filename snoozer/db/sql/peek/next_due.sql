@@ -6,5 +6,5 @@ WHERE NOT inactive
   AND attempts < max_attempts
   AND schema_version <= :known_schema
   AND (NOT :not_due_yet OR remind_at > CURRENT_TIMESTAMP)
-ORDER BY remind_at, id
+ORDER BY remind_at
 LIMIT 1

@@ -1,13 +1,13 @@
 """Every time of a snooze lies in this age, so that no program that reads rows fails at one of them.
 
-Revision ID: 0024
-Revises: 0019
+Revision ID: 0022
+Revises: 0021
 """
 
 from alembic import op
 
-revision = "0024"
-down_revision = "0019"
+revision = "0022"
+down_revision = "0021"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Why a breaker opened: the mail server cannot be used, or it refuses everybody.
 
-Revision ID: 0025
-Revises: 0024
+Revision ID: 0023
+Revises: 0022
 """
 
 from alembic import op
 
-revision = "0025"
-down_revision = "0024"
+revision = "0023"
+down_revision = "0022"
 branch_labels = None
 depends_on = None
 

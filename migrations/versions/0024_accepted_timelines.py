@@ -1,13 +1,13 @@
 """Which timeline of which server workers may go on with: after a promotion or a restore it is another one.
 
-Revision ID: 0026
-Revises: 0025
+Revision ID: 0024
+Revises: 0023
 """
 
 from alembic import op
 
-revision = "0026"
-down_revision = "0025"
+revision = "0024"
+down_revision = "0023"
 branch_labels = None
 depends_on = None
 
