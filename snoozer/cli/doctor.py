@@ -22,8 +22,8 @@ from snoozer.db import health_checks, schema, timeline
 from snoozer.db.health_checks import Violation
 from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
+from snoozer.smtp.client import check_reachable
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.session import check_reachable
 from snoozer.smtp.url import SmtpServer, is_loopback
 
 MAX_SHOWN = 5

@@ -98,6 +98,18 @@ class RestoredCase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again."""
+
+    id: int
+    claim_token: UUID
+    error: str
+    attempts_used: int
+    delay: timedelta
+    permanent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lane:
     """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
 
@@ -198,36 +210,33 @@ def extend(connection: Connection, *, held: HeldClaims, lease: timedelta) -> dic
     return {row.id: row.extended for row in execute(connection, "queue/extend", lease=lease, **_pairs(held))}
 
 
-def finalize(connection: Connection, *, held: HeldClaims) -> set[tuple[int, UUID]]:
-    """Finish snoozes whose reminders were sent; returns the claims that were still owned."""
-    return {(row.id, row.claim_token) for row in execute(connection, "queue/finalize", **_pairs(held)).all()}
+def finalize(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Finish snoozes whose reminders were sent; returns the ids of those that were finished."""
+    return set(execute(connection, "queue/finalize", **_pairs(held)).scalars())
 
 
-def schedule_next(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:
-    """The occurrence was sent: promise the next one. Returns False when the claim is no longer owned."""
-    values = {"id": id, "claim_token": claim_token, "remind_at": remind_at}
-    return execute(connection, "queue/schedule_next", **values).first() is not None
+def schedule_next(connection: Connection, *, occurrences: Sequence[tuple[Claim, datetime]]) -> set[int]:
+    """The occurrences were sent: promise the next ones, each at its instant; returns the ids of those that were."""
+    held = _pairs([(claim.id, claim.claim_token) for claim, _ in occurrences])
+    next_ones = [remind_at for _, remind_at in occurrences]
+    return set(execute(connection, "queue/schedule_next", remind_at=next_ones, **held).scalars())
 
 
-def release(
-    connection: Connection,
-    *,
-    id: int,
-    claim_token: UUID,
-    error: str,
-    attempts_used: int,
-    delay: timedelta,
-    permanent: bool = False,
-) -> str | None:
-    """Record a failed delivery. Returns "released", "retired", or None when the claim is no longer owned."""
-    failure = {"error": error, "attempts_used": attempts_used, "delay": delay, "permanent": permanent}
-    row = execute(connection, "queue/release", id=id, claim_token=claim_token, **failure).first()
-    return None if row is None else row.outcome or "released"
+def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int, bool]:
+    """Record failed deliveries; returns the ids of those that were recorded, and whether each is retired now."""
+    values = {
+        **_pairs([(one.id, one.claim_token) for one in failures]),
+        "errors": [one.error for one in failures],
+        "attempts_used": [one.attempts_used for one in failures],
+        "delays": [one.delay for one in failures],
+        "permanents": [one.permanent for one in failures],
+    }
+    return {row.id: row.retires for row in execute(connection, "queue/release", **values)}
 
 
-def unclaim(connection: Connection, *, held: HeldClaims) -> list[int]:
-    """Give back claims that were never begun, without using an attempt; returns the ids still owned."""
-    return list(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
+def unclaim(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Give back claims that were never begun, without using an attempt; returns the ids of those given back."""
+    return set(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
 
 
 def lock_lapsed(connection: Connection, *, batch_size: int, lease: timedelta, id_range: range = ALL_IDS) -> list[int]:
@@ -369,6 +378,11 @@ def scan_end(connection: Connection, *, lane: Lane, after: Position | None, rows
     """The position of the last of so many due rows of a lane behind `after`; None where there are fewer."""
     row = execute(connection, "peek/scan_end", rows=rows, **vars(lane), **_position("after", after)).first()
     return None if row is None else (row.remind_at, row.id)
+
+
+def owned(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Which of these claims are still owned."""
+    return set(execute(connection, "peek/owned", **_pairs(held)).scalars())
 
 
 def unfinished(connection: Connection, *, known_schema: int) -> bool:

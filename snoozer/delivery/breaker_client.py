@@ -16,7 +16,7 @@ from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.timeline import TimelineChange
 from snoozer.domain.reminder import Claim
-from snoozer.smtp.connection_pool import ServerLimits
+from snoozer.smtp.server_limits import ServerLimits
 
 log = logging.getLogger(__name__)
 

@@ -51,7 +51,7 @@ class Send:
 
     `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
     snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
-    again renders the same bytes.
+    again renders the same bytes. `resends` is how often it was sent again because no reply came.
     """
 
     id: int
@@ -67,6 +67,7 @@ class Send:
     note: str | None
     zone: str
     bytes_sha256: str | None
+    resends: int = 0
 
 
 class DeliveryOutcome(StrEnum):

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
-from snoozer.smtp.connection_pool import ServerLimits
 from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
+from snoozer.smtp.server_limits import ServerLimits
 from tests import loops
 
 SERVER = "mail.example:25"

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from snoozer.db import ledger, queue
+from snoozer.db import queue
 from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
 from snoozer.delivery.refused_rows import ReserveError
-from tests.db.transitions import a_reserved_send, mark
+from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, release_one
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
 
 LEASE = timedelta(seconds=90)
@@ -126,10 +126,9 @@ def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engi
     error = the_error(claimed(engine)[bad])
     row = the_row(engine, bad)
     with engine.begin() as connection:
-        state = queue.release(
+        state = release_one(
             connection,
-            id=bad,
-            claim_token=row.claim_token,
+            row,
             error=error.error,
             attempts_used=error.attempts_used,
             delay=timedelta(0),
@@ -149,7 +148,7 @@ def test_a_resend_appends_an_event(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     with engine.begin() as connection:
-        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        mark_uncertain_one(connection, send)
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 hour'"))
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
     first_time = a_snooze(engine)

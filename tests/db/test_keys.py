@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from bench.baseline import claim_values
 from snoozer.db import queue
+from snoozer.db.engine import autocommit
 from snoozer.db.queue import Lane, ReminderTime
 from snoozer.db.statements import statement
 from snoozer.delivery.claiming import FairScheduler
@@ -116,6 +117,8 @@ def test_a_claim_beside_thousands_of_rows_of_one_key_reads_a_few_of_them(engine:
             )
         )
     other = a_snooze(engine, serialization_key="another")
+    with autocommit(engine) as connection:
+        connection.execute(text("ANALYZE email_snoozes"))
     explain = text("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) " + statement("queue/claim").text)
     with engine.connect() as connection:
         found = connection.execute(explain, claim_values(batch=50, worker="w") | {"keyed": True}).scalar_one()

@@ -6,7 +6,6 @@ from threading import Thread
 
 import pytest
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import OperationalError
 
 from snoozer import triage
 from snoozer.db import ledger, queue, workers
@@ -66,8 +65,7 @@ def test_no_mark_is_made_between_the_lock_and_the_recovery(engine: Engine) -> No
         workers.deregister(connection, id="w")
     with engine.begin() as sweeping:
         assert queue.lock_lapsed(sweeping, batch_size=10, lease=LEASE) == [held.id]
-        with pytest.raises(OperationalError, match="lock timeout"):
-            mark(engine, send)
+        assert mark(engine, send) is False
 
 
 def test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain(engine: Engine) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.db import queue
 from snoozer.delivery.claiming import SWEEP_SECONDS, FairScheduler
 from snoozer.domain.reminder import Claim
-from tests.db.transitions import LEASE, claim, finalize
+from tests.db.transitions import LEASE, claim, finalize, schedule_next_one
 from tests.factories import HOUR, a_snooze, now, the_row
 
 
@@ -325,7 +325,7 @@ def test_a_recurring_row_keeps_its_id_and_gets_a_new_promise(engine: Engine) -> 
     [held] = claim(engine)
     later = now() + HOUR
     with engine.begin() as connection:
-        assert queue.schedule_next(connection, id=id, claim_token=held.claim_token, remind_at=later) is True
-        assert queue.schedule_next(connection, id=id, claim_token=held.claim_token, remind_at=later) is False
+        assert schedule_next_one(connection, held, later) is True
+        assert schedule_next_one(connection, held, later) is False
     row = the_row(engine, id)
     assert (row.remind_at, row.scheduled_for, row.outcome, row.claimed_at) == (later, None, None, None)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import queue, schema, timeline
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.smtp.connection_pool import ServerLimits
+from snoozer.smtp.server_limits import ServerLimits
 from tests.factories import a_snooze
 
 CHANGES = {"server": "system_identifier = 1", "database": "database_oid = 1", "timeline": "timeline = '00000000'"}

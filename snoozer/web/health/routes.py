@@ -9,10 +9,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from snoozer.db import health_checks, schema, timeline
-from snoozer.db.engine import limit_transaction
+from snoozer.db.engine import deadline, limit_transaction
 from snoozer.db.errors import is_read_only
 from snoozer.db.queries import metrics as queue_metrics
-from snoozer.db.timeouts import deadline
 from snoozer.web import context
 
 # Load balancers probe every few seconds and take no response for a dead process.

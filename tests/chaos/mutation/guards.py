@@ -1,6 +1,7 @@
 """The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
 
-from dataclasses import dataclass
+from tests.chaos.mutation.guard import Guard
+from tests.chaos.mutation.mail_guards import MAIL_GUARDS
 
 QUEUE = "tests/db/test_queue.py::"
 CLAIMS = "tests/db/test_queue_claims.py::"
@@ -8,22 +9,8 @@ PEOPLE = "tests/db/test_queue_people.py::"
 LEDGER = "tests/db/test_ledger.py::"
 FACTS = "tests/db/test_ledger_facts.py::"
 SQL = "snoozer/db/sql/"
-LETTER = "snoozer/mime/mime_writer.py"
-
-
-@dataclass(frozen=True)
-class Guard:
-    """`old` stands once in `file`; with `new` in its place, `test` must turn red."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    test: str
-
 
 LATE = QUEUE + "test_a_late_worker_changes_nothing"
-TOKEN = "\n  AND claim_token = :claim_token"
 
 GUARDS = (
     Guard(
@@ -33,7 +20,13 @@ GUARDS = (
         "",
         LATE,
     ),
-    Guard("release shows the token", SQL + "queue/release.sql", TOKEN, "", LATE),
+    Guard(
+        "release shows the token",
+        SQL + "queue/release.sql",
+        "\n    WHERE snooze.claim_token = failure.claim_token",
+        "",
+        LATE,
+    ),
     Guard(
         "extend shows the token",
         SQL + "queue/extend.sql",
@@ -51,7 +44,7 @@ GUARDS = (
     Guard(
         "schedule_next shows the token",
         SQL + "queue/schedule_next.sql",
-        TOKEN,
+        "\n    WHERE snooze.claim_token = occurrence.claim_token",
         "",
         "tests/db/test_scheduling.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
     ),
@@ -182,11 +175,11 @@ GUARDS = (
         LEDGER + "test_a_worker_whose_lease_ran_out_authorises_nothing",
     ),
     Guard(
-        "the mark waits for a cancellation",
+        "the mark looks at a cancellation under way",
         SQL + "ledger/mark.sql",
-        "\n    FOR NO KEY UPDATE",
+        "\n    FOR NO KEY UPDATE OF snooze SKIP LOCKED",
         "",
-        LEDGER + "test_a_cancellation_under_way_is_waited_for",
+        LEDGER + "test_a_cancellation_under_way_gets_no_dot",
     ),
     Guard(
         "a mark is set once",
@@ -197,17 +190,31 @@ GUARDS = (
     ),
     Guard(
         "no dot without the mark",
-        "snoozer/delivery/deliver.py",
-        "marked = await self._marks((send, digest))",
-        "marked = await self._marks((send, digest)) or True",
+        "snoozer/delivery/pipeline.py",
+        "job.send.id in authorised or (",
+        "True or (",
         "tests/process/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
     ),
     Guard(
         "the local fence",
         "snoozer/delivery/deliver.py",
-        "fenced = self.lease_is_safe(send.snooze_id)",
-        "fenced = True",
+        "if self._tools.lease_is_safe(self.send.snooze_id):",
+        "if True:",
         "tests/process/test_worker_dies.py::test_a_zombie_that_slept_past_its_lease_sends_nothing[marked]",
+    ),
+    Guard(
+        "a locked entry keeps its claim",
+        "snoozer/delivery/settling.py",
+        "raise EntriesLocked(locked)",
+        "pass",
+        "tests/db/test_settling.py::test_a_locked_entry_keeps_its_claim_until_its_reply_is_recorded",
+    ),
+    Guard(
+        "a locked row is marked later or not at all",
+        "snoozer/delivery/pipeline.py",
+        "elif result is None and job.mark_tries < MARK_TRIES:",
+        "elif False:",
+        "tests/db/test_pipeline.py::test_a_row_that_is_locked_for_a_moment_is_marked_then",
     ),
     Guard(
         "the local fence looks at the heartbeat",
@@ -309,14 +316,14 @@ GUARDS = (
     ),
     Guard(
         "a server that refuses everybody opens the circuit",
-        "snoozer/smtp/connection_pool.py",
+        "snoozer/smtp/server_limits.py",
         "self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())",
         "False",
         "tests/mail/test_refusals.py::test_after_some_recipients_in_a_row_the_server_is_at_fault",
     ),
     Guard(
         "a probe that is refused closes no breaker of a server that refuses everybody",
-        "snoozer/smtp/connection_pool.py",
+        "snoozer/smtp/server_limits.py",
         "elif not self._refuses_everybody:",
         "else:",
         "tests/mail/test_refusals.py::test_while_the_server_refuses_everybody_no_recipient_of_a_probe_is_at_fault",
@@ -336,84 +343,29 @@ GUARDS = (
         "tests/db/test_timeline.py::test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared",
     ),
     Guard(
-        "the limits count attempts under way",
-        "snoozer/smtp/connection_pool.py",
-        "self._failures + self._trying < self._limit",
-        "True",
-        "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
-    ),
-    Guard(
-        "what was written in the header is read back",
-        LETTER,
-        '_matches(_fields_of(head + b"\\r\\n"), fields)',
-        "True",
-        "tests/mail/test_mime_writer.py::test_the_guard_sees_every_kind_of_difference",
-    ),
-    Guard(
-        "a header is read without the parser only where it leaves no choice",
-        LETTER,
-        "if _PLAIN_HEAD.fullmatch(head):",
-        "if True:",
-        "tests/mail/test_mime_writer.py::test_the_guard_finds_what_the_librarys_parser_finds",
-    ),
-    Guard(
-        "a field is a line as it is only where it is plain",
-        LETTER,
-        "_PLAIN_FIELD.fullmatch(line)",
-        "True",
-        "tests/mail/test_mime_writer.py::test_fields_side_by_side_are_read_as_they_were_meant",
-    ),
-    Guard(
-        "what looks like an encoded word is no plain field",
-        LETTER,
-        ' and "=?" not in value',
-        "",
-        "tests/mail/test_mime_writer.py::test_fields_side_by_side_are_read_as_they_were_meant",
-    ),
-    Guard(
-        "a field that was folded is read back",
-        LETTER,
-        'if parses_as(f"{folded}\\r\\n\\r\\n".encode("ascii"), [(name, meant)], b""):',
-        "if True:",
-        "tests/mail/test_mime_writer.py::test_what_reads_back_differently_is_replaced_by_a_plain_subject",
-    ),
-    Guard(
-        "a piece of a body leaves room for the soft line break behind it",
-        LETTER,
-        'quoted_printable(text + "x")[:-1]',
-        "quoted_printable(text)",
-        "tests/mail/test_mime_writer.py::test_pieces_between_soft_line_breaks_are_read_as_they_were",
-    ),
-    Guard(
         "a reminder that is made again has its first date",
         SQL + "ledger/reserve.sql",
         "LEAST(GREATEST(send.scheduled_for, snooze.created_at), '9999-01-01 00:00+00')",
         "send.reserved_at",
         LEDGER + "test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes",
     ),
-    Guard(
-        "a server that hung up before the dot gets none",
-        "snoozer/smtp/transport.py",
-        "while not self._read and self._ended is None and self._has_unread():",
-        "while False:",
-        "tests/mail/test_smtp.py::test_a_connection_that_was_reset_while_we_asked_the_database_gets_no_dot[plain]",
-    ),
-    Guard(
-        "a body that lies in the buffers of TLS is not handed over",
-        "snoozer/smtp/transport.py",
-        "while self._tcp.get_write_buffer_size():",
-        "while False:",
-        "tests/mail/test_smtp.py::test_a_body_that_lies_in_the_buffers_of_tls_is_not_handed_over",
-    ),
+    *MAIL_GUARDS,
     *(
         Guard(
-            f"{verb} waits for no lock for long",
-            f"{SQL}{room}/{verb}.sql",
-            "set_config('lock_timeout', '1s', TRUE)",
-            "set_config('lock_timeout', '0', TRUE)",
-            f"tests/db/test_lock_timeouts.py::test_a_batch_does_not_wait_for_a_forgotten_lock[{verb}]",
+            f"{verb} waits for no lock",
+            f"{SQL}{folder}/{verb}.sql",
+            " SKIP LOCKED",
+            "",
+            f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}]",
         )
-        for room, verb in (("ledger", "mark"), ("ledger", "record"), ("queue", "finalize"))
+        for folder, verb in (
+            ("ledger", "mark"),
+            ("ledger", "record"),
+            ("queue", "finalize"),
+            ("queue", "release"),
+            ("queue", "schedule_next"),
+            ("queue", "unclaim"),
+        )
     ),
     Guard(
         "an outage is not held against a worker",

@@ -67,4 +67,5 @@ RETURNING
     send.note,
     send.zone,
     send.bytes_sha256,
+    send.resends,
     send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

@@ -3,7 +3,8 @@
 -- No claim waits for a lock or shares a row. Of one key only the first row is claimed, and none while one is in flight.
 -- A row with four ahead of it in its key, as after an insert in reverse order, is returned without a token: it waits
 -- behind them until queue/advance_keys.sql. So a claim passes over three rows of a key, however many there are.
--- The first position's time is compared twice so that the planner sees a range and keeps one generic plan.
+-- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The rows ahead
+-- in a key are asked for in their order, so that the planner takes the index of keys and not that of times.
 WITH due AS MATERIALIZED (
     SELECT waiting.id, ahead.count = 0 AS is_first
     FROM email_snoozes AS waiting
@@ -19,6 +20,7 @@ WITH due AS MATERIALIZED (
               AND other.attempts < other.max_attempts
               AND other.schema_version <= :known_schema
               AND (other.remind_at, other.id) < (waiting.remind_at, waiting.id)
+            ORDER BY other.remind_at, other.id
             LIMIT 4
         ) AS first_ones
     ) AS ahead
