@@ -88,7 +88,6 @@ class RestoredCase:
     reminder_message_id: str
 
 
-# Id and token of each claim.
 @dataclass(frozen=True, kw_only=True)
 class PriorityLevel:
     """A priority of something that is due at `now`, by the database's clock."""
@@ -97,6 +96,7 @@ class PriorityLevel:
     now: datetime
 
 
+# Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
 
 # A position in the order of claims: `remind_at` and id.

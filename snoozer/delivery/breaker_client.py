@@ -29,7 +29,7 @@ class BreakerClient:
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
-            self.limits.reset(max_attempts=1)
+            self.limits.reset(max_failures=1)
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit

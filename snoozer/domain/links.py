@@ -15,8 +15,10 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, get_args
+
+from snoozer.domain.secret_keys import derive
 
 Action = Literal["done", "again", "see"]
 
@@ -30,6 +32,7 @@ _MAC_BYTES = 16
 _MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_mail_key = partial(derive, purpose=b"snoozer mail link")
 
 
 class InvalidLink(Exception):
@@ -65,7 +68,7 @@ def sign_all(
         raise ValueError("A link cannot be signed without a key.")
     if scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
-    key = _derived_key(keys[0])
+    key = _mail_key(keys[0])
     try:
         head = _HEAD.pack(_VERSION, _key_id(key), snooze_id, (scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
@@ -78,7 +81,7 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
     """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
     raw = _decode(token)
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
-    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived_key, keys)]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_mail_key, keys)]
     if not any(matches):
         raise InvalidLink
     try:
@@ -103,7 +106,7 @@ def is_old(mailed_at: datetime, now: datetime) -> bool:
 def occurrence_id(link: Link, *, keys: Sequence[str]) -> str:
     """An identifier of the occurrence for headers: 128 bits of HMAC, which reveal nothing about the row."""
     [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
-    return _mac(_derived_key(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+    return _mac(derive(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
 
 
 def _pack_action(action: Action, phrase: str | None) -> bytes:
@@ -123,12 +126,6 @@ def _decode(token: str) -> bytes:
     if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) <= _HEAD.size + _MAC_BYTES:
         raise InvalidLink
     return raw
-
-
-# Every link of every mail needs the newest of the few keys.
-@lru_cache(maxsize=32)
-def _derived_key(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
-    return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, hashlib.sha256)
 
 
 @lru_cache(maxsize=32)

@@ -150,7 +150,7 @@ async def attempted(limits: ServerLimits, *, fails: bool) -> None:
 
 def test_a_probe_allows_one_attempt() -> None:
     limits = ServerLimits(threshold=5)
-    limits.reset(max_attempts=1)
+    limits.reset(max_failures=1)
     with pytest.raises(ServerUnavailable):
         loops.run(attempted(limits, fails=True))
     with pytest.raises(CircuitOpen):
@@ -161,7 +161,7 @@ def test_a_waiting_attempt_goes_on_when_the_limits_are_reset_from_another_thread
     limits, through = ServerLimits(threshold=1), []
 
     async def two() -> None:
-        limits.reset(max_attempts=2)
+        limits.reset(max_failures=2)
         limits.record_failure("refused")
         go = asyncio.Event()
 
@@ -177,7 +177,7 @@ def test_a_waiting_attempt_goes_on_when_the_limits_are_reset_from_another_thread
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
         assert not through
-        await asyncio.to_thread(limits.reset, max_attempts=2)
+        await asyncio.to_thread(limits.reset, max_failures=2)
         await following
         go.set()
         await holding
