@@ -103,7 +103,7 @@ def composed(job: dict[str, Any]) -> bytes:
         user_email=job["user_email"],
         message_id=job["message_id"],
         scheduled_for=now,
-        reserved_at=now,
+        dated=now,
         reminder_message_id=f"<{job['number']:040x}@snoozer.example>",
         subject=job["subject"],
         sender_email=job["sender_email"],

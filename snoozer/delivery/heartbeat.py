@@ -16,9 +16,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import queue, workers
-from snoozer.db.engine import autocommit
+from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
-from snoozer.db.timeouts import deadline
 from snoozer.domain import bucket_assignment
 from snoozer.domain.reminder import Claim
 

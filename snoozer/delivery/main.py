@@ -28,20 +28,20 @@ from snoozer.db.fact_journal import FactJournal
 from snoozer.db.listen_notify import NotifyListener
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import DeliveryConfig, FailpointHook, no_failpoint
-from snoozer.delivery.deliver import Deliverer
-from snoozer.delivery.executor import RETRY_THREADS
+from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
-from snoozer.delivery.outcome_recorder import OutcomeRecorder, record_inherited_facts
+from snoozer.delivery.settling import Settler, record_inherited_facts
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
 from snoozer.mime import headers
-from snoozer.mime.compose import compose_reminder
+from snoozer.mime.compose import ReminderWriter
 from snoozer.runtime import failpoint as failpoints
 from snoozer.runtime import supervisor
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
-from snoozer.smtp.connection_pool import ConnectionPool, ServerLimits
+from snoozer.smtp.connection_pool import ConnectionPool
+from snoozer.smtp.server_limits import ServerLimits
 from snoozer.smtp.url import SmtpServer
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ NICENESS = 7
 # Longer than a poll; a worker repeats every query whose connection turns out to be dead.
 PING_AFTER = 2.0
 GC_THRESHOLD = 50_000
-# Claims, heartbeat, listener, gauges; marks, completions, facts; and the threads that retry.
-CONNECTIONS = 4 + 3 + RETRY_THREADS
+# Claims, heartbeat, listener, gauges, marks, endings.
+CONNECTIONS = 6
 
 
 @click.command("worker", help="Deliver what is due until it is stopped.")
@@ -74,7 +74,7 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
     """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
     config, hook, stopping = delivery_config(settings), _failpoint(settings), Event()
     os.nice(NICENESS)
-    pool = connection_pool(settings, helo=config.domain)
+    pool = connection_pool(settings, helo=config.domain, concurrency=concurrency)
     wakeups: list[Callable[[], None]] = []
 
     def stop() -> None:
@@ -108,7 +108,6 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
             failpoint=hook,
             stopping=stopping,
             batch_size=batch_size,
-            concurrency=concurrency,
         )
         closing.callback(worker.close)
         wakeups.append(worker.wake)
@@ -138,42 +137,38 @@ def build_worker(
     failpoint: FailpointHook,
     stopping: Event,
     batch_size: int,
-    concurrency: int,
 ) -> Worker:
     """A worker with everything it delivers by."""
     rng = Random()  # noqa: S311 - jitter of waits, guards nothing
-    outcomes = OutcomeRecorder(engine=engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
-    compose = partial(
-        compose_reminder,
-        mail_from=settings.mail_from,
-        base_url=settings.base_url,
-        keys=settings.keys,
-        instance=config.domain,
+    writer = ReminderWriter(
+        mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=config.domain
     )
-    deliverer = Deliverer(
-        engine=engine,
+    tools = Tools(
         pool=pool,
-        outcomes=outcomes,
         config=config,
-        compose=compose,
+        compose=writer.write,
         failpoint=failpoint,
         lease_is_safe=heartbeat.lease_is_safe,
+        mail_from=headers.mail_from_address(settings.mail_from),
+        rng=rng,
     )
+    settler = Settler(engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
     breaker = BreakerClient(
         engine=engine,
         limits=pool.limits,
         server=f"{pool.server.host}:{pool.server.port}",
         threshold=settings.breaker_threshold,
         cooldown=timedelta(seconds=settings.breaker_cooldown),
+        waits_after_failover=settings.failover == "wait",
     )
     return Worker(
         engine,
-        deliverer=deliverer,
+        tools=tools,
+        settler=settler,
         heartbeat=heartbeat,
         breaker=breaker,
         stopping=stopping,
         batch_size=batch_size,
-        concurrency=concurrency,
         poll=settings.poll,
         rng=rng,
     )
@@ -191,7 +186,7 @@ def delivery_config(settings: Settings) -> DeliveryConfig:
     )
 
 
-def connection_pool(settings: Settings, *, helo: str) -> ConnectionPool:
+def connection_pool(settings: Settings, *, helo: str, concurrency: int) -> ConnectionPool:
     """The pool for SMTP_URL. Raises SettingsError."""
     try:
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
@@ -200,9 +195,9 @@ def connection_pool(settings: Settings, *, helo: str) -> ConnectionPool:
     return ConnectionPool(
         server,
         helo=helo,
-        mail_from=headers.mail_from_address(settings.mail_from),
         connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
         limits=ServerLimits(threshold=settings.breaker_threshold),
+        concurrency=concurrency,
     )
 
 

@@ -3,6 +3,9 @@
 A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
 login. It has no time of issue, so the same link and the same newest key give the same token in every process.
 
+A reminder has one token, of the action "see". The path behind it names the act of each button, and needs no signature:
+the page offers every act to whom it shows the occurrence. Mails of earlier releases have a token for each button.
+
 Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
 """
@@ -19,6 +22,14 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 Action = Literal["done", "again", "see"]
+
+# What a path behind a token asks for: the action, and the phrase of a button for "again".
+ACTS: dict[str, tuple[Action, str | None]] = {
+    "done": ("done", None),
+    "tomorrow": ("again", "tomorrow"),
+    "next-week": ("again", "next week"),
+    "again": ("again", None),
+}
 
 ACTIVE_FOR = timedelta(days=30)
 MAX_PHRASE_LENGTH = 100
@@ -45,40 +56,30 @@ class Link:
 
     snooze_id: int
     scheduled_for: datetime
-    action: Action
+    action: Action = "see"
     phrase: str | None = None
 
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
     """A URL-safe token, signed with the newest (first) key. Raises ValueError for a naive instant or an empty ring."""
-    [token] = sign_all(
-        [(link.action, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys
-    )
-    return token
-
-
-def sign_all(
-    actions: Sequence[tuple[Action, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
-) -> list[str]:
-    """A token for each action and phrase on one occurrence, as `sign` makes it."""
     if not keys:
         raise ValueError("A link cannot be signed without a key.")
-    if scheduled_for.tzinfo is None:
+    if link.scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
-    key = _derived_key(keys[0])
+    key, key_id = _derived_key(keys[0])
     try:
-        head = _HEAD.pack(_VERSION, _key_id(key), snooze_id, (scheduled_for - _EPOCH) // _MICROSECOND)
+        head = _HEAD.pack(_VERSION, key_id, link.snooze_id, (link.scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
         raise ValueError("The snooze's number does not fit into a link.") from error
-    bodies = [head + _pack_action(action, phrase) for action, phrase in actions]
-    return [urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii") for body in bodies]
+    body = head + _pack_action(link.action, link.phrase)
+    return urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii")
 
 
 def verify(token: str, *, keys: Sequence[str]) -> Link:
     """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
     raw = _decode(token)
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
-    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_derived_key, keys)]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key, _ in map(_derived_key, keys)]
     if not any(matches):
         raise InvalidLink
     try:
@@ -100,10 +101,9 @@ def is_old(mailed_at: datetime, now: datetime) -> bool:
     return now - mailed_at > ACTIVE_FOR
 
 
-def occurrence_id(link: Link, *, keys: Sequence[str]) -> str:
-    """An identifier of the occurrence for headers: 128 bits of HMAC, which reveal nothing about the row."""
-    [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
-    return _mac(_derived_key(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+def occurrence_id(token: str) -> str:
+    """An identifier of the token's occurrence for headers: 128 bits of a hash; they reveal nothing and open nothing."""
+    return hashlib.sha256(token.encode("ascii")).hexdigest()[:32]
 
 
 def _pack_action(action: Action, phrase: str | None) -> bytes:
@@ -125,16 +125,13 @@ def _decode(token: str) -> bytes:
     return raw
 
 
-# Every link of every mail needs the newest of the few keys.
+# Every mail needs the newest of the few keys.
 @lru_cache(maxsize=32)
-def _derived_key(key: str, *, purpose: bytes = b"snoozer mail link") -> bytes:
-    return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, hashlib.sha256)
-
-
-@lru_cache(maxsize=32)
-def _key_id(derived: bytes) -> bytes:
-    return _mac(derived, b"key id")[:4]
+def _derived_key(key: str) -> tuple[bytes, bytes]:
+    """The key of the signatures, and its id."""
+    derived = hmac.digest(key.encode("utf-8", "surrogatepass"), b"snoozer mail link", "sha256")
+    return derived, _mac(derived, b"key id")[:4]
 
 
 def _mac(derived: bytes, body: bytes) -> bytes:
-    return hmac.digest(derived, body, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(derived, body, "sha256")[:_MAC_BYTES]

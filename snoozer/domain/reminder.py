@@ -41,14 +41,17 @@ class Claim:
     recurrence: dict[str, Any] | None
     zone: str | None
     traceparent: str | None
+    serialization_key: str | None = None
+    crash_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Send:
     """One reminder in the ledger, with everything its bytes are made of.
 
-    `scheduled_for` is the instant the user was promised, `reserved_at` the first time a worker reserved this send.
-    Both are aware and never change, so the same send renders the same bytes in every process.
+    `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
+    snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
+    again renders the same bytes. `resends` is how often it was sent again because no reply came.
     """
 
     id: int
@@ -57,13 +60,14 @@ class Send:
     user_email: str
     message_id: str
     scheduled_for: datetime
-    reserved_at: datetime
+    dated: datetime
     reminder_message_id: str
     subject: str | None
     sender_email: str | None
     note: str | None
     zone: str
     bytes_sha256: str | None
+    resends: int = 0
 
 
 class DeliveryOutcome(StrEnum):

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
-from snoozer.smtp.connection_pool import ServerLimits
 from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
+from snoozer.smtp.server_limits import ServerLimits
 from tests import loops
 
 SERVER = "mail.example:25"
@@ -238,3 +238,44 @@ def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
         breaker.succeed(connection, server=other, probe_token=uuid4())
     assert kinds == ["closed", "closed"]
     assert state(engine) == before
+
+
+def refuses_everybody(engine: Engine, asked: Permit | None = None, *, failures: int = 5) -> None:
+    with engine.begin() as connection:
+        breaker.fail(
+            connection,
+            server=SERVER,
+            failures=failures,
+            threshold=5,
+            reason="it refuses everybody",
+            probe_token=asked.probe_token if asked else None,
+            refuses_everybody=True,
+        )
+
+
+def test_a_server_that_refuses_everybody_is_searched_for_a_message_that_it_accepts(engine: Engine) -> None:
+    """It is up: the messages of some that it refuses must not hold up those it would accept."""
+    permit(engine)
+    refuses_everybody(engine)
+    for _ in range(3):
+        probe = permit(engine)
+        assert (probe.kind, probe.refuses_everybody) == ("probe", True)
+        assert permit(engine).kind == "open"
+        refuses_everybody(engine, asked=probe)
+    refuses_everybody(engine, asked=permit(engine), failures=480)
+    assert permit(engine).kind == "open"
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET opened_at = opened_at - INTERVAL '7 minutes'"))
+    assert permit(engine).kind == "probe"
+
+
+def test_why_it_opened_is_forgotten_when_it_closes_and_not_before(engine: Engine) -> None:
+    permit(engine)
+    refuses_everybody(engine)
+    fail(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert probe.refuses_everybody
+    assert succeed(engine, probe)
+    assert permit(engine).refuses_everybody is False
+    assert fail(engine, failures=5) == "open"
+    assert permit(engine, cooldown=NOW).refuses_everybody is False

@@ -1,14 +1,14 @@
 """What workers, the clock and the mail server's replies do to the queue and the ledger: one call each, committed."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import ledger, queue
-from snoozer.db.ledger import Fact, Reserved, UncertainPolicy
-from snoozer.db.queue import Recovered
+from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
+from snoozer.db.queue import Failure, Lane, Recovered
 from snoozer.domain.reminder import Claim, Send
 from tests.factories import a_snooze
 
@@ -19,14 +19,38 @@ SHA = "0" * 64
 
 
 def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_rows: bool = False) -> list[Claim]:
+    """Rows that lost workers, or all others, with a serialization key or without."""
+    claimed: list[Claim] = []
     with engine.begin() as connection:
-        return queue.claim(connection, worker=worker, batch_size=batch_size, lease=LEASE, poison_rows=poison_rows)
+        for lane in (Lane(crashes=crashes, keyed=keyed) for crashes in (0, 1, 2) for keyed in (False, True)):
+            room = batch_size - len(claimed)
+            if room and poison_rows == bool(lane.crashes):
+                claimed += queue.claim(connection, worker=worker, batch_size=room, lease=LEASE, lane=lane)
+    return sorted(claimed, key=lambda claim: (claim.scheduled_for, claim.id))
 
 
 def release(engine: Engine, held: Claim, **values: Any) -> str | None:
     given: dict[str, Any] = {"error": "451 try later", "attempts_used": 1, "delay": DELAY} | values
     with engine.begin() as connection:
-        return queue.release(connection, id=held.id, claim_token=held.claim_token, **given)
+        return release_one(connection, held, **given)
+
+
+def release_one(connection: Connection, held: Any, **values: Any) -> str | None:
+    """Returns "released" or "retired", None where nothing changed."""
+    failure = Failure(id=held.id, claim_token=held.claim_token, **values)
+    return {False: "released", True: "retired", None: None}[queue.release(connection, failures=[failure]).get(held.id)]
+
+
+def refuse_one(connection: Connection, send: Send, **values: Any) -> bool:
+    return bool(ledger.refuse(connection, refusals=[Refusal(send=send, **values)]))
+
+
+def mark_uncertain_one(connection: Connection, send: Send) -> bool:
+    return bool(ledger.mark_uncertain(connection, silences=[(send, "no answer")]))
+
+
+def schedule_next_one(connection: Connection, held: Claim, remind_at: datetime) -> bool:
+    return bool(queue.schedule_next(connection, occurrences=[(held, remind_at)]))
 
 
 def finalize(engine: Engine, held: Claim) -> bool:

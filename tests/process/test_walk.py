@@ -23,7 +23,7 @@ from tests.factories import a_snooze, now
 from tests.process.conftest import ROOT, Field, wait
 
 PACKAGE = str(ROOT / "snoozer")
-MAX_PYTHON_FILES, MAX_SQL_FILES = 20, 7
+MAX_PYTHON_FILES, MAX_SQL_FILES = 23, 8
 
 # The last statement of the transaction that finalizes.
 LAST_STATEMENT = "snoozer/db/sql/ledger/record.sql"
@@ -68,7 +68,10 @@ def the_walk_of_a_second_reminder(place: Field, settings: Settings) -> list[str]
     """The first one opens the connections."""
     trace, engine = Trace(), place.engine
     config = delivery_config(settings)
-    pool, journal = connection_pool(settings, helo=config.domain), FactJournal(place.home, worker=config.worker)
+    pool, journal = (
+        connection_pool(settings, helo=config.domain, concurrency=8),
+        FactJournal(place.home, worker=config.worker),
+    )
     heartbeat = start_heartbeat(settings, engine, worker=config.worker)
     with trace.installed():
         worker = build_worker(
@@ -81,9 +84,9 @@ def the_walk_of_a_second_reminder(place: Field, settings: Settings) -> list[str]
             failpoint=no_failpoint,
             stopping=Event(),
             batch_size=10,
-            concurrency=8,
         )
         deliver(engine, worker.tick, place)
+        wait(lambda: worker.is_idle)
         trace.recording.set()
         deliver(engine, worker.tick, place)
         trace.recording.clear()

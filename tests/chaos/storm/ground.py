@@ -165,6 +165,8 @@ class Ground:
         engine.dispose()
         with psycopg.connect(self._url(TEMPLATE)) as connection:
             connection.execute(WITNESS)
+            # Each scene has a copy, which would be another database than the one that was accepted.
+            connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
     def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:

@@ -24,13 +24,17 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
     repeats = a_snooze(engine, recurrence={"every": "day"})
     before = the_row(engine, due)
     listed = lines(engine, tmp_path)
-    assert [int(line.split()[0]) for line in listed] == [due, held]
+    assert [(int(line.split()[0]), line.endswith("  repeats")) for line in listed] == [
+        (due, False),
+        (held, False),
+        (repeats, True),
+    ]
     assert the_row(engine, due) == before
     assert lines(engine, tmp_path, "--apply") == listed
     assert [the_row(engine, id).outcome for id in (due, held, later, repeats)] == ["retired", "retired", None, None]
     assert the_row(engine, held).claim_token is None
     assert the_row(engine, due).scheduled_for == before.remind_at
-    assert lines(engine, tmp_path) == []
+    assert lines(engine, tmp_path) == listed[2:]
     with engine.begin() as connection:
         assert triage.reactivate(connection, ids=[due], actor="operator:1", route="admin") == [due]
         assert triage.dismiss(connection, ids=[held], actor="operator:1", route="admin") == [held]

@@ -1,13 +1,8 @@
 -- Authorise the final dots of many mails, just before they leave. Each claim must still be owned and its lease
--- unexpired; the row lock makes a cancellation in progress come first. The lock_timeout of one second, which bounds
--- how long the batch waits, holds for the rest of the transaction.
-WITH lock_timeout AS MATERIALIZED (
-    SELECT set_config('lock_timeout', '1s', TRUE)
-),
-locked AS MATERIALIZED (
+-- unexpired. A row that another transaction has locked, perhaps to cancel it, is skipped and gets no dot.
+WITH locked AS MATERIALIZED (
     SELECT requested.send_id, requested.claim_token, requested.bytes_sha256
-    FROM lock_timeout
-    CROSS JOIN unnest(
+    FROM unnest(
         CAST(:send_ids AS bigint[]),
         CAST(:snooze_ids AS bigint[]),
         CAST(:claim_tokens AS uuid[]),
@@ -17,7 +12,7 @@ locked AS MATERIALIZED (
     WHERE snooze.claim_token = requested.claim_token
       AND snooze.lease_expires_at > clock_timestamp()
     ORDER BY snooze.id
-    FOR NO KEY UPDATE OF snooze
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE reminder_sends AS send
 SET state = 'sending',

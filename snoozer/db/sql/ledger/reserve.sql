@@ -1,6 +1,7 @@
 -- Enter each claimed promise in the ledger, once. The holder of the claim takes an existing entry over, unless it was
 -- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
--- the same bytes.
+-- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
+-- it is dated when it was promised, or when the snooze was entered if it was due already.
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at
@@ -55,11 +56,16 @@ RETURNING
     send.user_email,
     send.message_id,
     send.scheduled_for,
-    send.reserved_at,
+    (
+        SELECT LEAST(GREATEST(send.scheduled_for, snooze.created_at), '9999-01-01 00:00+00')
+        FROM email_snoozes AS snooze
+        WHERE snooze.id = send.snooze_id
+    ) AS dated,
     send.reminder_message_id,
     send.subject,
     send.sender_email,
     send.note,
     send.zone,
     send.bytes_sha256,
+    send.resends,
     send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

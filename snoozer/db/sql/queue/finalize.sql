@@ -1,18 +1,12 @@
--- Finish snoozes whose reminders were sent. Fenced by the claim token: claims no longer owned are missing from the
--- result.
--- Rows are locked in the order of ids, as in all statements. The lock_timeout of one second, which bounds how long the
--- batch waits, holds for the rest of the transaction.
-WITH lock_timeout AS MATERIALIZED (
-    SELECT set_config('lock_timeout', '1s', TRUE)
-),
-locked AS MATERIALIZED (
-    SELECT snooze.id, snooze.claim_token
-    FROM lock_timeout
-    CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
+-- Finish snoozes whose reminders were sent; fenced by the claim token.
+-- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
+WITH locked AS MATERIALIZED (
+    SELECT snooze.id
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
     ORDER BY snooze.id
-    FOR NO KEY UPDATE OF snooze
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
@@ -25,4 +19,4 @@ SET claimed_at = NULL,
     updated_at = CURRENT_TIMESTAMP
 FROM locked
 WHERE snooze.id = locked.id
-RETURNING locked.id, locked.claim_token
+RETURNING snooze.id

@@ -1,5 +1,19 @@
--- The occurrence was sent: promise the next one of a recurring snooze, with fresh attempts; fenced by the claim token.
-UPDATE email_snoozes
+-- Occurrences were sent: promise the next ones of these recurring snoozes, with fresh attempts; fenced by the claim
+-- token.
+-- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
+WITH sent AS MATERIALIZED (
+    SELECT snooze.id, occurrence.remind_at
+    FROM unnest(
+        CAST(:ids AS bigint[]),
+        CAST(:claim_tokens AS uuid[]),
+        CAST(:remind_at AS timestamptz[])
+    ) AS occurrence (id, claim_token, remind_at)
+    JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
+    WHERE snooze.claim_token = occurrence.claim_token
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+)
+UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
@@ -8,9 +22,9 @@ SET claimed_at = NULL,
     crash_count = 0,
     last_error = NULL,
     last_error_at = NULL,
-    remind_at = :remind_at,
+    remind_at = sent.remind_at,
     scheduled_for = NULL,
     updated_at = CURRENT_TIMESTAMP
-WHERE id = :id
-  AND claim_token = :claim_token
-RETURNING id
+FROM sent
+WHERE snooze.id = sent.id
+RETURNING snooze.id

@@ -1,0 +1,200 @@
+"""What one mail server accepts, learnt from its replies: connections, mails on each, mails a second, or nothing."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
+from snoozer.smtp.refusals import Refusals
+from snoozer.smtp.transport import wake
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGES = 100
+MAX_CONNECTIONS = 1_000
+MIN_INTERVAL, MAX_INTERVAL = 0.02, 10.0
+RELAX_AFTER_SECONDS = 60.0
+ROUND_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureReport:
+    """What was seen since the last report: failures since the last success, whether there was a success, and whether
+    the failures were refusals of too many recipients."""
+
+    failures: int
+    succeeded: bool
+    reason: str
+    refuses_everybody: bool = False
+
+
+class ServerLimits:
+    """Adapts to the server's refusals, and stops connecting after `threshold` failures in a row.
+
+    A server throttles with 421, or 4xx with 4.7.x (RFC 3463): the limit that was met becomes lower, and is relaxed a
+    little after each minute without another one. Greylisting uses 4.7.x for one recipient, so RCPT does not count.
+
+    So it does where the server refuses many recipients for good in a row; while `refuses_everybody`, which another
+    process may have found out, one such refusal is enough.
+
+    At most `threshold` connections are opened to a server that is down, however many deliveries want one. The rates
+    and `attempt` belong to one event loop; failures may be recorded, reported and reset from any thread. `now` is
+    monotonic seconds; `interval` is the least time between two mails, 0 for none.
+    """
+
+    def __init__(self, *, threshold: int) -> None:
+        self.connections = MAX_CONNECTIONS
+        self.messages = MAX_MESSAGES
+        self.interval = 0.0
+        self._slowed_at = self._limited_at = self._last_slot = float("-inf")
+        self._threshold = self._limit = threshold
+        self._failures = self._trying = self._unreported = 0
+        self._succeeded = self._refuses_everybody = False
+        self._refusals = Refusals()
+        self._reason = ""
+        self._lock = Lock()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def too_many_connections(self, open_count: int, *, now: float) -> None:
+        """The server refused a connection while `open_count` were open."""
+        self.connections = max(1, min(self.connections, open_count))
+        self._limited_at = now
+        log.info("the mail server accepts %d connections of ours at once", self.connections)
+
+    def too_many_messages(self, carried: int, *, now: float) -> None:
+        """The server refused a message on a connection that had carried `carried`."""
+        self.messages = max(1, min(self.messages, carried))
+        self._limited_at = now
+        log.info("the mail server takes %d mails on one connection", self.messages)
+
+    def too_fast(self, *, now: float) -> None:
+        """The server throttles. Replies to messages that were under way at the same time count once."""
+        if now - self._slowed_at < max(self.interval, ROUND_SECONDS):
+            return
+        self._slowed_at = self._limited_at = now
+        self.interval = min(max(2 * self.interval, MIN_INTERVAL), MAX_INTERVAL)
+        log.info("the mail server throttles: one mail every %g s", self.interval)
+
+    def reserve_slot(self, *, now: float, max_wait: float) -> float | None:
+        """Reserves the next mail's time and returns the seconds until then; None when more than `max_wait`."""
+        if now - self._limited_at >= RELAX_AFTER_SECONDS:
+            self._relax(now)
+        at = max(self._last_slot + self.interval, now)
+        if at - now > max_wait:
+            return None
+        self._last_slot = at
+        return at - now
+
+    @property
+    def is_open(self) -> bool:
+        """True when no connection may be opened: the circuit is open."""
+        return self._failures >= self._limit
+
+    @property
+    def is_closed(self) -> bool:
+        """True when neither open nor limited to a probe."""
+        return self._limit == self._threshold and not self.is_open
+
+    def reset(self, *, max_attempts: int | None = None, refuses_everybody: bool = False) -> None:
+        """Forget the failures; allow `max_attempts` failures (the threshold by default) before the circuit opens."""
+        with self._lock:
+            self._failures = 0
+            self._limit = max_attempts or self._threshold
+            self._refuses_everybody = refuses_everybody
+            if not refuses_everybody:
+                self._refusals.clear(now=time.monotonic())
+            self._wake_waiting()
+
+    def take_report(self) -> FailureReport:
+        """What was seen since the last report."""
+        with self._lock:
+            seen = FailureReport(
+                failures=self._unreported,
+                succeeded=self._succeeded,
+                reason=self._reason,
+                refuses_everybody=self._refuses_everybody,
+            )
+            self._unreported, self._succeeded = 0, False
+            return seen
+
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
+        """One attempt to connect. Raises CircuitOpen; a ServerUnavailable raised inside counts as a failure."""
+        while turn := self._acquire():
+            await turn
+        try:
+            yield
+        except ServerUnavailable as error:
+            self.record_failure(str(error))
+            raise
+        finally:
+            with self._lock:
+                self._trying -= 1
+                self._wake_waiting()
+
+    def record_failure(self, reason: str) -> None:
+        """The server could not be used for a message."""
+        with self._lock:
+            self._record_failures(reason)
+
+    def record_success(self) -> None:
+        """The server accepted a message."""
+        with self._lock:
+            self._refuses_everybody = False
+            if self._refusals.weights:
+                self._refusals.clear(now=time.monotonic())
+            self._record_reply()
+
+    def record_rejection(self, error: Rejected, *, recipient: str) -> None:
+        """The server refused a message, which shows that it is up, unless the refusal is about all messages. Where it
+        refuses everybody, that is written into `error`, and the circuit opens."""
+        with self._lock:
+            if error.permanent and (
+                self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())
+                or self._refuses_everybody
+            ):
+                error.blame_server()
+                self._refuses_everybody = True
+                self._record_failures(f"it refuses everybody: {error}", at_least=self._limit)
+            elif error.is_server_wide:
+                self._record_failures(str(error))
+            elif not self._refuses_everybody:
+                self._record_reply()
+
+    def _record_failures(self, reason: str, *, at_least: int = 1) -> None:
+        self._failures = max(self._failures + 1, at_least)
+        self._unreported = max(self._unreported + 1, at_least)
+        self._reason = reason
+        self._wake_waiting()
+
+    def _record_reply(self) -> None:
+        self._failures = self._unreported = 0
+        self._succeeded = True
+        self._wake_waiting()
+
+    def _relax(self, now: float) -> None:
+        self._limited_at = now
+        self.connections = min(self.connections + 1, MAX_CONNECTIONS)
+        self.messages = min(2 * self.messages, MAX_MESSAGES)
+        self.interval = self.interval / 2 if self.interval > MIN_INTERVAL else 0.0
+
+    def _acquire(self) -> "asyncio.Future[None] | None":
+        """None when the attempt may begin; else what to wait for before trying again."""
+        with self._lock:
+            if self.is_open:
+                raise CircuitOpen
+            if self._failures + self._trying < self._limit:
+                self._trying += 1
+                return None
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            return turn
+
+    def _wake_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            turn.get_loop().call_soon_threadsafe(wake, turn, None)
