@@ -69,7 +69,7 @@ class EntriesLocked(Exception):
         self.reminder_message_ids = reminder_message_ids
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class PendingEnding:
     """An ending to be settled; `on_settled` is called with the outcome: LOST where the claim is no longer owned or the
     database was unavailable to the end."""
@@ -78,6 +78,7 @@ class PendingEnding:
     on_settled: Callable[[DeliveryOutcome], None]
     backoff: Backoff
     since: float
+    is_on_disk: bool = False
 
 
 class Settler:
@@ -122,7 +123,7 @@ class Settler:
         over and `on_settled` was called."""
         fact = pending.ending.fact
         if isinstance(result, DeliveryOutcome):
-            if fact is not None and pending.backoff.failures:
+            if fact is not None and pending.is_on_disk:
                 self._journal.discard(fact)
             pending.on_settled(result)
             return None
@@ -136,7 +137,9 @@ class Settler:
     def _may_retry(self, pending: PendingEnding, problem: Exception | None) -> bool:
         """Whether it is tried again: a fact in any case but that its values are refused."""
         fact = pending.ending.fact
-        if fact is not None and not pending.backoff.failures:
+        # A lock that another transaction holds is mostly gone at the next try.
+        if fact is not None and not pending.is_on_disk and (problem is not None or pending.backoff.failures):
+            pending.is_on_disk = True
             self._keep_on_disk(fact)
         if self._shutting_down():
             return False
