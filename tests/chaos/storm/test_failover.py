@@ -18,7 +18,7 @@ from snoozer.dev.processes import database_reaper
 from tests.chaos.storm import history
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.evidence import Evidence
-from tests.chaos.storm.fleet import until
+from tests.chaos.storm.fleet import Fleet, until
 from tests.chaos.storm.forgotten import Lag, asked_within, compare, mailed_after
 from tests.chaos.storm.ground import Ground, Scene
 from tests.chaos.storm.replication import Pair, ReplicatedPlace
@@ -83,8 +83,8 @@ def test_a_synchronous_standby_takes_over_when_an_operator_accepts_it(synchronou
         wait_for_mails(act.scene, BEFORE)
         pair.kill_primary()
         promoted = pair.promote()
+        all_workers_wait(act.scene, act.fleet)
         assert until(lambda: act.scene.ask(OVERDUE)[0]["overdue"] >= 20, seconds=TIMEOUT)
-        assert WAITING in act.scene.log.read_text()
         assert act.scene.ask(CLAIMS, promoted)[0]["claims"] == 0
         restored(act.scene, "--accept")
         silence = seconds_to_a_mail(act.scene, since=time.time())
@@ -105,7 +105,7 @@ def test_a_standby_that_was_behind_takes_over(
             fleet.start()
             lag = lose_the_last_seconds(scene, pair)
             scene.sink.order(think=0.0)
-            assert until(lambda: WAITING in scene.log.read_text(), seconds=TIMEOUT)
+            all_workers_wait(scene, fleet)
             # By then the clock has taken back what workers held when the standby ceased to follow.
             assert until(lambda: scene.ask(HELD)[0]["held"] == 0, seconds=TIMEOUT)
             assert scene.ask(CLAIMS, lag.promoted)[0]["claims"] == 0
@@ -163,6 +163,11 @@ def restored(scene: Scene, *arguments: str) -> list[str]:
     done = scene.run("restored", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+def all_workers_wait(scene: Scene, fleet: Fleet) -> None:
+    """Return when each worker has noticed the other timeline."""
+    assert until(lambda: scene.log.read_text().count(WAITING) >= len(fleet.workers), seconds=TIMEOUT)
 
 
 def wait_for_mails(scene: Scene, count: int) -> None:
