@@ -46,18 +46,21 @@ END
 $$
 """
 
+# In plpgsql, which keeps its plan: each claim asks.
 IS_ACCEPTED = """
 CREATE FUNCTION snooze_timeline_is_accepted() RETURNS BOOLEAN
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-    SELECT NOT EXISTS (
-        SELECT 1
-        FROM (SELECT * FROM accepted_timelines ORDER BY id DESC LIMIT 1) AS accepted
-        CROSS JOIN snooze_timeline() AS present
-        WHERE present.system_identifier <> accepted.system_identifier
-           OR present.database_oid <> accepted.database_oid
-           OR present.timeline <> accepted.timeline
-    )
+DECLARE
+    accepted accepted_timelines;
+    present RECORD;
+BEGIN
+    SELECT * INTO accepted FROM accepted_timelines ORDER BY id DESC LIMIT 1;
+    present := snooze_timeline();
+    RETURN (present.system_identifier <> accepted.system_identifier) IS NOT TRUE
+        AND (present.database_oid <> accepted.database_oid) IS NOT TRUE
+        AND (present.timeline <> accepted.timeline) IS NOT TRUE;
+END
 $$
 """
 

@@ -21,6 +21,8 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.queue import MAX_PRIORITY, Claims, Lane, Position, PriorityLevel
+from snoozer.delivery import refused_rows
+from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
@@ -85,7 +87,7 @@ class Delivery:
 
     claim: Claim
     send: Send | None
-    error: ledger.ReserveError | None = None
+    error: ReserveError | None = None
 
 
 class TrailingCursor:
@@ -352,7 +354,7 @@ def claim_and_reserve(
                     failpoint("claimed", claimed.message_id)
                 reserve = partial(_reserve_all, connection, config=config)
                 if individually:
-                    sends, failed = ledger.reserve_individually(connection, claims=claims, reserve=reserve)
+                    sends, failed = refused_rows.reserve_individually(connection, claims=claims, reserve=reserve)
                 else:
                     sends, failed = reserve(claims), {}
         except DBAPIError as error:
@@ -369,7 +371,7 @@ def claim_and_reserve(
             continue
         for claimed in claims:
             failpoint("reserved", claimed.message_id)
-        errors = ledger.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
+        errors = refused_rows.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
         return [Delivery(claim=one, send=sends.get(one.id), error=errors.get(one.id)) for one in claims]
     return []
 
