@@ -31,7 +31,7 @@ LONGEST_SILENCE = 5.0
 LAG_SECONDS = 3.0
 BEFORE, AHEAD = 80, 300 if FULL else 100
 # More than is delivered at that pace, so that there is something to repeat and something to forget.
-RATE, THINK = 100.0, 0.2
+RATE, THINK = (100.0, 0.2) if FULL else (60.0, 0.4)
 WAITING = "nothing is claimed until `snoozer restored`"
 CLAIMS = "SELECT count(*) AS claims FROM storm_claims WHERE worker IS NOT NULL AND at > to_timestamp(%s)"
 OVERDUE = """
@@ -109,9 +109,9 @@ def test_a_standby_that_was_behind_takes_over(
             # By then the clock has taken back what workers held when the standby ceased to follow.
             assert until(lambda: scene.ask(HELD)[0]["held"] == 0, seconds=TIMEOUT)
             assert scene.ask(CLAIMS, lag.promoted)[0]["claims"] == 0
+            scene.load.stop()
             listed = decide(scene, stopped_at=lag.killed, decision=decision)
             decided = time.time()
-            scene.load.stop()
             assert scene.drained(seconds=stage.timeout)
             if decision == "--apply":
                 assert not listed & mailed_after(decided, sink=scene.sink.path)
