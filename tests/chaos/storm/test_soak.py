@@ -14,13 +14,13 @@ from tests.chaos.storm.ground import Ground
 from tests.chaos.storm.growth import memory, relations, slope
 from tests.chaos.storm.stage import Stage
 
-ROWS, BATCHES = (1_000, 60) if FULL else (250, 10)
+ROWS, BATCHES = (1_000, 30) if FULL else (250, 10)
 TERMINATIONS = 1_500 if FULL else 60
 # The first batches fill pools, caches and free lists.
 WARM_UP = BATCHES // 5
 # Of one worker, by the slope over all batches after that. A short run shows little more than how an allocator rounds.
-MOST_KILOBYTES = 100.0 if FULL else 1_000.0
-MOST_BLOAT = 4.0
+MOST_KILOBYTES = 120.0 if FULL else 1_000.0
+MOST_BLOAT = 3.0
 SHOWN = 12
 # A minute between two looks is made as short as the storm's other times.
 SETTINGS = {"autovacuum_naptime": "1s", "autovacuum_vacuum_cost_delay": "0"}
