@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench import options, seed
+from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
 from bench.report import BenchError, Line, Progress, progress_bar, table, write_json, write_svg
 from bench.statements import execute
@@ -115,15 +115,24 @@ def command(
     write_svg(lines, label="Reminders sent over time", to=to_svg)
 
 
-def measure(who: str, environment: Environment, load: Load, *, progress: Progress) -> Result:
+def measure(
+    who: str,
+    environment: Environment,
+    load: Load,
+    *,
+    progress: Progress,
+    on_start: Callable[[], None] = lambda: None,
+) -> Result:
     """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop.
 
     The loop sends canned mails ("baseline") or composes them as Snoozer does ("baseline, composing").
-    Raises BenchError when a process fails.
+    `on_start` is called when the rows are there. Raises BenchError when a process fails.
     """
-    seed.reset(environment.engine)
-    seed.enqueue_due(environment.engine, rows=load.rows)
+    seed.reset(environment)
+    with baseline.connect(environment.url) as database:
+        seed.copy_due(database, rows=load.rows)
     seed.analyze(environment.engine)
+    on_start()
     before, cpu, server_cpu = counters(environment.engine), children_cpu_seconds(), _server_cpu_seconds(environment)
     timeline = _run(who, environment, load, progress=progress)
     after, cpu = counters(environment.engine), children_cpu_seconds() - cpu
@@ -153,7 +162,7 @@ def _run(who: str, environment: Environment, load: Load, *, progress: Progress) 
     """Start the processes and wait for their end; how many reminders were sent after how many seconds."""
     start, points = time.monotonic(), [(0.0, 0)]
     commands = _worker_commands(load) if who == "snoozer" else _baseline_commands(who, environment, load)
-    processes = [subprocess.Popen(command, env=environment.variables) for command in commands]
+    processes = [subprocess.Popen(command, cwd=environment.checkout, env=environment.variables) for command in commands]
     try:
         while any(process.poll() is None for process in processes):
             time.sleep(POLL_SECONDS)
