@@ -23,9 +23,9 @@ LATENESS_RATE = 100
 T = TypeVar("T")
 
 DRAIN_CAPTION = (
-    "Medians. CPU of workers (start-up included) and of the server, commits and WAL are of one job. Snoozer composes "
-    "its mail; the baseline and the others send bytes that were made beforehand by a client of the bench; with "
-    "“composing” the job composes the same mail, and with the name of a library sends it by that one too."
+    "Medians. CPU of the workers, with starting and without (“work”), and of the server, commits and WAL are of one "
+    "job. Snoozer composes its mail; the baseline and the others send bytes that were made before by a client of the "
+    "bench; with “composing” the job composes the same mail, with the name of a library it sends it by that one too."
 )
 
 

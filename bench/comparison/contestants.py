@@ -17,7 +17,7 @@ from bench.workers import running_workers
 SNOOZER, BEFORE, BASELINE = "snoozer", "snoozer, before", "baseline"
 QUEUES = ("pgqueuer", "procrastinate", "awa", "celery")
 # What was fastest for each here: jobs side by side in a process, and rows that it fetches at once.
-PEER_SETTINGS = {"pgqueuer": (32, 200), "procrastinate": (32, 1), "awa": (64, 512), "celery": (1, 64)}
+PEER_SETTINGS = {"pgqueuer": (32, 200), "procrastinate": (32, 1), "awa": (128, 128), "celery": (1, 64)}
 # The client of the bench is lent to all of them; this is the one that people would take.
 LIBRARIES = {"celery": "smtplib"}
 LIBRARY = "aiosmtplib"

@@ -138,7 +138,8 @@ def _measure_peer(
         on_start()
         before, cpu, server_cpu = counters(queue.engine), children_cpu_seconds(), _server_cpu(queue, stage)
         commands = queue.broker.commands() if queue.broker else 0
-        with queue.working():
+        with queue.working() as pids:
+            start_cpu = sum(map(tree_cpu_seconds, pids)) if has_proc() else 0.0
             _wait_until_done(queue, rows=rows, progress=progress)
         # Once the workers have ended, as their last acknowledgements belong to the jobs.
         cpu, after = children_cpu_seconds() - cpu, counters(queue.engine)
@@ -158,6 +159,7 @@ def _measure_peer(
         p50_wait=percentile(waits, 0.5),
         p99_wait=percentile(waits, 0.99),
         cpu_ms=1000 * cpu / rows,
+        work_cpu_ms=1000 * (cpu - start_cpu) / rows if has_proc() else 0.0,
         server_cpu_ms=1000 * server_cpu / rows,
         commits=(after["commits"] - before["commits"]) / rows,
         wal_bytes=(after["wal"] - before["wal"]) / rows,

@@ -15,6 +15,7 @@ FIGURES = {
     "p50_wait": ("p50, s", "{:.2f}", True),
     "p99_wait": ("p99, s", "{:.2f}", True),
     "cpu_ms": ("CPU, ms", "{:.2f}", True),
+    "work_cpu_ms": ("work", "{:.2f}", True),
     "server_cpu_ms": ("server", "{:.2f}", True),
     "commits": ("commits", "{:.2f}", True),
     "wal_bytes": ("WAL, B", "{:,.0f}", True),
@@ -27,9 +28,9 @@ class Run:
     """One contestant in one round, in the measures of `bench.drain.Result`.
 
     Time begins with the first job's start and ends with the last job's end, so that no start-up counts: by Snoozer's
-    ledger, by the journals of a peer's jobs. CPU is of the worker processes from start to end, and of the database
-    server with a broker. `mails` is what the mail server counted, where it counts; `duplicates` is what the contestant
-    knows of, or what the server has too many. `commands` are a broker's.
+    ledger, by the journals of a peer's jobs. CPU is of the worker processes from start to end (`work_cpu_ms`: since
+    they were ready), and of the database server with a broker. `mails` is what the mail server counted, where it does;
+    `duplicates` is what the contestant knows of, or what the server has too many. `commands` are a broker's.
     """
 
     who: str
@@ -40,6 +41,7 @@ class Run:
     p50_wait: float
     p99_wait: float
     cpu_ms: float
+    work_cpu_ms: float
     server_cpu_ms: float
     commits: float
     wal_bytes: float

@@ -17,7 +17,7 @@ from bench.schedule import Schedule, recipient
 
 WARM_UP = 20
 # Jobs are inserted before the first one is due: seconds for starting, and rows a second for the slowest.
-LEAD_SECONDS, INSERTS_PER_SECOND = 4.0, 300.0
+LEAD_SECONDS, INSERTS_PER_SECOND = 3.0, 400.0
 TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.2
 WANTED_P99_MS = 50

@@ -55,7 +55,7 @@ async def work(task: Task) -> None:
         await runner.run(asdict(job.args))
 
     client.task(Reminder, queue=QUEUE)(deliver)
-    queue = {"name": QUEUE, "max_workers": task.parallel, "claim_batch_size": task.batch}
+    queue = {"name": QUEUE, "max_workers": task.batch, "claim_batch_size": task.batch}
     await client.start([queue], poll_interval_ms=INTERVAL_MS, promote_interval_ms=INTERVAL_MS)
     await terminated()
     await client.shutdown()

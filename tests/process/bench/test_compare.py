@@ -38,6 +38,7 @@ def a_run(who: str, number: int, *, rate: float, duplicates: int = 0) -> Run:
         p50_wait=500 / rate,
         p99_wait=990 / rate,
         cpu_ms=1.0,
+        work_cpu_ms=0.8,
         server_cpu_ms=0.25,
         commits=0.5,
         wal_bytes=2000.0,
@@ -126,8 +127,8 @@ def test_the_table_shows_every_contestant_and_its_duplicates() -> None:
     console.print(figures.table(runs, title="smtp", caption="Medians."))
     drawn = console.export_text()
     lines = [re.split(" {2,}", line.strip()) for line in drawn.splitlines()]
-    assert ["snoozer", "1,234", "0.41", "0.80", "1.00", "0.25", "0.50", "2,000", "0"] in lines
-    assert ["pgqueuer, composing", "617", "0.81", "1.60", "1.00", "0.25", "0.50", "2,000", "3"] in lines
+    assert ["snoozer", "1,234", "0.41", "0.80", "1.00", "0.80", "0.25", "0.50", "2,000", "0"] in lines
+    assert ["pgqueuer, composing", "617", "0.81", "1.60", "1.00", "0.80", "0.25", "0.50", "2,000", "3"] in lines
 
 
 def test_every_peer_drains_in_three_ways_and_celery_by_its_own_library() -> None:
