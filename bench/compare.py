@@ -15,7 +15,7 @@ from bench.comparison.contestants import draining as all_draining
 from bench.comparison.contestants import scheduled as all_scheduled
 from bench.comparison.stage import fast_stage, journal_stage
 from bench.peers import redis_server, venv
-from bench.report import Bar, Line, progress_bar, write_bars, write_json, write_svg
+from bench.report import Bar, BenchError, Line, progress_bar, write_bars, write_json, write_svg
 
 RUNS = ("drain", "lateness", "burst", "idle")
 LATENESS_RATE = 100
@@ -91,13 +91,14 @@ def _drain(plan: Plan, python: Path, console: Console, pictures: Path | None) ->
             progress = start_stage(f"drain, round {number} of {plan.rounds}: {contestant.name}", plan.rows)
             return drains.measure(contestant, stage, rows=plan.rows, number=number, progress=progress)
 
-        def counted(contestant: Contestant) -> drains.Statements:
+        def counted(contestant: Contestant, _: int) -> drains.Statements:
             progress = start_stage(f"drain, statements are counted: {contestant.name}", plan.rows)
             return drains.count_statements(contestant, stage, rows=plan.rows, progress=progress)
 
-        runs = _in_turn(contestants, plan.rounds, one)
-        statements = [counted(contestant) for contestant in contestants if contestant.does == "compose"]
-    order = [contestant.name for contestant in contestants]
+        runs = _in_turn(contestants, plan.rounds, console, one)
+        composing = [contestant for contestant in contestants if contestant.does == "compose"]
+        statements = _in_turn(composing, 1, console, counted)
+    order = [contestant.name for contestant in contestants if contestant.name in figures.names(runs)]
     runs.sort(key=lambda run: (run.round, order.index(run.who)))
     title = (
         f"drain: {plan.rows:,} jobs, {plan.processes} processes each, {plan.rounds} rounds, to {stage.mail_server.name}"
@@ -153,7 +154,7 @@ def _scheduled(
             progress = start_stage(f"{name}, round {number} of {plan.rounds}: {contestant.name}", rows)
             return scheduled.measure(contestant, stage, rows=rows, seconds=seconds, number=number, progress=progress)
 
-        return _in_turn(contestants, plan.rounds, one)
+        return _in_turn(contestants, plan.rounds, console, one)
 
 
 def _draw(rounds: Sequence[scheduled.Lateness], *, label: str, to: Path | None) -> None:
@@ -170,10 +171,21 @@ def _scheduled_report(rounds: Sequence[scheduled.Lateness]) -> dict[str, object]
     }
 
 
-def _in_turn(contestants: Sequence[Contestant], rounds: int, one: Callable[[Contestant, int], T]) -> list[T]:
-    """Every contestant in every round; each round begins with another, so that none always follows the same one."""
+def _in_turn(
+    contestants: Sequence[Contestant], rounds: int, console: Console, one: Callable[[Contestant, int], T]
+) -> list[T]:
+    """Every contestant in every round; each round begins with another, so that none always follows the same one.
+
+    A peer that fails costs its own run only, and is named. Raises BenchError when Snoozer or its baseline fails.
+    """
     found = []
     for number in range(1, rounds + 1):
         turn = (number - 1) % len(contestants)
-        found += [one(contestant, number) for contestant in [*contestants[turn:], *contestants[:turn]]]
+        for contestant in [*contestants[turn:], *contestants[:turn]]:
+            try:
+                found.append(one(contestant, number))
+            except BenchError as error:
+                if not contestant.is_peer:
+                    raise
+                console.print(f"Left out, {contestant.name} in round {number}: {error.format_message()}")
     return found

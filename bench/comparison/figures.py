@@ -66,10 +66,11 @@ def ratios(runs: Sequence[Run], who: str, *, of: str = SNOOZER) -> dict[str, flo
     """The median of the one's figure divided by the other's in the same round, so that a slow minute affects both."""
     ours = {run.round: asdict(run) for run in runs if run.who == of}
     theirs = {run.round: asdict(run) for run in runs if run.who == who}
+    both = ours.keys() & theirs.keys()
     return {
-        name: median(ours[number][name] / theirs[number][name] for number in ours)
+        name: median(ours[number][name] / theirs[number][name] for number in both)
         for name, (_, _, divides) in FIGURES.items()
-        if divides and all(theirs[number][name] for number in ours)
+        if divides and both and all(theirs[number][name] for number in both)
     }
 
 
