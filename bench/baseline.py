@@ -142,6 +142,7 @@ def claim_values(*, batch: int, worker: str) -> dict[str, object]:
         "buckets": None,
         "steal_after": timedelta(0),
         "known_schema": 1,
+        "any_timeline": False,
     }
 
 

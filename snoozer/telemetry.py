@@ -92,12 +92,17 @@ class Tracing:
 tracing = Tracing()
 
 
-def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
+def start(
+    *, service: str, engine: Engine, exports: bool, metrics_port: int | None, has_page: bool = False
+) -> Callable[[], None]:
     """Set telemetry up for this process, once; returns a function that flushes it at the end.
 
     `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback,
-    at the first free port from there on, because a machine runs several processes with the same settings.
+    at the first free port from there on, because a machine runs several processes with the same settings. Without
+    either, and without a page of its own, nothing is counted: it would take a tenth of a worker's time for no reader.
     """
+    if not (exports or has_page or metrics_port is not None):
+        return lambda: None
     resource = Resource.create({"service.name": service})
     readers: list[MetricReader] = [PrometheusMetricReader()]
     if exports:

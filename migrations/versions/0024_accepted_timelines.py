@@ -26,7 +26,7 @@ CREATE TABLE accepted_timelines (
 # the log that is written now: the control file names the old one until the checkpoint after a promotion.
 FUNCTION = """
 CREATE FUNCTION snooze_timeline(OUT system_identifier BIGINT, OUT database_oid BIGINT, OUT timeline TEXT)
-LANGUAGE plpgsql
+LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
     BEGIN
@@ -46,6 +46,21 @@ END
 $$
 """
 
+IS_ACCEPTED = """
+CREATE FUNCTION snooze_timeline_is_accepted() RETURNS BOOLEAN
+LANGUAGE sql STABLE
+AS $$
+    SELECT NOT EXISTS (
+        SELECT 1
+        FROM (SELECT * FROM accepted_timelines ORDER BY id DESC LIMIT 1) AS accepted
+        CROSS JOIN snooze_timeline() AS present
+        WHERE present.system_identifier <> accepted.system_identifier
+           OR present.database_oid <> accepted.database_oid
+           OR present.timeline <> accepted.timeline
+    )
+$$
+"""
+
 # The place where the schema is made or upgraded is the one that is meant.
 ACCEPT = """
 INSERT INTO accepted_timelines (system_identifier, database_oid, timeline, accepted_by)
@@ -57,9 +72,11 @@ FROM snooze_timeline()
 def upgrade() -> None:
     op.execute(TABLE)
     op.execute(FUNCTION)
+    op.execute(IS_ACCEPTED)
     op.execute(ACCEPT)
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION snooze_timeline_is_accepted()")
     op.execute("DROP FUNCTION snooze_timeline()")
     op.execute("DROP TABLE accepted_timelines")

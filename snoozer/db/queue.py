@@ -178,18 +178,19 @@ def claim(
     buckets: Sequence[int] | None = None,
     steal_after: timedelta = timedelta(0),
     known_schema: int = 1,
+    any_timeline: bool = False,
 ) -> Claims:
     """Claim up to `batch_size` due snoozes of one lane for `lease`.
 
     Rows up to the position `after` or beyond `until`, and those of `heavy_users`, are left out. With `buckets`, rows of
     other buckets are claimed only when they are `steal_after` overdue. Rows of a schema version above `known_schema`
-    are left to newer workers.
+    are left to newer workers. Unless on `any_timeline`, nothing is claimed after a failover that was not accepted.
     """
     position = {**vars(lane), **_position("after", after), **_position("until", until)}
     bucket = {"buckets": None if buckets is None else list(buckets), "steal_after": steal_after}
-    values = {"worker": worker, "batch_size": batch_size, "lease": lease, "known_schema": known_schema}
-    result = execute(connection, "queue/claim", heavy_users=list(heavy_users), **values, **position, **bucket)
-    rows = rows_as(result, Claim)
+    values = {"worker": worker, "batch_size": batch_size, "lease": lease, "heavy_users": list(heavy_users)}
+    limits = {"known_schema": known_schema, "any_timeline": any_timeline}
+    rows = rows_as(execute(connection, "queue/claim", **values, **position, **bucket, **limits), Claim)
     claims = Claims(row for row in rows if row.claim_token is not None)
     claims.sort(key=lambda claim: (claim.scheduled_for, claim.id))
     claims.set_behind = len(rows) - len(claims)

@@ -1,42 +1,28 @@
-"""The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it.
-
-Nor is anything claimed while the database is another one than was accepted: what it forgot may be sent twice.
-"""
+"""The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it."""
 
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
-from snoozer.db import breaker, timeline
+from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.db.timeline import TimelineChange
-from snoozer.domain.reminder import Claim
 from snoozer.smtp.server_limits import ServerLimits
 
 log = logging.getLogger(__name__)
 
-REPORT_SECONDS = 30.0
-
 
 @dataclass(kw_only=True)
 class BreakerClient:
-    """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port.
-
-    With `waits_after_failover`, nothing is claimed until another timeline of the database was accepted.
-    """
+    """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port."""
 
     engine: Engine
     limits: ServerLimits
     server: str
     threshold: int
     cooldown: timedelta
-    waits_after_failover: bool = True
-    _reported_at: float = float("-inf")
 
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect."""
@@ -47,14 +33,6 @@ class BreakerClient:
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit
-
-    def claim_if_accepted(self, claim: Callable[[Connection], list[Claim]], connection: Connection) -> list[Claim]:
-        """What `claim` returns; nothing while the database is another one than was accepted. Both are asked in one
-        transaction, so that no failover comes in between."""
-        if self.waits_after_failover and (change := timeline.change(connection)):
-            self._log(change)
-            return []
-        return claim(connection)
 
     def report(self, permit: Permit) -> None:
         """Reports what this process saw of the mail server since the last report."""
@@ -80,8 +58,3 @@ class BreakerClient:
         elif permit.kind == "probe":
             with self.engine.begin() as connection:
                 breaker.return_probe(connection, server=self.server, probe_token=permit.probe_token)
-
-    def _log(self, change: TimelineChange) -> None:
-        if time.monotonic() - self._reported_at >= REPORT_SECONDS:
-            self._reported_at = time.monotonic()
-            log.error("%s; nothing is claimed until `snoozer restored` was run (docs/keeping.md)", change)

@@ -21,8 +21,6 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.queue import MAX_PRIORITY, Claims, Lane, Position, PriorityLevel
-from snoozer.delivery import refused_rows
-from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
@@ -74,6 +72,7 @@ class DeliveryConfig:
     uncertainty: ledger.UncertainPolicy
     first_delay: timedelta
     deadline: float
+    any_timeline: bool = False
 
     @property
     def actor(self) -> str:
@@ -86,7 +85,7 @@ class Delivery:
 
     claim: Claim
     send: Send | None
-    error: ReserveError | None = None
+    error: ledger.ReserveError | None = None
 
 
 class TrailingCursor:
@@ -170,11 +169,21 @@ class LaneCursors:
 
 
 class FairScheduler:
-    """Claims rows for one worker. `buckets` are the ones it owns, None for all."""
+    """Claims rows for one worker. `buckets` are the ones it owns, None for all.
 
-    def __init__(self, *, worker: str, lease: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
+    Unless on `any_timeline`, nothing is claimed after a failover of the database until it was accepted.
+    """
+
+    def __init__(
+        self, *, worker: str, lease: timedelta, any_timeline: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._queue_claim = partial(
-            queue.claim, worker=worker, lease=lease, steal_after=STEAL_AFTER, known_schema=SUPPORTED_SCHEMA
+            queue.claim,
+            worker=worker,
+            lease=lease,
+            steal_after=STEAL_AFTER,
+            known_schema=SUPPORTED_SCHEMA,
+            any_timeline=any_timeline,
         )
         self._clock = clock
         self._cursors: dict[Lane, LaneCursors] = {}
@@ -343,7 +352,7 @@ def claim_and_reserve(
                     failpoint("claimed", claimed.message_id)
                 reserve = partial(_reserve_all, connection, config=config)
                 if individually:
-                    sends, failed = refused_rows.reserve_individually(connection, claims=claims, reserve=reserve)
+                    sends, failed = ledger.reserve_individually(connection, claims=claims, reserve=reserve)
                 else:
                     sends, failed = reserve(claims), {}
         except DBAPIError as error:
@@ -360,7 +369,7 @@ def claim_and_reserve(
             continue
         for claimed in claims:
             failpoint("reserved", claimed.message_id)
-        errors = refused_rows.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
+        errors = ledger.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
         return [Delivery(claim=one, send=sends.get(one.id), error=errors.get(one.id)) for one in claims]
     return []
 

@@ -8,7 +8,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Event, Lock, Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+from typing import Generic, TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,10 +18,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.db import ledger, queue
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import is_unavailable
-from snoozer.delivery.batching import BatchExecutor
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.deliver import Job, Tools
-from snoozer.delivery.settling import Ending, Settler
+from snoozer.delivery.settling import Ending, PendingEnding, Settler
 from snoozer.domain.reminder import Claim, DeliveryOutcome
 from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
 
@@ -32,6 +33,88 @@ MARK_SHARE = 3
 MARK_LINGER_SECONDS = 0.003
 # How often the mark of a row is tried which another transaction has locked, and the seconds between the tries.
 MARK_TRIES, MARK_PAUSE = 10, 0.02
+# A batch of endings is so many, or what has gathered in this time.
+ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+class BatchExecutor(Generic[Request, Result]):
+    """`execute` is called in a thread with all requests that gathered; `on_result` then on the loop, with each of them.
+
+    While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
+    raises is halved until what raises is one request, whose result is the exception; where the database is unavailable,
+    all have it at once. `on_result` must not raise. For one event loop.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[[Sequence[Request]], Sequence[Result]],
+        *,
+        name: str,
+        on_result: Callable[[Request, Result | Exception], None],
+        full: Callable[[], int],
+        linger: float,
+    ) -> None:
+        self._execute = execute
+        self._on_result = on_result
+        self._full = full
+        self._linger = linger
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._gathered: list[Request] = []
+        self._running = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """Requests that are not being executed yet."""
+        return len(self._gathered)
+
+    def add(self, request: Request, *, at_once: bool = False) -> None:
+        """Execute it with others, or `at_once` where none is to be expected."""
+        self._gathered.append(request)
+        if at_once:
+            self._start()
+        else:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if self._running or not self._gathered:
+            return
+        if len(self._gathered) >= self._full():
+            self._start()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._linger, self._start)
+
+    def _start(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._running or not self._gathered:
+            return
+        self._running = True
+        batch, self._gathered = self._gathered, []
+        loop = asyncio.get_running_loop()
+        self._thread.submit(self._results, batch).add_done_callback(
+            lambda done: loop.call_soon_threadsafe(self._finish, batch, done.result())
+        )
+
+    def _finish(self, batch: Sequence[Request], results: Sequence[Result | Exception]) -> None:
+        self._running = False
+        for request, result in zip(batch, results, strict=True):
+            self._on_result(request, result)
+        self._schedule()
+
+    def _results(self, batch: Sequence[Request]) -> Sequence[Result | Exception]:
+        try:
+            return self._execute(batch)
+        except BaseException as error:
+            # No request stays without a result, whatever ended it.
+            problem = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+            if len(batch) == 1 or (isinstance(problem, SQLAlchemyError) and is_unavailable(problem)):
+                return [problem] * len(batch)
+        middle = len(batch) // 2
+        return [*self._results(batch[:middle]), *self._results(batch[middle:])]
 
 
 class DeliveryPipeline:
@@ -65,7 +148,6 @@ class DeliveryPipeline:
         self._jobs: set[Job] = set()
         self._finished: deque[Claim] = deque()
         self._wakeup = Event()
-        self._lock = Lock()
         self._ticks = self._seen_ticks = 0
         self._seen_at = clock()
         self._stalled_for = 0.0
@@ -73,9 +155,15 @@ class DeliveryPipeline:
             self._mark,
             name="marks",
             on_result=self._on_mark,
-            is_hopeless=lambda error: isinstance(error, SQLAlchemyError) and is_unavailable(error),
             full=lambda: len(self._jobs) // MARK_SHARE,
             linger=MARK_LINGER_SECONDS,
+        )
+        self._endings: BatchExecutor[PendingEnding, DeliveryOutcome | None] = BatchExecutor(
+            settler.settle,
+            name="endings",
+            on_result=self._on_ending,
+            full=lambda: ENDINGS_SIZE,
+            linger=ENDINGS_LINGER_SECONDS,
         )
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="deliveries", daemon=True)
@@ -231,8 +319,13 @@ class DeliveryPipeline:
         self._jobs.discard(job)
         self._ended += 1
         is_last = self._submitted == self._ended
-        self._settler.settle(ending, lambda outcome: self._finish(job, outcome), at_once=is_last)
+        self._endings.add(self._settler.pending(ending, lambda outcome: self._finish(job, outcome)), at_once=is_last)
         self._wake_if_few(self._submitted - self._ended)
+
+    def _on_ending(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> None:
+        wait = self._settler.retry_after(pending, result)
+        if wait is not None:
+            self._loop.call_later(wait, self._endings.add, pending)
 
     def _finish(self, job: Job, outcome: DeliveryOutcome) -> None:
         job.finish(outcome)

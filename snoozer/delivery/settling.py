@@ -4,7 +4,6 @@ A reply of the mail server is a fact and always recorded; what ends a claim coun
 token).
 """
 
-import asyncio
 import logging
 import time
 from collections import defaultdict
@@ -18,12 +17,11 @@ from random import Random
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.db import events, ledger, mailbox_store, queue, statements
-from snoozer.db.errors import error_text, is_row_error, is_transient, is_unavailable
+from snoozer.db import events, ledger, queue, statements
+from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.db.queue import Failure, HeldClaims
-from snoozer.delivery.batching import BatchExecutor
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Send
 from snoozer.runtime.backoff import Backoff
@@ -33,8 +31,6 @@ log = logging.getLogger(__name__)
 
 COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
 
-BATCH_SIZE = 100
-LINGER_SECONDS = 0.005
 INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
 # How long a row that another transaction has locked is tried again, before it is left to recovery.
 LOCKED_SECONDS = 10.0
@@ -73,20 +69,23 @@ class EntriesLocked(Exception):
         self.reminder_message_ids = reminder_message_ids
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Pending:
-    """An ending to be settled, called back once it is."""
+@dataclass(kw_only=True)
+class PendingEnding:
+    """An ending to be settled; `on_settled` is called with the outcome: LOST where the claim is no longer owned or the
+    database was unavailable to the end."""
 
     ending: Ending
     on_settled: Callable[[DeliveryOutcome], None]
     backoff: Backoff
     since: float
+    is_on_disk: bool = False
 
 
 class Settler:
-    """Settles the endings of one worker, on its event loop.
+    """Settles the endings of one worker.
 
-    Waits for an unavailable database, until `shutting_down()` is true; meanwhile facts are kept in the journal.
+    What cannot be settled is to be tried again for as long as the database is unavailable, until `shutting_down()` is
+    true; meanwhile facts are kept in the journal.
     """
 
     def __init__(
@@ -103,48 +102,44 @@ class Settler:
         self._config = config
         self._shutting_down = shutting_down
         self._rng = rng
-        self._batches: BatchExecutor[_Pending, DeliveryOutcome | None] = BatchExecutor(
-            self._settle,
-            name="settling",
-            on_result=self._on_result,
-            is_hopeless=_is_unavailable,
-            full=lambda: BATCH_SIZE,
-            linger=LINGER_SECONDS,
-        )
 
-    def settle(self, ending: Ending, on_settled: Callable[[DeliveryOutcome], None], *, at_once: bool) -> None:
-        """Settle it soon, or `at_once` where no other is to be expected. `on_settled` is called with the outcome: LOST
-        where the claim is no longer owned or the database was unavailable to the end."""
+    def pending(self, ending: Ending, on_settled: Callable[[DeliveryOutcome], None]) -> PendingEnding:
+        """The ending, to be passed to `settle` soon."""
         backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, rng=self._rng)
-        pending = _Pending(ending=ending, on_settled=on_settled, backoff=backoff, since=time.monotonic())
-        self._batches.add(pending, at_once=at_once)
+        return PendingEnding(ending=ending, on_settled=on_settled, backoff=backoff, since=time.monotonic())
 
-    def _settle(self, pending: Sequence[_Pending]) -> list[DeliveryOutcome | None]:
+    def settle(self, pending: Sequence[PendingEnding]) -> list[DeliveryOutcome | None]:
+        """Settle these in one transaction; returns each one's outcome, None where another transaction has locked it."""
         try:
             with self._engine.begin() as connection:
                 return settle(connection, [one.ending for one in pending], config=self._config)
         except EntriesLocked as locked:
             free = [one for one in pending if one.ending.reminder_message_id not in locked.reminder_message_ids]
-        settled = iter(self._settle(free) if free else [])
+        settled = iter(self.settle(free) if free else [])
         return [next(settled) if one in free else None for one in pending]
 
-    def _on_result(self, pending: _Pending, result: DeliveryOutcome | Exception | None) -> None:
+    def retry_after(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> float | None:
+        """Called with what `settle` returned or raised: seconds until it is to be settled again, or None where it is
+        over and `on_settled` was called."""
         fact = pending.ending.fact
         if isinstance(result, DeliveryOutcome):
-            if fact is not None and pending.backoff.failures:
+            if fact is not None and pending.is_on_disk:
                 self._journal.discard(fact)
             pending.on_settled(result)
-        elif self._may_retry(pending, result):
-            asyncio.get_running_loop().call_later(pending.backoff.next_wait(), self._batches.add, pending)
-        else:
-            if isinstance(result, Exception):
-                log.warning("snooze %d is left to recovery: %s", pending.ending.claim.id, error_text(result))
-            pending.on_settled(DeliveryOutcome.LOST)
+            return None
+        if self._may_retry(pending, result):
+            return pending.backoff.next_wait()
+        if isinstance(result, Exception):
+            log.warning("snooze %d is left to recovery: %s", pending.ending.claim.id, error_text(result))
+        pending.on_settled(DeliveryOutcome.LOST)
+        return None
 
-    def _may_retry(self, pending: _Pending, problem: Exception | None) -> bool:
+    def _may_retry(self, pending: PendingEnding, problem: Exception | None) -> bool:
         """Whether it is tried again: a fact in any case but that its values are refused."""
         fact = pending.ending.fact
-        if fact is not None and not pending.backoff.failures:
+        # A lock that another transaction holds is mostly gone at the next try.
+        if fact is not None and not pending.is_on_disk and (problem is not None or pending.backoff.failures):
+            pending.is_on_disk = True
             self._keep_on_disk(fact)
         if self._shutting_down():
             return False
@@ -207,10 +202,7 @@ def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
     once = [claim for claim, next_one in occurrences if next_one is None]
     recurring = [(claim, next_one) for claim, next_one in occurrences if next_one is not None]
     ended = queue.finalize(connection, held=_held(once)) if once else set()
-    ended |= queue.schedule_next(connection, occurrences=recurring) if recurring else set()
-    if ended:
-        mailbox_store.return_to_inbox(connection, snooze_ids=sorted(ended))
-    return ended
+    return ended | (queue.schedule_next(connection, occurrences=recurring) if recurring else set())
 
 
 def record_facts(connection: Connection, facts: Sequence[Fact], *, actor: str) -> set[str]:
@@ -319,7 +311,3 @@ def _next_occurrence(connection: Connection, claim: Claim) -> datetime | None:
 
 def _held(claims: Iterable[Claim]) -> HeldClaims:
     return [(claim.id, claim.claim_token) for claim in claims]
-
-
-def _is_unavailable(error: Exception) -> bool:
-    return isinstance(error, SQLAlchemyError) and is_unavailable(error)

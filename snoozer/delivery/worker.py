@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -13,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
-from snoozer.db import queue, workers
+from snoozer.db import queue, timeline, workers
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
@@ -38,6 +37,8 @@ CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 MAX_BATCHES_HELD = 8
 # Seconds for mails that have no mark yet, at a shutdown.
 GRACE_SECONDS = 5.0
+# How often it is looked, while nothing can be claimed, whether the database is another one than was accepted.
+WARNING_INTERVAL = 30.0
 
 # Poison rows, in seconds: between checks for one, how long others wait for them in a row, and until one that was locked
 # is checked again.
@@ -122,7 +123,9 @@ class Worker:
         self._breaker = breaker
         self._stopping = stopping
         self._config = tools.config
-        self._scheduler = FairScheduler(worker=tools.config.worker, lease=tools.config.lease)
+        self._scheduler = FairScheduler(
+            worker=tools.config.worker, lease=tools.config.lease, any_timeline=tools.config.any_timeline
+        )
         self._poll = poll
         self._rng = rng
         self._batch_size = batch_size
@@ -130,6 +133,7 @@ class Worker:
         self._crashed: list[Claim] = []
         self._key_sweep = KeySweep(known_schema=SUPPORTED_SCHEMA)
         self._permit = CLOSED
+        self._warn_at = float("-inf")
         self._low_watermark = batch_size // 2
         self._pipeline = DeliveryPipeline(
             engine, tools=tools, settler=settler, low_watermark=self._low_watermark, on_done=heartbeat.untrack
@@ -182,7 +186,10 @@ class Worker:
         if permit.kind == "probe":
             return self._probe()
         self._key_sweep.run_if_due(self._engine)
-        return self._deliver_poison_row() or self._top_up()
+        claimed = self._deliver_poison_row() or self._top_up()
+        if not claimed:
+            self._warn_of_failover()
+        return claimed
 
     @property
     def is_idle(self) -> bool:
@@ -240,6 +247,16 @@ class Worker:
             self._poison_rows.was_locked(time.monotonic())
         return len(claimed)
 
+    def _warn_of_failover(self) -> None:
+        """Say now and then that nothing is claimed, because the database is another one than was accepted."""
+        if self._config.any_timeline or time.monotonic() < self._warn_at:
+            return
+        self._warn_at = time.monotonic() + WARNING_INTERVAL
+        with autocommit(self._engine) as connection:
+            change = timeline.change(connection)
+        if change:
+            log.error("%s; nothing is claimed until `snoozer restored` was run (docs/keeping.md)", change)
+
     def _probe(self) -> int:
         self._reap_all(within=EXCLUSIVE_SECONDS)
         claimed = self._claim_and_submit(self._scheduler.claim_one)
@@ -257,7 +274,6 @@ class Worker:
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
         since = boot_time()
-        claim = partial(self._breaker.claim_if_accepted, claim)
         deliveries = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
         self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
         telemetry.count_claimed(len(deliveries))

@@ -102,8 +102,7 @@ def quoted_piece(text: str) -> bytes:
 
 def is_seven_bit(data: bytes) -> bool:
     """True for ASCII without NUL, CR and LF only together (RFC 5321 §2.3.8): every server takes it unchanged."""
-    whole_lines = b"\r\n".join(data.splitlines())
-    return data.isascii() and b"\0" not in data and data.removesuffix(b"\r\n") == whole_lines
+    return data.isascii() and b"\0" not in data and data.count(b"\r\n") == data.count(b"\r") == data.count(b"\n")
 
 
 def _fields_of(head: bytes) -> list[tuple[str, str]]:

@@ -52,9 +52,7 @@ class ConnectionPool:
         self._concurrency = concurrency
         self._busy: set[SmtpSession] = set()
         self._idle: deque[tuple[SmtpSession, float]] = deque()
-        # Sessions that are to be opened, and of these the ones that have their turn.
-        self._opening = self._connecting = 0
-        self._refused = 0
+        self._connecting = self._refused = 0
         self.slow = 0
         self._limit_before_refusals = limits.connections
         self._tasks: set[asyncio.Task[None]] = set()
@@ -72,8 +70,8 @@ class ConnectionPool:
                     break
             if self.source.waiting and self.limits.is_open:
                 self.source.on_unavailable(CircuitOpen())
-            while self._opening < self.source.waiting and self._has_room:
-                self._start_opening()
+            while self._connecting < self.source.waiting and self._has_room:
+                self._start_connecting()
         finally:
             self._waking = False
         self._start_timer()
@@ -167,11 +165,12 @@ class ConnectionPool:
     @property
     def _has_room(self) -> bool:
         """True when another session may be opened: not while one is idle, because the server's rate allows no mail."""
-        is_full = self._open_count + self._opening >= self.limits.connections
-        return not (is_full or self._idle) and len(self._busy) - self.slow + self._opening < self._concurrency
+        is_full = self._open_count + self._connecting >= self.limits.connections
+        is_enough = len(self._busy) - self.slow + self._connecting >= self._concurrency
+        return not (is_full or is_enough or self._idle) and self.limits.may_connect(connecting=self._connecting)
 
-    def _start_opening(self) -> None:
-        self._opening += 1
+    def _start_connecting(self) -> None:
+        self._connecting += 1
         task = asyncio.get_running_loop().create_task(self._open())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -179,14 +178,12 @@ class ConnectionPool:
     async def _open(self) -> None:
         session: SmtpSession | None = None
         try:
-            async with self.limits.attempt():
-                # The limit may be lower than it was before this attempt had its turn.
-                if self._open_count + self._connecting < self.limits.connections:
-                    session = await self._connect()
-        except (CircuitOpen, ServerUnavailable) as error:
+            session = await self._connect()
+        except ServerUnavailable as error:
+            self.limits.record_failure(str(error))
             self.source.on_unavailable(error)
         finally:
-            self._opening -= 1
+            self._connecting -= 1
         if session is not None:
             self._refused = 0
             session.on_free = self._on_free
@@ -195,7 +192,6 @@ class ConnectionPool:
 
     async def _connect(self) -> SmtpSession | None:
         """A new session; None where the server refuses one more connection."""
-        self._connecting += 1
         try:
             return await SmtpSession.open(self.server, helo=self._helo, deadline=self._connect_deadline)
         except ServerUnavailable as error:
@@ -206,8 +202,6 @@ class ConnectionPool:
                 raise
             self._record_refusal(others)
             return None
-        finally:
-            self._connecting -= 1
 
     def _record_refusal(self, others: int) -> None:
         """A connection was refused while others were open or being opened, whose greetings may yet come."""

@@ -1,16 +1,11 @@
 """What one mail server accepts, learnt from its replies: connections, mails on each, mails a second, or nothing."""
 
-import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from threading import Lock
 
-from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
-from snoozer.smtp.refusals import Refusals
-from snoozer.smtp.transport import wake
+from snoozer.smtp.errors import Rejected
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +14,13 @@ MAX_CONNECTIONS = 1_000
 MIN_INTERVAL, MAX_INTERVAL = 0.02, 10.0
 RELAX_AFTER_SECONDS = 60.0
 ROUND_SECONDS = 1.0
+# So many recipients in a row.
+REFUSED_RECIPIENTS = 5
+# A reply that blames the recipient's address weighs less: so many are as much as one that does not.
+ADDRESS_REFUSALS = 10
+# After a false alarm more refusals are tolerated for an hour, twice as many each time.
+MAX_TOLERANCE = 8
+TOLERANT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,37 @@ class FailureReport:
     refuses_everybody: bool = False
 
 
+class Refusals:
+    """Recipients that the server refused for good since it last accepted a message, and what each refusal weighs.
+
+    `now` is monotonic seconds.
+    """
+
+    def __init__(self) -> None:
+        self.weights: dict[str, int] = {}
+        self._tolerance = 1
+        self._tolerant_since = float("-inf")
+
+    def add(self, recipient: str, *, is_about_address: bool, now: float) -> bool:
+        """Count one; returns whether so many recipients were refused that the server is at fault."""
+        if now - self._tolerant_since > TOLERANT_SECONDS:
+            self._tolerance = 1
+        if not self._are_too_many:
+            self.weights[recipient] = 1 if is_about_address else ADDRESS_REFUSALS
+        return self._are_too_many
+
+    def clear(self, *, now: float) -> None:
+        """The server accepted a message. Where it was held to be at fault, that was wrong, or is over."""
+        if self._are_too_many:
+            self._tolerance = min(2 * self._tolerance, MAX_TOLERANCE)
+            self._tolerant_since = now
+        self.weights.clear()
+
+    @property
+    def _are_too_many(self) -> bool:
+        return sum(self.weights.values()) >= REFUSED_RECIPIENTS * ADDRESS_REFUSALS * self._tolerance
+
+
 class ServerLimits:
     """Adapts to the server's refusals, and stops connecting after `threshold` failures in a row.
 
@@ -41,9 +74,8 @@ class ServerLimits:
     So it does where the server refuses many recipients for good in a row; while `refuses_everybody`, which another
     process may have found out, one such refusal is enough.
 
-    At most `threshold` connections are opened to a server that is down, however many deliveries want one. The rates
-    and `attempt` belong to one event loop; failures may be recorded, reported and reset from any thread. `now` is
-    monotonic seconds; `interval` is the least time between two mails, 0 for none.
+    The rates belong to one event loop; failures may be recorded, reported and reset from any thread. `now` is monotonic
+    seconds; `interval` is the least time between two mails, 0 for none.
     """
 
     def __init__(self, *, threshold: int) -> None:
@@ -52,12 +84,11 @@ class ServerLimits:
         self.interval = 0.0
         self._slowed_at = self._limited_at = self._last_slot = float("-inf")
         self._threshold = self._limit = threshold
-        self._failures = self._trying = self._unreported = 0
+        self._failures = self._unreported = 0
         self._succeeded = self._refuses_everybody = False
         self._refusals = Refusals()
         self._reason = ""
         self._lock = Lock()
-        self._waiting: list[asyncio.Future[None]] = []
 
     def too_many_connections(self, open_count: int, *, now: float) -> None:
         """The server refused a connection while `open_count` were open."""
@@ -107,7 +138,6 @@ class ServerLimits:
             self._refuses_everybody = refuses_everybody
             if not refuses_everybody:
                 self._refusals.clear(now=time.monotonic())
-            self._wake_waiting()
 
     def take_report(self) -> FailureReport:
         """What was seen since the last report."""
@@ -121,20 +151,10 @@ class ServerLimits:
             self._unreported, self._succeeded = 0, False
             return seen
 
-    @asynccontextmanager
-    async def attempt(self) -> AsyncIterator[None]:
-        """One attempt to connect. Raises CircuitOpen; a ServerUnavailable raised inside counts as a failure."""
-        while turn := self._acquire():
-            await turn
-        try:
-            yield
-        except ServerUnavailable as error:
-            self.record_failure(str(error))
-            raise
-        finally:
-            with self._lock:
-                self._trying -= 1
-                self._wake_waiting()
+    def may_connect(self, *, connecting: int) -> bool:
+        """Whether one more connection may be opened beside so many others: to a server that is down no more than the
+        threshold are, however many deliveries want one."""
+        return self._failures + connecting < self._limit
 
     def record_failure(self, reason: str) -> None:
         """The server could not be used for a message."""
@@ -169,32 +189,13 @@ class ServerLimits:
         self._failures = max(self._failures + 1, at_least)
         self._unreported = max(self._unreported + 1, at_least)
         self._reason = reason
-        self._wake_waiting()
 
     def _record_reply(self) -> None:
         self._failures = self._unreported = 0
         self._succeeded = True
-        self._wake_waiting()
 
     def _relax(self, now: float) -> None:
         self._limited_at = now
         self.connections = min(self.connections + 1, MAX_CONNECTIONS)
         self.messages = min(2 * self.messages, MAX_MESSAGES)
         self.interval = self.interval / 2 if self.interval > MIN_INTERVAL else 0.0
-
-    def _acquire(self) -> "asyncio.Future[None] | None":
-        """None when the attempt may begin; else what to wait for before trying again."""
-        with self._lock:
-            if self.is_open:
-                raise CircuitOpen
-            if self._failures + self._trying < self._limit:
-                self._trying += 1
-                return None
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            return turn
-
-    def _wake_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for turn in waiting:
-            turn.get_loop().call_soon_threadsafe(wake, turn, None)

@@ -27,6 +27,7 @@ MAX_REPLY_LENGTH = 500
 
 HUNG_UP = "the mail server hung up"
 BROKE = "the connection to the mail server broke"
+NO_SMTP = "the mail server's reply was no SMTP"
 ENDLESS = "the mail server's reply did not end"
 FULL = "the mail server took nothing more until the deadline"
 SILENT = "the mail server gave no answer in time"
@@ -35,7 +36,7 @@ POLL_INTERVAL = 0.005
 
 Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
 
-_LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
+_LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])([^\n]*?))?\r?\n")
 _ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
 _QUEUE_ID = re.compile(
@@ -191,17 +192,18 @@ class Transport(asyncio.Protocol):
         or too much."""
         lines: list[str] = []
         code, start = b"", 0
-        while (end := self._read.find(b"\n", start)) >= 0:
-            found = _LINE.fullmatch(bytes(self._read[start:end]).removesuffix(b"\r"))
-            if found is None or (code and found.group(1) != code):
-                raise ConnectionLost("the mail server's reply was no SMTP")
-            code, start = found.group(1), end + 1
-            lines.append(found.group(3).decode("utf-8", "replace"))
+        while found := _LINE.match(self._read, start):
+            if code and found.group(1) != code:
+                raise ConnectionLost(NO_SMTP)
+            code, start = found.group(1), found.end()
+            lines.append((found.group(3) or b"").decode("utf-8", "replace"))
             if found.group(2) != b"-":
                 del self._read[:start]
                 return Reply(int(code), tuple(lines))
             if len(lines) >= MAX_REPLY_LINES:
                 raise ConnectionLost(ENDLESS)
+        if self._read.find(b"\n", start) >= 0:
+            raise ConnectionLost(NO_SMTP)
         if len(self._read) > MAX_REPLY_BYTES:
             raise ConnectionLost(ENDLESS)
         if self._ended is not None:

@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.ledger import ReserveError, UncertainPolicy
 from snoozer.delivery import pipeline as module
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.pipeline import DeliveryPipeline
-from snoozer.delivery.refused_rows import ReserveError
 from snoozer.delivery.settling import Settler
 from snoozer.domain.reminder import Send
 from snoozer.smtp import connection_pool

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import schema
 from snoozer.db.models import metadata
-from tests.factories import a_snooze, now, the_row
+from tests.factories import a_snooze, now, the_row, wait_until_a_session_waits
 
 
 @pytest.fixture
@@ -73,6 +73,21 @@ def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engin
                 watcher.rollback()
         upgrading.result()
     brief.dispose()
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_writes(empty: Engine) -> None:
+    """A claim does. The upgrade held a trigger's lock, which lets others read, and waited for a stronger one."""
+    schema.upgrade(empty, revision="0010")
+    with ThreadPoolExecutor(1) as another, empty.connect() as claim:
+        with claim.begin():
+            claim.execute(text("SELECT FROM email_snoozes"))
+            upgrading = another.submit(schema.upgrade, empty)
+            wait_until_a_session_waits(empty)
+            claim.execute(text("UPDATE email_snoozes SET updated_at = now()"))
+        upgrading.result()
     with empty.connect() as connection:
         current, head = schema.versions(connection)
     assert current == head

@@ -1,6 +1,5 @@
 """Whatever became of a delivery is settled, many in one commit; the mail server's reply is never lost."""
 
-import asyncio
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import make_engine
 from snoozer.db.fact_journal import FactJournal
@@ -27,7 +27,6 @@ from snoozer.delivery.settling import (
     settle,
 )
 from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
-from tests import loops
 from tests.db.transitions import a_fact, a_reserved_send, claim, mark, record, recovered, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 
@@ -94,15 +93,17 @@ def full_disk() -> Iterator[None]:
 def outcome_of(
     engine: Engine, ending: Ending, *, journal: FactJournal, shutting_down: Callable[[], bool] = lambda: True
 ) -> DeliveryOutcome:
-    """The outcome that a settler reports."""
-
-    async def settle_one() -> DeliveryOutcome:
-        outcome: asyncio.Future[DeliveryOutcome] = asyncio.get_running_loop().create_future()
-        settler = Settler(engine, journal=journal, config=CONFIG, shutting_down=shutting_down, rng=Random(1))
-        settler.settle(ending, outcome.set_result, at_once=True)
-        return await outcome
-
-    return loops.run(settle_one())
+    """The outcome that a settler reports in the end."""
+    outcomes: list[DeliveryOutcome] = []
+    settler = Settler(engine, journal=journal, config=CONFIG, shutting_down=shutting_down, rng=Random(1))
+    pending = settler.pending(ending, outcomes.append)
+    while not outcomes:
+        try:
+            [outcome] = settler.settle([pending])
+            settler.retry_after(pending, outcome)
+        except SQLAlchemyError as error:
+            settler.retry_after(pending, error)
+    return outcomes[0]
 
 
 def test_every_kind_of_ending_is_settled_in_one_commit(engine: Engine) -> None:

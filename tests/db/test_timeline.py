@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import queue, schema, timeline
-from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.smtp.server_limits import ServerLimits
+from snoozer.db import schema, timeline
+from snoozer.delivery.claiming import FairScheduler
 from tests.factories import a_snooze
 
 CHANGES = {"server": "system_identifier = 1", "database": "database_oid = 1", "timeline": "timeline = '00000000'"}
@@ -33,22 +31,11 @@ def accept_other(engine: Engine, what: str) -> None:
         connection.execute(text(f"UPDATE accepted_timelines SET {CHANGES[what]}"))  # noqa: S608
 
 
-def a_client(engine: Engine, *, waits: bool = True) -> BreakerClient:
-    return BreakerClient(
-        engine=engine,
-        limits=ServerLimits(threshold=5),
-        server="mail.example:25",
-        threshold=5,
-        cooldown=timedelta(seconds=30),
-        waits_after_failover=waits,
-    )
-
-
-def claimed(engine: Engine, client: BreakerClient) -> int:
-    """How many rows a worker with this client claims; they are given back."""
-    claim = partial(queue.claim, worker="w", batch_size=10, lease=timedelta(seconds=90))
+def claimed(engine: Engine, *, any_timeline: bool = False) -> int:
+    """How many rows a worker claims; they are given back."""
+    scheduler = FairScheduler(worker="w", lease=timedelta(seconds=90), any_timeline=any_timeline)
     with engine.connect() as connection:
-        return len(client.claim_if_accepted(claim, connection))
+        return len(scheduler.claim_batch(connection, batch_size=10))
 
 
 @pytest.fixture
@@ -79,15 +66,15 @@ def test_nothing_is_claimed_until_the_change_is_accepted(engine: Engine, what: s
     a_snooze(engine)
     accept_other(engine, what)
     assert changed(engine) == what
-    assert claimed(engine, a_client(engine)) == 0
-    assert claimed(engine, a_client(engine, waits=False)) == 1
+    assert claimed(engine) == 0
+    assert claimed(engine, any_timeline=True) == 1
     accept(engine)
-    assert (changed(engine), claimed(engine, a_client(engine))) == (None, 1)
+    assert (changed(engine), claimed(engine)) == (None, 1)
 
 
 def test_where_nothing_was_accepted_nothing_is_waited_for(engine: Engine) -> None:
     a_snooze(engine)
-    assert (changed(engine), claimed(engine, a_client(engine))) == (None, 1)
+    assert (changed(engine), claimed(engine)) == (None, 1)
 
 
 def test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared(stranger: Engine) -> None:
@@ -97,11 +84,3 @@ def test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared(stranger:
             connection.execute(text("SET LOCAL ROLE stranger"))
             change = timeline.change(connection)
         assert (change and change.what) == (None if what == "server" else what)
-
-
-def test_waiting_is_logged_once_in_a_while(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
-    accept_other(engine, "timeline")
-    client = a_client(engine)
-    assert [claimed(engine, client) for _ in range(3)] == [0] * 3
-    [line] = caplog.messages
-    assert "a standby was promoted, or a backup restored; nothing is claimed until `snoozer restored`" in line

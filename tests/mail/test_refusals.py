@@ -1,8 +1,7 @@
 """A server that refuses everybody is distinguished from recipients that are refused one by one."""
 
 from snoozer.smtp.errors import Rejected
-from snoozer.smtp.refusals import ADDRESS_REFUSALS, REFUSED_RECIPIENTS, TOLERANT_SECONDS, Refusals
-from snoozer.smtp.server_limits import ServerLimits
+from snoozer.smtp.server_limits import ADDRESS_REFUSALS, REFUSED_RECIPIENTS, TOLERANT_SECONDS, Refusals, ServerLimits
 from snoozer.smtp.transport import Reply
 
 

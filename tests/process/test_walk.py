@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from snoozer.cli.worker import build_worker, connection_pool, delivery_config, start_heartbeat
 from snoozer.db import statements
 from snoozer.db.fact_journal import FactJournal
 from snoozer.delivery import claiming
 from snoozer.delivery.claiming import no_failpoint
-from snoozer.delivery.main import build_worker, connection_pool, delivery_config, start_heartbeat
 from snoozer.settings import Settings
 from tests.factories import a_snooze, now
 from tests.process.conftest import ROOT, Field, wait
 
 PACKAGE = str(ROOT / "snoozer")
-MAX_PYTHON_FILES, MAX_SQL_FILES = 23, 8
+MAX_PYTHON_FILES, MAX_SQL_FILES = 19, 6
 
 # The last statement of the transaction that finalizes.
 LAST_STATEMENT = "snoozer/db/sql/ledger/record.sql"

@@ -6,10 +6,9 @@ from threading import Event, get_ident
 
 import pytest
 from psycopg.errors import LockNotAvailable
-from sqlalchemy.exc import DataError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, OperationalError
 
-from snoozer.db.errors import is_unavailable
-from snoozer.delivery.batching import BatchExecutor
+from snoozer.delivery.pipeline import BatchExecutor
 from tests.loops import on_a_loop
 
 Execute = Callable[[Sequence[int]], Sequence[int]]
@@ -32,7 +31,6 @@ class Batches:
             self._execute,
             name="test",
             on_result=self._on_result,
-            is_hopeless=lambda error: isinstance(error, SQLAlchemyError) and is_unavailable(error),
             full=lambda: self.full,
             linger=linger,
         )

@@ -57,7 +57,7 @@ GUARDS = (
     ),
     Guard(
         "a bad row is looked for",
-        "snoozer/delivery/refused_rows.py",
+        "snoozer/db/ledger.py",
         "if not is_row_error(error):",
         "if True:",
         "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_delays_no_other",
@@ -330,9 +330,9 @@ GUARDS = (
     ),
     Guard(
         "nothing is claimed on another timeline",
-        "snoozer/delivery/breaker_client.py",
-        "            return []\n",
-        "",
+        SQL + "queue/claim.sql",
+        "(CAST(:any_timeline AS boolean) OR snooze_timeline_is_accepted())",
+        "TRUE",
         "tests/db/test_timeline.py::test_nothing_is_claimed_until_the_change_is_accepted",
     ),
     Guard(

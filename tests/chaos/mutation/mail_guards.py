@@ -14,7 +14,7 @@ MAIL_GUARDS = (
     Guard(
         "the limits count attempts under way",
         "snoozer/smtp/server_limits.py",
-        "self._failures + self._trying < self._limit",
+        "self._failures + connecting < self._limit",
         "True",
         "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
     ),
@@ -113,8 +113,8 @@ MAIL_GUARDS = (
     Guard(
         "a rate that allows no mail opens no connections",
         CONNECTIONS,
-        "not (is_full or self._idle)",
-        "not is_full",
+        "not (is_full or is_enough or self._idle)",
+        "not (is_full or is_enough)",
         POOL + "test_a_rate_that_allows_no_mail_now_stops_nothing_else",
     ),
     Guard(
@@ -140,7 +140,7 @@ MAIL_GUARDS = (
     ),
     Guard(
         "a batch that was cancelled ends",
-        "snoozer/delivery/batching.py",
+        "snoozer/delivery/pipeline.py",
         "except BaseException as error:",
         "except Exception as error:",
         "tests/unit/test_batching.py::test_no_request_waits_for_ever_for_a_batch_that_was_cancelled",

@@ -8,17 +8,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 
 from snoozer import triage
 from snoozer.db import schema
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import make_engine, parse_url
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
@@ -28,6 +28,7 @@ from tests.chaos.storm.load import Load
 from tests.process.conftest import ROOT
 
 TEMPLATE = "storm_template"
+COMMAND = 60.0
 EVIDENCE = ("email_snoozes", "reminder_sends", "snooze_events", "storm_claims", "workers")
 
 # The defaults' proportions, short enough to live through a thousand deaths.
@@ -117,6 +118,13 @@ class Scene:
             names = [column.name for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """One command of the product, to its end."""
+        line = [sys.executable, "-m", "snoozer", *command]
+        return subprocess.run(
+            line, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=COMMAND
+        )
+
     def living(self) -> int:
         """How many snoozes are neither sent nor a case yet."""
         try:
@@ -131,7 +139,7 @@ class Scene:
     def reactivate_cases(self) -> int:
         """What an operator does when the storm is over; answers how many cases there were."""
         ids = [row["id"] for row in self.ask("SELECT id FROM email_snoozes WHERE outcome = 'retired'")]
-        engine = make_engine(_for_sqlalchemy(self.database_url), name="operator")
+        engine = make_engine(parse_url(self.database_url), name="operator")
         with engine.begin() as connection:
             triage.reactivate(connection, ids=ids, actor="olga@snoozer.example", route="storm")
         engine.dispose()
@@ -149,66 +157,112 @@ class Scene:
         return judge(Evidence.gather(sink=self.sink.path, log=self.history.path, database_url=self.database_url))
 
 
+class Place(Protocol):
+    """Where scenes can be played, each on a fresh database."""
+
+    def scene(
+        self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02
+    ) -> AbstractContextManager[Scene]: ...
+
+
 class Ground:
     """One Postgres for all scenes of a session."""
 
     def __init__(self) -> None:
-        self._maternity = Maternity()
+        self.maternity = Maternity()
         self._home = Path(tempfile.mkdtemp(prefix="snoozer-storm-"))
         self._home.chmod(0o755)
         wanted = os.environ.get("SNOOZER_PG_BIN")
-        self._server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
-        self._server.start()
-        self._admin(f"CREATE DATABASE {TEMPLATE}")
-        engine = make_engine(_for_sqlalchemy(self._url(TEMPLATE)), name="storm")
-        schema.upgrade(engine)
-        engine.dispose()
-        with psycopg.connect(self._url(TEMPLATE)) as connection:
-            connection.execute(WITNESS)
+        self.server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
+        self.server.start()
+        url = create_database(self.server.url, TEMPLATE)
+        prepare_database(url)
+        with psycopg.connect(url) as connection:
             # Each scene has a copy, which would be another database than the one that was accepted.
             connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
     def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
         """A fresh database and a sink; the load is not started yet."""
-        name = f"storm_{secrets.token_hex(4)}"
-        self._admin(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-        sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
-        sink.order(think=think)
-        history = History(folder / "history.jsonl")
-        load = Load(self._url(name), history=history, seed=seed, rate=rate)
-        try:
-            yield Scene(
-                folder=folder,
-                database_url=self._url(name),
-                server=self._server,
-                sink=sink,
-                history=history,
-                load=load,
-                maternity=self._maternity,
-                environment=_environment(self._url(name), port=sink.port, home=folder / "home"),
+        with self.database(template=TEMPLATE) as url:
+            scene = open_scene(
+                folder,
+                database_url=url,
+                server=self.server,
+                maternity=self.maternity,
+                seed=seed,
+                rate=rate,
+                think=think,
             )
+            with scene as opened:
+                yield opened
+
+    @contextmanager
+    def database(self, *, template: str = "template0") -> Iterator[str]:
+        """The URL of a new database, which is dropped at the end."""
+        name = f"storm_{secrets.token_hex(4)}"
+        try:
+            yield create_database(self.server.url, name, template=template)
         finally:
-            load.stop()
-            history.close()
-            sink.close()
-            self._admin(f"DROP DATABASE {name} WITH (FORCE)")
+            _admin(self.server.url, f"DROP DATABASE {name} WITH (FORCE)")
 
     def close(self) -> None:
-        self._maternity.close()
-        self._server.stop()
+        self.maternity.close()
+        self.server.stop()
         shutil.rmtree(self._home, ignore_errors=True)
 
-    def _url(self, database: str) -> str:
-        return self._server.url.rpartition("/")[0] + f"/{database}"
 
-    def _admin(self, statement: str) -> None:
-        with psycopg.connect(self._server.url, autocommit=True) as connection:
-            connection.execute(statement)
+@contextmanager
+def open_scene(
+    folder: Path,
+    *,
+    database_url: str,
+    server: Postgres,
+    maternity: Maternity,
+    seed: int,
+    rate: float,
+    think: float,
+) -> Iterator[Scene]:
+    """A scene on this database, with a sink and a load that is not started yet."""
+    sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
+    sink.order(think=think)
+    history = History(folder / "history.jsonl")
+    load = Load(database_url, history=history, seed=seed, rate=rate)
+    try:
+        yield Scene(
+            folder=folder,
+            database_url=database_url,
+            server=server,
+            sink=sink,
+            history=history,
+            load=load,
+            maternity=maternity,
+            environment=_environment(database_url, port=sink.port, home=folder / "home"),
+        )
+    finally:
+        load.stop()
+        history.close()
+        sink.close()
 
 
-def _for_sqlalchemy(url: str) -> str:
-    return url.replace("postgresql://", "postgresql+psycopg://")
+def create_database(server_url: str, name: str, *, template: str = "template0") -> str:
+    """A new database on a server; returns its URL."""
+    _admin(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    return server_url.rpartition("/")[0] + f"/{name}"
+
+
+def prepare_database(url: str) -> None:
+    """The schema of this release, and the witness of claims."""
+    engine = make_engine(parse_url(url), name="storm")
+    schema.upgrade(engine)
+    engine.dispose()
+    with psycopg.connect(url) as connection:
+        connection.execute(WITNESS)
+
+
+def _admin(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)
 
 
 def _environment(database_url: str, *, port: int, home: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from tests.chaos.storm.fleet import DECLARED_DEAD, Dress, Fleet, plain
-from tests.chaos.storm.ground import Ground, Scene
+from tests.chaos.storm.ground import Place, Scene
 from tests.chaos.storm.judge import Verdict
 from tests.chaos.storm.nemeses import Storm
 from tests.chaos.storm.report import Report
@@ -57,7 +57,7 @@ class Stage:
     """Where a test's act is played, and where its verdict is written down."""
 
     name: str
-    ground: Ground
+    ground: Place
     report: Report
     folder: Path
     seed: int

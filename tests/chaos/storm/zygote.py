@@ -22,7 +22,7 @@ from select import select
 from typing import Any
 
 import snoozer.cli
-import snoozer.delivery.main
+import snoozer.cli.worker
 import snoozer.housekeeping.clock
 
 __all__ = ["snoozer"]

@@ -57,6 +57,17 @@ def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_p
     assert the_send(engine, held.id).state == "failed"
 
 
+def test_what_the_clock_took_back_from_a_lost_worker_is_listed_too(engine: Engine, tmp_path: Path) -> None:
+    """It runs on while workers wait. What it takes back is due a moment later, and would go out twice unlisted."""
+    held = a_snooze(engine, claimed_at=now() - HOUR, scheduled_for=now() - HOUR)
+    a_snooze(engine, scheduled_for=now() - HOUR, remind_at=now() + HOUR, last_error="451 4.3.0 later")
+    stopped = now()
+    assert run_command("clock", "--once", engine=engine, home=tmp_path).returncode == 0
+    assert the_row(engine, held).claimed_at is None
+    assert the_row(engine, held).remind_at > stopped
+    assert [int(line.split()[0]) for line in lines(engine, tmp_path, until=stopped.isoformat())] == [held]
+
+
 def test_nothing_becomes_a_case_while_a_worker_is_alive(engine: Engine, tmp_path: Path) -> None:
     a_snooze(engine)
     with engine.begin() as connection:

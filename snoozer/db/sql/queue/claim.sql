@@ -3,6 +3,7 @@
 -- No claim waits for a lock or shares a row. Of one key only the first row is claimed, and none while one is in flight.
 -- A row with four ahead of it in its key, as after an insert in reverse order, is returned without a token: it waits
 -- behind them until queue/advance_keys.sql. So a claim passes over three rows of a key, however many there are.
+-- Nothing is claimed on another timeline of the database than was accepted, unless any will do (timeline/change.sql).
 -- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The rows ahead
 -- in a key are asked for in their order, so that the planner takes the index of keys and not that of times.
 WITH due AS MATERIALIZED (
@@ -24,7 +25,8 @@ WITH due AS MATERIALIZED (
             LIMIT 4
         ) AS first_ones
     ) AS ahead
-    WHERE NOT inactive
+    WHERE (CAST(:any_timeline AS boolean) OR snooze_timeline_is_accepted())
+      AND NOT inactive
       AND claimed_at IS NULL
       AND NOT behind_key
       AND remind_at <= CURRENT_TIMESTAMP

@@ -1,4 +1,5 @@
 -- Finish snoozes whose reminders were sent; fenced by the claim token.
+-- Their kept messages return to the top of the inbox, unread.
 -- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
 WITH locked AS MATERIALIZED (
     SELECT snooze.id
@@ -7,16 +8,29 @@ WITH locked AS MATERIALIZED (
     WHERE snooze.claim_token = requested.claim_token
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
+),
+ended AS (
+    UPDATE email_snoozes AS snooze
+    SET claimed_at = NULL,
+        claimed_by = NULL,
+        claim_token = NULL,
+        lease_expires_at = NULL,
+        inactive = TRUE,
+        outcome = 'sent',
+        finished_at = CURRENT_TIMESTAMP,
+        updated_at = CURRENT_TIMESTAMP
+    FROM locked
+    WHERE snooze.id = locked.id
+    RETURNING snooze.id, snooze.user_email, snooze.message_id
+),
+returned AS (
+    UPDATE kept_messages AS kept
+    SET folder = 'inbox',
+        unread = TRUE,
+        returned = TRUE,
+        surfaced_at = clock_timestamp()
+    FROM ended
+    WHERE kept.user_email = ended.user_email
+      AND kept.message_id = ended.message_id
 )
-UPDATE email_snoozes AS snooze
-SET claimed_at = NULL,
-    claimed_by = NULL,
-    claim_token = NULL,
-    lease_expires_at = NULL,
-    inactive = TRUE,
-    outcome = 'sent',
-    finished_at = CURRENT_TIMESTAMP,
-    updated_at = CURRENT_TIMESTAMP
-FROM locked
-WHERE snooze.id = locked.id
-RETURNING snooze.id
+SELECT id FROM ended

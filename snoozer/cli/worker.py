@@ -159,7 +159,6 @@ def build_worker(
         server=f"{pool.server.host}:{pool.server.port}",
         threshold=settings.breaker_threshold,
         cooldown=timedelta(seconds=settings.breaker_cooldown),
-        waits_after_failover=settings.failover == "wait",
     )
     return Worker(
         engine,
@@ -183,6 +182,7 @@ def delivery_config(settings: Settings) -> DeliveryConfig:
         uncertainty=settings.uncertainty,
         first_delay=timedelta(seconds=settings.backoff),
         deadline=settings.deadline,
+        any_timeline=settings.failover == "continue",
     )
 
 
