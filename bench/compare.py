@@ -9,15 +9,13 @@ import click
 from rich.console import Console
 
 from bench import options
-from bench.comparison import drains, figures, idle, scheduled, targets
-from bench.comparison.contestants import BEFORE, QUEUES, SNOOZER, Contestant
-from bench.comparison.contestants import draining as all_draining
-from bench.comparison.contestants import scheduled as all_scheduled
+from bench.comparison import contestants, drains, figures, idle, scheduled, targets
+from bench.comparison.contestants import BEFORE, QUEUES, SLOW_QUEUES, SNOOZER, Contestant
 from bench.comparison.stage import fast_stage, journal_stage
 from bench.peers import redis_server, venv
 from bench.report import Bar, BenchError, Line, progress_bar, write_bars, write_json, write_svg
 
-RUNS = ("drain", "lateness", "burst", "idle")
+RUNS = ("drain", "statements", "lateness", "burst", "idle")
 LATENESS_RATE = 100
 
 T = TypeVar("T")
@@ -35,6 +33,7 @@ class Plan:
 
     queues: tuple[str, ...]
     rows: int
+    slow_rows: int
     burst_rows: int
     seconds: float
     rounds: int
@@ -43,11 +42,28 @@ class Plan:
     batch: int
     beside: Path | None
 
+    @property
+    def draining(self) -> list[Contestant]:
+        """All that drain."""
+        return contestants.draining(
+            concurrency=self.concurrency, batch=self.batch, queues=self.queues, beside=self.beside
+        )
+
+    @property
+    def scheduled(self) -> list[Contestant]:
+        """All that wait for what is due later."""
+        return contestants.scheduled(concurrency=self.concurrency, batch=self.batch, queues=self.queues)
+
+    def rows_of(self, contestant: Contestant) -> int:
+        """How many it drains."""
+        return min(self.rows, self.slow_rows) if contestant.queue in SLOW_QUEUES else self.rows
+
 
 @click.command(name="compare", short_help="Snoozer beside PgQueuer, Procrastinate, Awa and Celery.")
 @click.option("--run", "names", type=click.Choice(RUNS), multiple=True, help="Only this one.")
 @click.option("--peer", "queues", type=click.Choice(QUEUES), multiple=True, help="Only this one.")
 @click.option("--rows", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, help="Of a drain.")
+@click.option("--slow-rows", type=click.IntRange(100), default=4_000, show_default=True, help="The same of slow peers.")
 @click.option("--burst-rows", type=click.IntRange(10, 100_000), default=2_000, show_default=True, help="Of a burst.")
 @click.option("--seconds", type=click.FloatRange(1, 3600), default=10, show_default=True, help="Of lateness and idle.")
 @options.rounds()
@@ -73,7 +89,7 @@ def command(names: tuple[str, ...], to_json: Path | None, pictures: Path | None,
         pictures.mkdir(parents=True, exist_ok=True)
     console.print("Installing the other queues into bench/.venv, unless they are there")
     python = venv.python()
-    measures = {"drain": _drain, "lateness": _lateness, "burst": _burst, "idle": _idle}
+    measures = {"drain": _drain, "statements": _statements, "lateness": _lateness, "burst": _burst, "idle": _idle}
     report: dict[str, object] = {
         "versions": venv.versions(plan.queues),
         "plan": asdict(plan) | {"beside": plan.beside and plan.beside.name},
@@ -84,29 +100,21 @@ def command(names: tuple[str, ...], to_json: Path | None, pictures: Path | None,
 
 
 def _drain(plan: Plan, python: Path, console: Console, pictures: Path | None) -> object:
-    contestants = all_draining(concurrency=plan.concurrency, batch=plan.batch, queues=plan.queues, beside=plan.beside)
     with progress_bar(console) as start_stage, fast_stage(processes=plan.processes, python=python) as stage:
 
         def one(contestant: Contestant, number: int) -> figures.Run:
-            progress = start_stage(f"drain, round {number} of {plan.rounds}: {contestant.name}", plan.rows)
-            return drains.measure(contestant, stage, rows=plan.rows, number=number, progress=progress)
+            rows = plan.rows_of(contestant)
+            progress = start_stage(f"drain, round {number} of {plan.rounds}: {contestant.name}", rows)
+            return drains.measure(contestant, stage, rows=rows, number=number, progress=progress)
 
-        def counted(contestant: Contestant, _: int) -> drains.Statements:
-            progress = start_stage(f"drain, statements are counted: {contestant.name}", plan.rows)
-            return drains.count_statements(contestant, stage, rows=plan.rows, progress=progress)
-
-        runs = _in_turn(contestants, plan.rounds, console, one)
-        composing = [contestant for contestant in contestants if contestant.does == "compose"]
-        statements = _in_turn(composing, 1, console, counted)
-    order = [contestant.name for contestant in contestants if contestant.name in figures.names(runs)]
+        runs = _in_turn(plan.draining, plan.rounds, console, one)
+    order = [contestant.name for contestant in plan.draining if contestant.name in figures.names(runs)]
     runs.sort(key=lambda run: (run.round, order.index(run.who)))
-    title = (
-        f"drain: {plan.rows:,} jobs, {plan.processes} processes each, {plan.rounds} rounds, to {stage.mail_server.name}"
-    )
+    rows = f"{plan.rows:,} jobs ({', '.join(SLOW_QUEUES)}: {min(plan.rows, plan.slow_rows):,})"
+    title = f"drain: {rows}, {plan.processes} processes each, {plan.rounds} rounds, to {stage.mail_server.name}"
     console.print(figures.table(runs, title=title, caption=DRAIN_CAPTION))
     reached = targets.reached(runs)
     console.print(targets.target_table(reached))
-    console.print(drains.statement_table(statements))
     medians = {who: figures.medians(runs, who) for who in order}
     bars = [Bar(name=who, value=medians[who]["rate"], is_ours=who in (SNOOZER, BEFORE)) for who in order]
     write_bars(bars, label="Mails a second", to=pictures and pictures / "drain.svg")
@@ -115,9 +123,22 @@ def _drain(plan: Plan, python: Path, console: Console, pictures: Path | None) ->
         "medians": medians,
         "snoozer_divided_by_theirs": {who: figures.ratios(runs, who) for who in order if who != SNOOZER},
         "targets": [asdict(one) for one in reached],
-        "statements": [asdict(one) for one in statements],
         "runs": [asdict(run) for run in runs],
     }
+
+
+def _statements(plan: Plan, python: Path, console: Console, pictures: Path | None) -> object:
+    composing = [contestant for contestant in plan.draining if contestant.does == "compose"]
+    with progress_bar(console) as start_stage, fast_stage(processes=plan.processes, python=python) as stage:
+
+        def one(contestant: Contestant, _: int) -> drains.Statements:
+            rows = plan.rows_of(contestant)
+            progress = start_stage(f"statements: {contestant.name}", rows)
+            return drains.count_statements(contestant, stage, rows=rows, progress=progress)
+
+        found = _in_turn(composing, 1, console, one)
+    console.print(drains.statement_table(found))
+    return [asdict(one) for one in found]
 
 
 def _lateness(plan: Plan, python: Path, console: Console, pictures: Path | None) -> object:
@@ -137,9 +158,8 @@ def _burst(plan: Plan, python: Path, console: Console, pictures: Path | None) ->
 
 
 def _idle(plan: Plan, python: Path, console: Console, pictures: Path | None) -> object:
-    contestants = all_scheduled(concurrency=plan.concurrency, batch=plan.batch, queues=plan.queues)
     with progress_bar(console) as start_stage, journal_stage(processes=plan.processes, python=python) as stage:
-        found = [idle.measure(one, stage, seconds=plan.seconds, start_stage=start_stage) for one in contestants]
+        found = [idle.measure(one, stage, seconds=plan.seconds, start_stage=start_stage) for one in plan.scheduled]
     console.print(idle.idle_table(found, processes=plan.processes))
     return [asdict(one) for one in found]
 
@@ -147,14 +167,13 @@ def _idle(plan: Plan, python: Path, console: Console, pictures: Path | None) -> 
 def _scheduled(
     plan: Plan, python: Path, console: Console, *, rows: int, seconds: float, name: str
 ) -> list[scheduled.Lateness]:
-    contestants = all_scheduled(concurrency=plan.concurrency, batch=plan.batch, queues=plan.queues)
     with progress_bar(console) as start_stage, journal_stage(processes=plan.processes, python=python) as stage:
 
         def one(contestant: Contestant, number: int) -> scheduled.Lateness:
             progress = start_stage(f"{name}, round {number} of {plan.rounds}: {contestant.name}", rows)
             return scheduled.measure(contestant, stage, rows=rows, seconds=seconds, number=number, progress=progress)
 
-        return _in_turn(contestants, plan.rounds, console, one)
+        return _in_turn(plan.scheduled, plan.rounds, console, one)
 
 
 def _draw(rounds: Sequence[scheduled.Lateness], *, label: str, to: Path | None) -> None:
@@ -172,7 +191,7 @@ def _scheduled_report(rounds: Sequence[scheduled.Lateness]) -> dict[str, object]
 
 
 def _in_turn(
-    contestants: Sequence[Contestant], rounds: int, console: Console, one: Callable[[Contestant, int], T]
+    turns: Sequence[Contestant], rounds: int, console: Console, one: Callable[[Contestant, int], T]
 ) -> list[T]:
     """Every contestant in every round; each round begins with another, so that none always follows the same one.
 
@@ -180,8 +199,8 @@ def _in_turn(
     """
     found = []
     for number in range(1, rounds + 1):
-        turn = (number - 1) % len(contestants)
-        for contestant in [*contestants[turn:], *contestants[:turn]]:
+        turn = (number - 1) % len(turns)
+        for contestant in [*turns[turn:], *turns[:turn]]:
             try:
                 found.append(one(contestant, number))
             except BenchError as error:
