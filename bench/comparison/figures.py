@@ -1,4 +1,4 @@
-"""The figures of a comparison: medians, ratios, table and JSON. Ratios are taken within a round."""
+"""The figures of drains: medians, ratios, table and JSON. Ratios are taken within a round."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,13 +7,16 @@ from statistics import median
 from rich import box
 from rich.table import Table
 
-SNOOZER = "snoozer"
+from bench.comparison.contestants import SNOOZER
+
 # A figure's label, its format, and whether a quotient of it means something.
 FIGURES = {
     "rate": ("per s", "{:,.0f}", True),
     "p50_wait": ("p50, s", "{:.2f}", True),
     "p99_wait": ("p99, s", "{:.2f}", True),
     "cpu_ms": ("CPU, ms", "{:.2f}", True),
+    "work_cpu_ms": ("work", "{:.2f}", True),
+    "server_cpu_ms": ("server", "{:.2f}", True),
     "commits": ("commits", "{:.2f}", True),
     "wal_bytes": ("WAL, B", "{:,.0f}", True),
     "duplicates": ("twice", "{:.0f}", False),
@@ -24,9 +27,10 @@ FIGURES = {
 class Run:
     """One contestant in one round, in the measures of `bench.drain.Result`.
 
-    Time begins with the first job's start and ends with the last job's end, both by the contestant's own tables, so
-    that no start-up counts. CPU is of the worker processes from start to end. `mails` is what the mail server counted,
-    where it counts; `duplicates` is what the contestant knows of, or what the server has too many.
+    Time begins with the first job's start and ends with the last job's end, so that no start-up counts: by Snoozer's
+    ledger, by the journals of a peer's jobs. CPU is of the worker processes from start to end (`work_cpu_ms`: since
+    they were ready), and of the database server with a broker. `mails` is what the mail server counted, where it does;
+    `duplicates` is what the contestant knows of, or what the server has too many. `commands` are a broker's.
     """
 
     who: str
@@ -37,10 +41,13 @@ class Run:
     p50_wait: float
     p99_wait: float
     cpu_ms: float
+    work_cpu_ms: float
+    server_cpu_ms: float
     commits: float
     wal_bytes: float
     duplicates: int
     mails: int | None
+    commands: float | None
 
 
 def names(runs: Sequence[Run]) -> list[str]:
@@ -55,19 +62,20 @@ def medians(runs: Sequence[Run], who: str) -> dict[str, float]:
     return middle | {"duplicates": max(one["duplicates"] for one in mine)}
 
 
-def ratios(runs: Sequence[Run], who: str) -> dict[str, float]:
-    """The median of Snoozer's figure divided by theirs in the same round, so that a slow minute affects both."""
-    ours = {run.round: asdict(run) for run in runs if run.who == SNOOZER}
+def ratios(runs: Sequence[Run], who: str, *, of: str = SNOOZER) -> dict[str, float]:
+    """The median of the one's figure divided by the other's in the same round, so that a slow minute affects both."""
+    ours = {run.round: asdict(run) for run in runs if run.who == of}
     theirs = {run.round: asdict(run) for run in runs if run.who == who}
+    both = ours.keys() & theirs.keys()
     return {
-        name: median(ours[number][name] / theirs[number][name] for number in ours)
+        name: median(ours[number][name] / theirs[number][name] for number in both)
         for name, (_, _, divides) in FIGURES.items()
-        if divides and all(theirs[number][name] for number in ours)
+        if divides and both and all(theirs[number][name] for number in both)
     }
 
 
 def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
-    """A row for each contestant; below them, Snoozer's figures divided by theirs."""
+    """A row of medians for each contestant."""
     drawn = Table(title=title, caption=caption, caption_justify="left", box=box.SIMPLE, pad_edge=False)
     drawn.add_column("", min_width=14)
     for label, _, _ in FIGURES.values():
@@ -75,21 +83,4 @@ def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
     for who in names(runs):
         middle = medians(runs, who)
         drawn.add_row(who, *(form.format(middle[name]) for name, (_, form, _) in FIGURES.items()))
-    if SNOOZER in names(runs):
-        drawn.add_section()
-        for who in names(runs):
-            if who != SNOOZER:
-                quotients = ratios(runs, who)
-                drawn.add_row(
-                    f"Snoozer ÷ {who}", *(f"{quotients[name]:.2f}" if name in quotients else "" for name in FIGURES)
-                )
     return drawn
-
-
-def report(runs: Sequence[Run]) -> dict[str, object]:
-    """The same for JSON, with every run."""
-    return {
-        "medians": {who: medians(runs, who) for who in names(runs)},
-        "snoozer_divided_by_theirs": {who: ratios(runs, who) for who in names(runs) if who != SNOOZER},
-        "runs": [asdict(run) for run in runs],
-    }
