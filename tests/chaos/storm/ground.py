@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +23,15 @@ from snoozer.db.engine import make_engine
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
-from tests.chaos.storm.history import History
+from tests.chaos.storm.history import History, read
 from tests.chaos.storm.judge import Verdict, judge
-from tests.chaos.storm.load import Load
+from tests.chaos.storm.load import PLAIN, Load, Mix
+from tests.chaos.storm.people import People
 from tests.process.conftest import ROOT
 
 TEMPLATE = "storm_template"
+# The product is no superuser: limits of connections and rights hold for it. It owns its tables, as its migrations do.
+ROLE = "storm_product"
 EVIDENCE = ("email_snoozes", "reminder_sends", "snooze_events", "storm_claims", "workers")
 
 # The defaults' proportions, short enough to live through a thousand deaths.
@@ -89,6 +93,7 @@ class Scene:
     sink: SinkProcess
     history: History
     load: Load
+    people: People
     maternity: Maternity
     environment: Mapping[str, str]
 
@@ -117,6 +122,13 @@ class Scene:
             names = [column.name for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """Inside the block the database or the mail server is away, and no mail can be expected."""
+        since = time.time()
+        yield
+        self.history.write("outage", since=since)
+
     def living(self) -> int:
         """How many snoozes are neither sent nor a case yet."""
         try:
@@ -136,6 +148,14 @@ class Scene:
             triage.reactivate(connection, ids=ids, actor="olga@snoozer.example", route="storm")
         engine.dispose()
         return len(ids)
+
+    def mailed(self, message_ids: Collection[str]) -> dict[str, float]:
+        """When the first mail of each of these was accepted, by the mail server's file."""
+        wanted, found = frozenset(message_ids), dict[str, float]()
+        for line in read(self.sink.path):
+            if line["in_reply_to"] in wanted:
+                found.setdefault(line["in_reply_to"], line["at"])
+        return found
 
     def keep_evidence(self) -> None:
         """Write the tables as they stand now beside the files, to find out why a test failed."""
@@ -159,24 +179,36 @@ class Ground:
         wanted = os.environ.get("SNOOZER_PG_BIN")
         self._server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
         self._server.start()
-        self._admin(f"CREATE DATABASE {TEMPLATE}")
-        engine = make_engine(_for_sqlalchemy(self._url(TEMPLATE)), name="storm")
+        self._password = secrets.token_hex(16)
+        self._admin(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{self._password}'")
+        self._admin(f"CREATE DATABASE {TEMPLATE} OWNER {ROLE}")
+        engine = make_engine(_for_sqlalchemy(self._product_url(TEMPLATE)), name="storm")
         schema.upgrade(engine)
         engine.dispose()
-        with psycopg.connect(self._url(TEMPLATE)) as connection:
+        with psycopg.connect(self._product_url(TEMPLATE)) as connection:
             connection.execute(WITNESS)
             # Each scene has a copy, which would be another database than the one that was accepted.
             connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         """A fresh database and a sink; the load is not started yet."""
         name = f"storm_{secrets.token_hex(4)}"
-        self._admin(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+        self._admin(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} OWNER {ROLE}")
         sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
         sink.order(think=think)
         history = History(folder / "history.jsonl")
-        load = Load(self._url(name), history=history, seed=seed, rate=rate)
+        load = Load(self._url(name), history=history, seed=seed, rate=rate, mix=mix)
+        people = People(self._url(name), history=history, seed=seed, rate=people_rate, mix=mix)
         try:
             yield Scene(
                 folder=folder,
@@ -185,11 +217,13 @@ class Ground:
                 sink=sink,
                 history=history,
                 load=load,
+                people=people,
                 maternity=self._maternity,
-                environment=_environment(self._url(name), port=sink.port, home=folder / "home"),
+                environment=_environment(self._product_url(name), port=sink.port, home=folder / "home"),
             )
         finally:
             load.stop()
+            people.stop()
             history.close()
             sink.close()
             self._admin(f"DROP DATABASE {name} WITH (FORCE)")
@@ -201,6 +235,9 @@ class Ground:
 
     def _url(self, database: str) -> str:
         return self._server.url.rpartition("/")[0] + f"/{database}"
+
+    def _product_url(self, database: str) -> str:
+        return f"postgresql://{ROLE}:{self._password}@{self._url(database).partition('@')[2]}"
 
     def _admin(self, statement: str) -> None:
         with psycopg.connect(self._server.url, autocommit=True) as connection:
