@@ -20,6 +20,7 @@ from tests.chaos.storm.fleet import Fleet, hurt, wake_after
 from tests.chaos.storm.ground import ROLE, Scene
 
 CLOCK_SHARE, NEWBORN_SHARE = 0.05, 0.1
+MAILS_A_KILL = 5
 LONGEST_AWAY = 4.0
 LOOK = 0.005
 
@@ -65,16 +66,23 @@ class Storm:
 def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
     """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock.
 
-    So it waits for workers to come up, however slow the machine is, instead of killing them all before they do.
+    Between two strikes some mails are accepted, however slow the machine is. Otherwise it would kill every worker at
+    its first claim, and what is measured would be how long the storm goes on.
     """
+    accepted = 0
 
     def kill() -> bool:
-        dice = rng.random()
+        nonlocal accepted
+        now, dice = scene.sink.order()["accepted"], rng.random()
+        if now < accepted + MAILS_A_KILL:
+            return False
         if dice < CLOCK_SHARE:
             prey = fleet.clocks
         else:
             prey = fleet.workers if dice < CLOCK_SHARE + NEWBORN_SHARE else _at_work(scene, fleet)
-        return bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
+        struck = bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
+        accepted = now if struck else accepted
+        return struck
 
     return kill
 

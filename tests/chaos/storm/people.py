@@ -21,13 +21,15 @@ from snoozer.db import queue
 from snoozer.db.engine import make_engine
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from tests.chaos.storm.history import History
-from tests.chaos.storm.load import Mix
+from tests.chaos.storm.load import Mix, has_backlog
 from tests.chaos.storm.wishes import Answer
 
 ROUTE = "storm"
 TICK = 0.05
 SOONEST, LATEST = 0.3, 3.0
 MOST_WISHES = 4
+# How often another wish about the same message follows.
+GOES_ON = 0.7
 
 
 @dataclass(kw_only=True)
@@ -101,21 +103,65 @@ class Plan:
     one: Snoozed = field(compare=False)
 
 
+class Person:
+    """One of them: `rate` new messages a second, and what they do about those later."""
+
+    def __init__(self, name: str, *, people: "People", rng: Random, rate: float, mix: Mix) -> None:
+        self._name, self._people, self._rng, self._mix = name, people, rng, mix
+        self._every = 1 / rate if rate else 0.0
+        self._entered = 0
+        self._plans: list[Plan] = []
+        self._numbers = itertools.count()
+
+    def go_on(self) -> None:
+        """Until all of them stop."""
+        enter_at = time.monotonic()
+        while not self._people.stopping.wait(TICK):
+            if time.monotonic() >= enter_at:
+                enter_at = time.monotonic() + self._every
+                self._enter()
+            while self._plans and self._plans[0].at <= time.time() and not self._people.stopping.is_set():
+                one = heapq.heappop(self._plans).one
+                self._wish(one, *_choose(one, self._rng))
+
+    def _enter(self) -> None:
+        if has_backlog(self._people.url):
+            return
+        self._entered += 1
+        name = f"{self._name}-{self._entered}"
+        one = Snoozed(
+            user_email=f"u{name}@snoozer.example",
+            message_id=f"<u{name}@storm.example>",
+            priority=self._mix.priority(self._rng),
+            key=self._mix.key(self._rng),
+        )
+        self._wish(one, snooze, _soon(self._rng))
+
+    def _wish(self, one: Snoozed, act: Act, due: float | None) -> None:
+        """Do it, and plan the next one about the same message."""
+        if not self._people.wish(one, act, due):
+            return
+        if one.wishes < MOST_WISHES and self._rng.random() < GOES_ON:
+            heapq.heappush(self._plans, Plan(_moment(one, self._rng), next(self._numbers), one))
+
+
 class People:
-    """So many people, `rate` new messages a second for all of them, and what they do about those later."""
+    """So many people at once, `rate` new messages a second for all of them."""
 
     def __init__(
         self, database_url: str, *, history: History, seed: int, rate: float, mix: Mix, people: int = 3
     ) -> None:
+        self.url = database_url
+        self.stopping = Event()
+        self._history = history
         self._engine: Engine = make_engine(
             database_url.replace("postgresql://", "postgresql+psycopg://"), name="web", pool_size=people
         )
-        self._history, self._rate, self._mix = history, rate / people, mix
-        self._stopping = Event()
-        self._threads = [
-            Thread(target=self._go_on, args=(Random(f"{seed} person {number}"), number), daemon=True)
+        each = [
+            Person(str(number), people=self, rng=Random(f"{seed} person {number}"), rate=rate / people, mix=mix)
             for number in range(people)
         ]
+        self._threads = [Thread(target=one.go_on, name="person", daemon=True) for one in each]
 
     def start(self) -> None:
         for thread in self._threads:
@@ -123,46 +169,26 @@ class People:
 
     def stop(self) -> None:
         """Wishes that are under way are answered; plans are dropped."""
-        self._stopping.set()
+        self.stopping.set()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
         self._engine.dispose()
 
-    def _go_on(self, rng: Random, person: int) -> None:
-        began, plans, numbers = time.monotonic(), list[Plan](), itertools.count()
-        entered = 0
-        while not self._stopping.wait(TICK):
-            if entered < (time.monotonic() - began) * self._rate:
-                entered += 1
-                name = f"{person}-{entered}"
-                one = Snoozed(
-                    user_email=f"u{name}@snoozer.example",
-                    message_id=f"<u{name}@storm.example>",
-                    priority=self._mix.priority(rng),
-                    key=self._mix.key(rng),
-                )
-                self._wish(one, snooze, due=_soon(rng), rng=rng, plans=plans, number=next(numbers))
-            while plans and plans[0].at <= time.time() and not self._stopping.is_set():
-                one = heapq.heappop(plans).one
-                act, due = _choose(one, rng)
-                self._wish(one, act, due=due, rng=rng, plans=plans, number=next(numbers))
-
-    def _wish(self, one: Snoozed, act: Act, *, due: float | None, rng: Random, plans: list[Plan], number: int) -> None:
-        """Do it, and plan the next one about the same message."""
+    def wish(self, one: Snoozed, act: Act, due: float | None) -> bool:
+        """Do it and remember the answer; False when none came."""
         names = {"wish": one.wishes, "message_id": one.message_id}
         self._history.write("attempt", user_email=one.user_email, due=due, key=one.key, **names)
         try:
             with self._engine.begin() as connection:
                 answer = act(connection, one, due or 0.0)
         except SQLAlchemyError:
-            return
+            return False
         self._history.write("ack", answer=answer, **names)
         one.wishes += 1
         if due is not None and answer != "over":
             one.due = due
-        if one.wishes < MOST_WISHES and rng.random() < 0.7:
-            heapq.heappush(plans, Plan(_moment(one, rng), number, one))
+        return True
 
 
 def _soon(rng: Random) -> float:
