@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,16 @@ from snoozer.db.engine import make_engine, parse_url
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
-from tests.chaos.storm.history import History
+from tests.chaos.storm.history import History, read
 from tests.chaos.storm.judge import Verdict, judge
-from tests.chaos.storm.load import Load
+from tests.chaos.storm.load import PLAIN, Load, Mix
+from tests.chaos.storm.people import People
 from tests.process.conftest import ROOT
 
 TEMPLATE = "storm_template"
 COMMAND = 60.0
+# The product is no superuser: limits of connections and rights hold for it. It owns its tables, as its migrations do.
+ROLE = "storm_product"
 EVIDENCE = ("email_snoozes", "reminder_sends", "snooze_events", "storm_claims", "workers")
 
 # The defaults' proportions, short enough to live through a thousand deaths.
@@ -90,6 +94,7 @@ class Scene:
     sink: SinkProcess
     history: History
     load: Load
+    people: People
     maternity: Maternity
     environment: Mapping[str, str]
 
@@ -125,6 +130,13 @@ class Scene:
             line, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=COMMAND
         )
 
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """Inside the block the database or the mail server is away, and no mail can be expected."""
+        since = time.time()
+        yield
+        self.history.write("outage", since=since)
+
     def living(self) -> int:
         """How many snoozes are neither sent nor a case yet."""
         try:
@@ -145,6 +157,14 @@ class Scene:
         engine.dispose()
         return len(ids)
 
+    def mailed(self, message_ids: Collection[str]) -> dict[str, float]:
+        """When the first mail of each of these was accepted, by the mail server's file."""
+        wanted, found = frozenset(message_ids), dict[str, float]()
+        for line in read(self.sink.path):
+            if line["in_reply_to"] in wanted:
+                found.setdefault(line["in_reply_to"], line["at"])
+        return found
+
     def keep_evidence(self) -> None:
         """Write the tables as they stand now beside the files, to find out why a test failed."""
         with psycopg.connect(self.database_url) as connection:
@@ -161,7 +181,14 @@ class Place(Protocol):
     """Where scenes can be played, each on a fresh database."""
 
     def scene(
-        self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
     ) -> AbstractContextManager[Scene]: ...
 
 
@@ -175,34 +202,49 @@ class Ground:
         wanted = os.environ.get("SNOOZER_PG_BIN")
         self.server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
         self.server.start()
-        url = create_database(self.server.url, TEMPLATE)
+        self._password = secrets.token_hex(16)
+        _admin(self.server.url, f"CREATE ROLE {ROLE} LOGIN PASSWORD '{self._password}'")
+        create_database(self.server.url, TEMPLATE, owner=ROLE)
+        url = self._product_url(TEMPLATE)
         prepare_database(url)
         with psycopg.connect(url) as connection:
             # Each scene has a copy, which would be another database than the one that was accepted.
             connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         """A fresh database and a sink; the load is not started yet."""
-        with self.database(template=TEMPLATE) as url:
+        with self.database(template=TEMPLATE, owner=ROLE) as url:
             scene = open_scene(
                 folder,
                 database_url=url,
+                product_url=self._product_url(url.rpartition("/")[2]),
                 server=self.server,
                 maternity=self.maternity,
                 seed=seed,
                 rate=rate,
                 think=think,
+                mix=mix,
+                people_rate=people_rate,
             )
             with scene as opened:
                 yield opened
 
     @contextmanager
-    def database(self, *, template: str = "template0") -> Iterator[str]:
+    def database(self, *, template: str = "template0", owner: str = "CURRENT_USER") -> Iterator[str]:
         """The URL of a new database, which is dropped at the end."""
         name = f"storm_{secrets.token_hex(4)}"
         try:
-            yield create_database(self.server.url, name, template=template)
+            yield create_database(self.server.url, name, template=template, owner=owner)
         finally:
             _admin(self.server.url, f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -210,6 +252,9 @@ class Ground:
         self.maternity.close()
         self.server.stop()
         shutil.rmtree(self._home, ignore_errors=True)
+
+    def _product_url(self, database: str) -> str:
+        return f"postgresql://{ROLE}:{self._password}@{self.server.url.partition('@')[2].rpartition('/')[0]}/{database}"
 
 
 @contextmanager
@@ -222,12 +267,17 @@ def open_scene(
     seed: int,
     rate: float,
     think: float,
+    product_url: str | None = None,
+    mix: Mix = PLAIN,
+    people_rate: float = 0.0,
 ) -> Iterator[Scene]:
-    """A scene on this database, with a sink and a load that is not started yet."""
+    """A scene on this database, with a sink and a load that is not started yet; `product_url` where the product has a
+    role of its own."""
     sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
     sink.order(think=think)
     history = History(folder / "history.jsonl")
-    load = Load(database_url, history=history, seed=seed, rate=rate)
+    load = Load(database_url, history=history, seed=seed, rate=rate, mix=mix)
+    people = People(database_url, history=history, seed=seed, rate=people_rate, mix=mix)
     try:
         yield Scene(
             folder=folder,
@@ -236,18 +286,20 @@ def open_scene(
             sink=sink,
             history=history,
             load=load,
+            people=people,
             maternity=maternity,
-            environment=_environment(database_url, port=sink.port, home=folder / "home"),
+            environment=_environment(product_url or database_url, port=sink.port, home=folder / "home"),
         )
     finally:
         load.stop()
+        people.stop()
         history.close()
         sink.close()
 
 
-def create_database(server_url: str, name: str, *, template: str = "template0") -> str:
+def create_database(server_url: str, name: str, *, template: str = "template0", owner: str = "CURRENT_USER") -> str:
     """A new database on a server; returns its URL."""
-    _admin(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    _admin(server_url, f"CREATE DATABASE {name} TEMPLATE {template} OWNER {owner}")
     return server_url.rpartition("/")[0] + f"/{name}"
 
 

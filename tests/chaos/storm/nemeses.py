@@ -17,9 +17,10 @@ from typing import Protocol
 import psycopg
 
 from tests.chaos.storm.fleet import Fleet, hurt, wake_after
-from tests.chaos.storm.ground import Scene
+from tests.chaos.storm.ground import ROLE, Scene
 
-CLOCK_SHARE = 0.05
+CLOCK_SHARE, NEWBORN_SHARE = 0.05, 0.1
+MAILS_A_KILL = 5
 LONGEST_AWAY = 4.0
 LOOK = 0.005
 
@@ -62,15 +63,38 @@ class Storm:
             self.struck[name] += nemesis()
 
 
-def killer(fleet: Fleet, *, rng: Random) -> Nemesis:
-    """kill -9 to a random worker, now and then to the clock."""
+def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
+    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock.
+
+    Between two strikes some mails are accepted, however slow the machine is. Otherwise it would kill every worker at
+    its first claim, and what is measured would be how long the storm goes on.
+    """
+    accepted = 0
 
     def kill() -> bool:
-        clocks = fleet.clocks
-        prey = clocks if clocks and rng.random() < CLOCK_SHARE else fleet.workers
-        return bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
+        nonlocal accepted
+        now, dice = scene.sink.order()["accepted"], rng.random()
+        if now < accepted + MAILS_A_KILL:
+            return False
+        if dice < CLOCK_SHARE:
+            prey = fleet.clocks
+        else:
+            prey = fleet.workers if dice < CLOCK_SHARE + NEWBORN_SHARE else _at_work(scene, fleet)
+        struck = bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
+        accepted = now if struck else accepted
+        return struck
 
     return kill
+
+
+def _at_work(scene: Scene, fleet: Fleet) -> list[int]:
+    """Workers of which the witness saw a claim."""
+    seen = "SELECT DISTINCT split_part(worker, '-', -2) AS pid FROM storm_claims WHERE worker IS NOT NULL"
+    try:
+        pids = {int(row["pid"]) for row in scene.ask(seen)}
+    except psycopg.OperationalError:
+        return []
+    return [pid for pid in fleet.workers if pid in pids]
 
 
 def stopper(fleet: Fleet, *, rng: Random, sleep: float) -> Nemesis:
@@ -92,6 +116,22 @@ def stopper(fleet: Fleet, *, rng: Random, sleep: float) -> Nemesis:
     return stop
 
 
+def limiter(scene: Scene, *, rng: Random, seconds: float) -> Nemesis:
+    """For so many seconds the product's role may have only a few connections, half of the times after it lost all."""
+    terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+
+    def limit() -> bool:
+        with scene.outage():
+            scene.ask(f"ALTER ROLE {ROLE} CONNECTION LIMIT {rng.randint(2, 12)}")
+            if rng.random() < 0.5:
+                scene.ask(terminate, ROLE)
+            time.sleep(seconds)
+            scene.ask(f"ALTER ROLE {ROLE} CONNECTION LIMIT -1")
+        return True
+
+    return limit
+
+
 def terminator(scene: Scene) -> Nemesis:
     """pg_terminate_backend on a random connection of the product."""
     query = """
@@ -111,6 +151,27 @@ def terminator(scene: Scene) -> Nemesis:
     return terminate
 
 
+def locker(scene: Scene, *, rows: int, seconds: float) -> Nemesis:
+    """An UPDATE over rows in the hands of workers, in a transaction that stays open for so many seconds."""
+    update = """
+        UPDATE email_snoozes SET updated_at = now()
+        WHERE id IN (SELECT id FROM email_snoozes WHERE claimed_at IS NOT NULL LIMIT %s FOR UPDATE SKIP LOCKED)
+    """
+
+    def lock() -> bool:
+        try:
+            with psycopg.connect(scene.database_url, connect_timeout=5) as forgotten:
+                found = forgotten.execute(update, [rows]).rowcount
+                if found:
+                    time.sleep(seconds)
+                forgotten.rollback()
+        except psycopg.OperationalError:
+            return False
+        return found > 0
+
+    return lock
+
+
 def restarter(scene: Scene, *, rng: Random) -> Nemesis:
     """An immediate shutdown of Postgres, as a power cut would have it. It is back at once, or away for some seconds,
     or takes them for its recovery, which is the worst: its start lies long behind when it first answers."""
@@ -118,15 +179,16 @@ def restarter(scene: Scene, *, rng: Random) -> Nemesis:
     def restart() -> bool:
         seconds = rng.uniform(0.0, LONGEST_AWAY)
         away, recovering = rng.choice(((0.0, 0.0), (seconds, 0.0), (0.0, seconds)))
-        os.kill(scene.server.pid, signal.SIGQUIT)
-        while scene.server.is_running():
-            time.sleep(LOOK)
-        time.sleep(away)
-        starting = Thread(target=scene.server.start, name="postgres")
-        starting.start()
-        if recovering:
-            _hold_up_recovery(scene.server.data, seconds=recovering, while_alive=starting)
-        starting.join()
+        with scene.outage():
+            os.kill(scene.server.pid, signal.SIGQUIT)
+            while scene.server.is_running():
+                time.sleep(LOOK)
+            time.sleep(away)
+            starting = Thread(target=scene.server.start, name="postgres")
+            starting.start()
+            if recovering:
+                _hold_up_recovery(scene.server.data, seconds=recovering, while_alive=starting)
+            starting.join()
         return True
 
     return restart

@@ -14,6 +14,7 @@ import psycopg
 from snoozer.dev import binaries, ports
 from tests.chaos.storm.fleet import hurt, until
 from tests.chaos.storm.ground import Ground, Scene
+from tests.chaos.storm.load import PLAIN, Mix
 
 TIMEOUT = 30.0
 # Fewer than the product opens: its processes take turns with them.
@@ -96,8 +97,17 @@ class PooledPlace:
     pooler: Pooler
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
-        with self.ground.scene(folder, seed=seed, rate=rate, think=think) as scene:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
+        with self.ground.scene(folder, seed=seed, rate=rate, think=think, mix=mix, people_rate=people_rate) as scene:
             url = self.pooler.url(urlsplit(scene.database_url).path.removeprefix("/"))
             pooled = {"DATABASE_URL": url, "SNOOZER_PGBOUNCER": "1"}
             yield replace(scene, environment={**scene.environment, **pooled})

@@ -14,6 +14,7 @@ import psycopg
 
 from tests.chaos.storm.evidence import WITNESS
 from tests.chaos.storm.ground import Ground, Scene, open_scene
+from tests.chaos.storm.load import PLAIN, Mix
 from tests.process.conftest import ROOT
 
 TIMEOUT = 60.0
@@ -93,7 +94,16 @@ class OlderPlace:
     release: Release
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         with self.ground.database() as url:
             scene = open_scene(
                 folder,
@@ -103,6 +113,8 @@ class OlderPlace:
                 seed=seed,
                 rate=rate,
                 think=think,
+                mix=mix,
+                people_rate=people_rate,
             )
             with scene as opened:
                 patient = replace(opened, environment={**opened.environment, **PATIENT})

@@ -22,6 +22,7 @@ from snoozer.dev.environment import write_private
 from snoozer.dev.postgres import STATE_FILE, Postgres
 from tests.chaos.storm.fleet import Maternity, hurt, until
 from tests.chaos.storm.ground import Scene, create_database, open_scene, prepare_database
+from tests.chaos.storm.load import PLAIN, Mix
 
 TIMEOUT = 60.0
 FOLLOWS = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = %s"
@@ -141,7 +142,16 @@ class ReplicatedPlace:
     synchronous: bool
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         """A fresh database; the standby follows."""
         self.pair.make_whole(synchronous=self.synchronous)
         name = f"storm_{secrets.token_hex(4)}"
@@ -156,6 +166,8 @@ class ReplicatedPlace:
             seed=seed,
             rate=rate,
             think=think,
+            mix=mix,
+            people_rate=people_rate,
         )
         with scene as opened:
             yield opened

@@ -14,6 +14,7 @@ from snoozer.dev import binaries
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.fleet import Maternity, until
 from tests.chaos.storm.ground import Scene, create_database, open_scene, prepare_database
+from tests.chaos.storm.load import PLAIN, Mix
 
 TIMEOUT = 60.0
 # Six files of the log.
@@ -56,7 +57,16 @@ class SmallDiskPlace:
     maternity: Maternity
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         url = create_database(self.server.url, "storm")
         prepare_database(url)
         scene = open_scene(
@@ -67,6 +77,8 @@ class SmallDiskPlace:
             seed=seed,
             rate=rate,
             think=think,
+            mix=mix,
+            people_rate=people_rate,
         )
         with scene as opened:
             yield opened

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from tests.chaos.storm.evidence import Asked, Entry, Evidence, Mail
+from tests.chaos.storm.evidence import Entry, Evidence, Mail
 from tests.chaos.storm.forgotten import Aftermath, Lag, asked_within, compare, mailed_after
 from tests.chaos.storm.history import History
+from tests.chaos.storm.wishes import Asked, Wish
 
 ANN = "ann@snoozer.example"
 LAG = Lag(since=100.0, killed=103.0, promoted=104.0)
@@ -16,13 +17,14 @@ def found(
     *mails: Mail, asked: bool = True, entry: Entry | None = None
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """repeated, marked, differing, gone, stuck"""
-    snooze = Asked(user_email=ANN, message_id="<a>", acknowledged=asked)
+    wish = Wish(number=0, due=1.0, asked_at=0.0, answered_at=0.0 if asked else None, answer="done" if asked else None)
+    snooze = Asked(user_email=ANN, message_id="<a>", wishes=(wish,))
     aftermath: Aftermath = compare(Evidence(asked=[snooze], mails=list(mails), entries=[entry] if entry else []))
     return aftermath.repeated, aftermath.marked, aftermath.differing, aftermath.gone, aftermath.stuck
 
 
 def mail(*, sha256: str = "aa", at: float = 1.0) -> Mail:
-    return Mail(at=at, rcpt=ANN, in_reply_to="<a>", message_id="<reminder-a>", sha256=sha256)
+    return Mail(at=at, rcpt=ANN, in_reply_to="<a>", message_id="<reminder-a>", sha256=sha256, read_at=at)
 
 
 def entry(*events: str) -> Entry:

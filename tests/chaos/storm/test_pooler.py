@@ -41,6 +41,6 @@ def test_a_storm_of_kills_behind_a_pooler(stage: Stage, ground: Ground, pooler: 
 
     behind = replace(stage, ground=PooledPlace(ground, pooler))
     with behind.act(think=0.04) as act:
-        killer = nemeses.killer(act.fleet, rng=act.rng)
+        killer = nemeses.killer(act.scene, act.fleet, rng=act.rng)
         act.storm.let_loose("kill -9", killer, times=300 if FULL else 20, pace=(0.1, 0.5))
         act.storm.let_loose("kill -9 the pooler", restart, times=20 if FULL else 2, pace=(2.0, 4.0))
