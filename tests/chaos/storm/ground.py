@@ -240,7 +240,7 @@ class Ground:
                 yield opened
 
     @contextmanager
-    def database(self, *, template: str = "template0", owner: str = "CURRENT_USER") -> Iterator[str]:
+    def database(self, *, template: str = "template0", owner: str = "DEFAULT") -> Iterator[str]:
         """The URL of a new database, which is dropped at the end."""
         name = f"storm_{secrets.token_hex(4)}"
         try:
@@ -297,7 +297,7 @@ def open_scene(
         sink.close()
 
 
-def create_database(server_url: str, name: str, *, template: str = "template0", owner: str = "CURRENT_USER") -> str:
+def create_database(server_url: str, name: str, *, template: str = "template0", owner: str = "DEFAULT") -> str:
     """A new database on a server; returns its URL."""
     _admin(server_url, f"CREATE DATABASE {name} TEMPLATE {template} OWNER {owner}")
     return server_url.rpartition("/")[0] + f"/{name}"

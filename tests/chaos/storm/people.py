@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import snoozing
 from snoozer.db import queue
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import make_engine, parse_url
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from tests.chaos.storm.history import History
 from tests.chaos.storm.load import Mix, has_backlog
@@ -154,9 +154,7 @@ class People:
         self.url = database_url
         self.stopping = Event()
         self._history = history
-        self._engine: Engine = make_engine(
-            database_url.replace("postgresql://", "postgresql+psycopg://"), name="web", pool_size=people
-        )
+        self._engine: Engine = make_engine(parse_url(database_url), name="web", pool_size=people)
         each = [
             Person(str(number), people=self, rng=Random(f"{seed} person {number}"), rate=rate / people, mix=mix)
             for number in range(people)
