@@ -10,7 +10,8 @@ wrong       messages with a mail that was too early, withdrawn, stale or misdate
 
 A duplicate is *marked* when the ledger recorded an `uncertain` for every copy after the first, and all copies have
 the ledger's Message-ID and sha256. Any other duplicate is *unmarked*, and that is a broken promise. `differing` are
-duplicates whose copies are not the same mail; `forged` are sends that the ledger calls sent and no server has.
+duplicates whose copies are not the same mail, but for what an operator sent again with an edited note (decision 0004:
+such a copy has the ledger's id and its new bytes); `forged` are sends that the ledger calls sent and no server has.
 """
 
 from collections import Counter
@@ -74,7 +75,7 @@ def judge(evidence: Evidence) -> Verdict:
         "lost": missing - retired,
         "cases": missing & retired,
         "unmarked": _unmarked(copied, entries=evidence.entries),
-        "differing": {_message(promise) for promise, mails in copied.items() if not _are_one_mail(mails)},
+        "differing": _differing(copied, entries=evidence.entries),
         "forged": {
             (entry.user_email, entry.message_id)
             for entry in evidence.entries
@@ -148,14 +149,29 @@ def _unmarked(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[E
     }
 
 
+def _differing(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[Entry]) -> set[Message]:
+    reactivated = {entry.reminder_message_id: entry.events.count("reactivated") for entry in entries}
+    return {
+        _message(promise)
+        for promise, mails in copied.items()
+        if not _are_one_mail(mails, reactivated=reactivated.get(mails[0].message_id, 0))
+    }
+
+
 def _is_marked(mails: Sequence[Mail], entry: Entry | None, *, copies: Mapping[int, int]) -> bool:
-    if entry is None or not _are_one_mail(mails) or entry.bytes_sha256 != mails[0].sha256:
+    if entry is None or entry.bytes_sha256 != mails[-1].sha256:
+        return False
+    if not _are_one_mail(mails, reactivated=entry.events.count("reactivated")):
         return False
     return entry.events.count("uncertain") >= copies[entry.snooze_id]
 
 
-def _are_one_mail(mails: Sequence[Mail]) -> bool:
-    return len({(mail.message_id, mail.sha256) for mail in mails}) == 1
+def _are_one_mail(mails: Sequence[Mail], *, reactivated: int) -> bool:
+    """The same id and the same bytes; other bytes with another note once for each time an operator reactivated it."""
+    if len({mail.message_id for mail in mails}) > 1:
+        return False
+    contents = {(mail.sha256, mail.wish) for mail in mails}
+    return len(contents) <= 1 + reactivated and len({wish for _, wish in contents}) == len(contents)
 
 
 def _message(promise: PromiseId) -> Message:

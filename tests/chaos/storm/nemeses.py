@@ -20,7 +20,7 @@ from tests.chaos.storm.fleet import Fleet, hurt, wake_after
 from tests.chaos.storm.ground import ROLE, Scene
 
 CLOCK_SHARE, NEWBORN_SHARE = 0.05, 0.1
-MAILS_A_KILL = 5
+MAILS_A_KILL, MAILS_A_SESSION = 5, 1
 LONGEST_AWAY = 4.0
 LOOK = 0.005
 
@@ -63,28 +63,33 @@ class Storm:
             self.struck[name] += nemesis()
 
 
-def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
-    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock.
-
-    Between two strikes some mails are accepted, however slow the machine is. Otherwise it would kill every worker at
-    its first claim, and what is measured would be how long the storm goes on.
-    """
+def paced(scene: Scene, nemesis: Nemesis, *, mails: int) -> Nemesis:
+    """It strikes when so many mails were accepted since its last strike, however slow the machine is. Otherwise workers
+    would never get beyond their first claim, and what is measured would be how long the storm goes on."""
     accepted = 0
 
-    def kill() -> bool:
+    def strike() -> bool:
         nonlocal accepted
-        now, dice = scene.sink.order()["accepted"], rng.random()
-        if now < accepted + MAILS_A_KILL:
-            return False
+        now = scene.sink.order()["accepted"]
+        struck = now >= accepted + mails and nemesis()
+        accepted = now if struck else accepted
+        return struck
+
+    return strike
+
+
+def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
+    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock."""
+
+    def kill() -> bool:
+        dice = rng.random()
         if dice < CLOCK_SHARE:
             prey = fleet.clocks
         else:
             prey = fleet.workers if dice < CLOCK_SHARE + NEWBORN_SHARE else _at_work(scene, fleet)
-        struck = bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
-        accepted = now if struck else accepted
-        return struck
+        return bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
 
-    return kill
+    return paced(scene, kill, mails=MAILS_A_KILL)
 
 
 def _at_work(scene: Scene, fleet: Fleet) -> list[int]:
@@ -148,7 +153,7 @@ def terminator(scene: Scene) -> Nemesis:
         except psycopg.OperationalError:
             return False
 
-    return terminate
+    return paced(scene, terminate, mails=MAILS_A_SESSION)
 
 
 def locker(scene: Scene, *, rows: int, seconds: float) -> Nemesis:

@@ -128,6 +128,17 @@ def test_a_copy_that_differs_in_a_byte_or_an_id_is_found_although_it_was_marked(
     assert not verdict.keeps_the_promise
 
 
+def test_other_bytes_are_no_crime_where_an_operator_sent_an_edited_note_and_nowhere_else() -> None:
+    edited = asked("a", wish(1, DUE, at=12.0))
+    copies = [mail("a", wish=0), mail("a", at=15.0, wish=1, sha256="bb")]
+    by_operator = entry("a", "uncertain", "retired", "reactivated", sha256="bb")
+    assert judge(Evidence(asked=[edited], mails=copies, entries=[by_operator])).keeps_the_promise
+    by_itself = replace(by_operator, events=("uncertain", "resent"))
+    assert judge(Evidence(asked=[edited], mails=copies, entries=[by_itself])).differing == 1
+    same_note = [copies[0], replace(copies[1], wish=0)]
+    assert judge(Evidence(asked=[edited], mails=same_note, entries=[by_operator])).differing == 1
+
+
 def test_equal_copies_that_are_not_the_ledgers_bytes_are_unmarked() -> None:
     verdict = judge(Evidence(asked=[asked("a")], mails=[mail("a")] * 2, entries=[entry("a", "uncertain", sha256="zz")]))
     assert verdict.unmarked == 1
