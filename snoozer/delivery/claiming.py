@@ -198,7 +198,8 @@ class FairScheduler:
     def claim_batch(self, connection: Connection, *, batch_size: int, crashed_room: int | None = None) -> list[Claim]:
         """A batch, and what fairness adds: a tenth for lower priorities, a batch beside heavy users.
 
-        Of rows that lost a worker at most `crashed_room` are among them.
+        Of rows that lost a worker at most `crashed_room` are among them, and one more of the default priority and of the
+        one in turn: their next turn comes after those of all others.
         """
         self._cycle += 1
         self.set_behind = 0
@@ -209,7 +210,8 @@ class FairScheduler:
         for level in levels:
             left = batch_size - share * max(len(guests) - 1, 0) - len(claimed)
             room = max(left, share if level.priority in guests else 0)
-            found = self._claim_level(connection, level, room=room, crashed_room=crashed_left)
+            extra = 1 if level.priority in guests else 0
+            found = self._claim_level(connection, level, room=room, crashed_room=crashed_left + extra)
             crashed_left -= sum(claim.crash_count > 0 for claim in found)
             claimed += found
         return claimed
