@@ -198,8 +198,8 @@ class FairScheduler:
     def claim_batch(self, connection: Connection, *, batch_size: int, crashed_room: int | None = None) -> list[Claim]:
         """A batch, and what fairness adds: a tenth for lower priorities, a batch beside heavy users.
 
-        Of rows that lost a worker at most `crashed_room` are among them, and one more of the default priority and of the
-        one in turn: their next turn comes after those of all others.
+        Of rows that lost a worker at most `crashed_room` are among them, and one of the default priority and one of the
+        priority in turn beside them: its next turn comes after those of all others.
         """
         self._cycle += 1
         self.set_behind = 0
