@@ -10,7 +10,19 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
-from tests.db.transitions import HOLD, SHA, a_reserved_send, claim, lapse, mark, record, recover, recovered, reserve
+from tests.db.transitions import (
+    HOLD,
+    SHA,
+    a_reserved_send,
+    claim,
+    lapse,
+    mark,
+    record,
+    recover,
+    recovered,
+    reserve,
+    until_locked,
+)
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send, wait_until_a_session_waits
 
 TWO_LOOKS = UncertainPolicy(hold=timedelta(0), lookups=2)
@@ -100,7 +112,7 @@ def test_a_cancellation_under_way_is_waited_for(engine: Engine) -> None:
     marks: list[bool] = []
     with engine.begin() as connection:
         queue.cancel(connection, id=held.id, user_email=ANN)
-        marking = Thread(target=lambda: marks.append(mark(engine, send)))
+        marking = Thread(target=lambda: marks.append(until_locked(lambda: mark(engine, send))))
         marking.start()
         wait_until_a_session_waits(engine, who=marking)
     marking.join()

@@ -7,7 +7,7 @@ from threading import Thread
 from sqlalchemy import Engine
 
 from snoozer.db import ledger
-from tests.db.transitions import a_fact, a_reserved_send, lapse, mark, record, recover, recovered, reserve
+from tests.db.transitions import a_fact, a_reserved_send, lapse, mark, record, recover, recovered, reserve, until_locked
 from tests.factories import the_send, wait_until_a_session_waits
 
 
@@ -38,7 +38,7 @@ def test_two_250s_recorded_in_one_batch_are_two_copies(engine: Engine) -> None:
     recorded: list[ledger.Recorded] = []
     with engine.begin() as connection:
         ledger.record(connection, facts=[a_fact(first)])
-        second = Thread(target=lambda: recorded.append(record(engine, entry.send)))
+        second = Thread(target=lambda: recorded.append(until_locked(lambda: record(engine, entry.send))))
         second.start()
         wait_until_a_session_waits(engine, who=second)
     second.join()

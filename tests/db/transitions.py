@@ -1,10 +1,12 @@
 """What workers, the clock and the mail server's replies do to the queue and the ledger: one call each, committed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from psycopg.errors import LockNotAvailable
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import Fact, Reserved, UncertainPolicy
@@ -16,6 +18,8 @@ LEASE = timedelta(seconds=90)
 DELAY = timedelta(seconds=60)
 HOLD = timedelta(minutes=10)
 SHA = "0" * 64
+
+Answer = TypeVar("Answer")
 
 
 def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_rows: bool = False) -> list[Claim]:
@@ -70,6 +74,16 @@ def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
     [held] = claim(engine)
     [entry] = reserve(engine, held)
     return held, entry.send
+
+
+def until_locked(act: Callable[[], Answer]) -> Answer:
+    """Call `act` again as long as a lock_timeout ends it, as on a machine that stands still for a second."""
+    while True:
+        try:
+            return act()
+        except OperationalError as error:
+            if not isinstance(error.orig, LockNotAvailable):
+                raise
 
 
 def mark(engine: Engine, send: Send) -> bool:
