@@ -9,6 +9,7 @@ import pytest
 
 from bench.comparison import drains, scheduled
 from bench.comparison.contestants import QUEUES, peer
+from bench.comparison.contestants import scheduled as scheduled_contestants
 from bench.comparison.stage import Stage, journal_stage
 from bench.peers import redis_server, venv
 from bench.report import BenchError
@@ -45,7 +46,8 @@ def test_a_peer_sends_every_mail_once(queue: str, does: str, stage: Stage) -> No
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_peer_sends_what_is_scheduled_and_never_too_early(queue: str, stage: Stage) -> None:
     need_broker(queue)
-    late = scheduled.measure(peer(queue, "compose"), stage, rows=20, seconds=1, number=1, progress=lambda done: None)
+    [_, one] = scheduled_contestants(concurrency=4, batch=50, queues=[queue])
+    late = scheduled.measure(one, stage, rows=20, seconds=1, number=1, progress=lambda done: None)
     assert late.rows == len(late.curve) == 20
     # PgQueuer is given a delay, not a time.
     assert late.first_ms > -100
