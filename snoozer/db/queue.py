@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim
+from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,18 +98,6 @@ class RestoredCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
-    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again."""
-
-    id: int
-    claim_token: UUID
-    error: str
-    attempts_used: int
-    delay: timedelta
-    permanent: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Lane:
     """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
 
@@ -143,6 +131,9 @@ POISON = 2
 # Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
 
+# Buckets of people as the text of a Postgres array (psycopg takes a millisecond for a thousand numbers); None for all.
+Buckets = str | None
+
 # A position in the order of claims: `remind_at` and id.
 Position = tuple[datetime, int]
 
@@ -175,7 +166,7 @@ def claim(
     after: Position | None = None,
     until: Position | None = None,
     heavy_users: Sequence[str] = (),
-    buckets: Sequence[int] | None = None,
+    buckets: Buckets = None,
     steal_after: timedelta = timedelta(0),
     known_schema: int = 1,
     any_timeline: bool = False,
@@ -187,7 +178,7 @@ def claim(
     are left to newer workers. Unless on `any_timeline`, nothing is claimed after a failover that was not accepted.
     """
     position = {**vars(lane), **_position("after", after), **_position("until", until)}
-    bucket = {"buckets": None if buckets is None else list(buckets), "steal_after": steal_after}
+    bucket = {"buckets": buckets, "steal_after": steal_after}
     values = {"worker": worker, "batch_size": batch_size, "lease": lease, "heavy_users": list(heavy_users)}
     limits = {"known_schema": known_schema, "any_timeline": any_timeline}
     rows = rows_as(execute(connection, "queue/claim", **values, **position, **bucket, **limits), Claim)
@@ -343,17 +334,22 @@ def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta
     return list(execute(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
 
 
-def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) -> float:
-    """Seconds until the next row is due: 0 when one is due, infinity when none waits. With `not_due_yet`, rows that are
-    due already are left out."""
-    values = {"known_schema": known_schema, "not_due_yet": not_due_yet}
+def next_due(
+    connection: Connection, *, known_schema: int, not_due_yet: bool, buckets: Buckets = None, steal_after: timedelta
+) -> float:
+    """Seconds until a claim with these `buckets` finds a row: 0 when one is due, infinity when none waits. With
+    `not_due_yet`, rows that are due already are left out."""
+    values = {"known_schema": known_schema, "not_due_yet": not_due_yet, "buckets": buckets, "steal_after": steal_after}
     seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
 
 
-def priorities(connection: Connection, *, limit: int, below: int = MAX_PRIORITY + 1) -> list[PriorityLevel]:
-    """The priorities of rows that are due, the highest first: at most `limit`, all lower than `below`."""
-    rows = execute(connection, "peek/priorities", limit=limit, below=below)
+def priorities(
+    connection: Connection, *, limit: int, below: int = MAX_PRIORITY + 1, server: str | None = None
+) -> list[PriorityLevel]:
+    """The priorities of rows that are due, the highest first: at most `limit`, all lower than `below`; none while the
+    breaker of `server` is not closed."""
+    rows = execute(connection, "peek/priorities", limit=limit, below=below, server=server)
     return [
         PriorityLevel(
             priority=row.priority,

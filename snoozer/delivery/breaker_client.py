@@ -1,6 +1,7 @@
 """The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it."""
 
 import logging
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,6 +14,8 @@ from snoozer.smtp.server_limits import ServerLimits
 
 log = logging.getLogger(__name__)
 
+PERMIT_SECONDS = 0.25
+
 
 @dataclass(kw_only=True)
 class BreakerClient:
@@ -23,9 +26,23 @@ class BreakerClient:
     server: str
     threshold: int
     cooldown: timedelta
+    _closed: Permit | None = None
+    _asked_at: float = float("-inf")
 
     def acquire(self) -> Permit:
-        """The permit to claim a batch. A probe limits this process to one attempt to connect."""
+        """The permit to claim a batch. A probe limits this process to one attempt to connect.
+
+        One that was closed is valid for PERMIT_SECONDS: a claim finds out by itself (`queue.priorities`) when another
+        worker has opened the breaker since.
+        """
+        now = time.monotonic()
+        if self._closed and self.limits.is_closed and now - self._asked_at < PERMIT_SECONDS:
+            return self._closed
+        permit = self._acquire()
+        self._closed, self._asked_at = permit if permit.kind == "closed" else None, now
+        return permit
+
+    def _acquire(self) -> Permit:
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
@@ -37,6 +54,8 @@ class BreakerClient:
     def report(self, permit: Permit) -> None:
         """Reports what this process saw of the mail server since the last report."""
         seen = self.limits.take_report()
+        if seen.failures:
+            self._closed = None
         if seen.failures:
             with self.engine.begin() as connection:
                 state = breaker.fail(

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
-from snoozer.db.queue import MAX_PRIORITY, Claims, Lane, Position, PriorityLevel
+from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.delivery import refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import Claim, Send
@@ -173,25 +173,29 @@ class LaneCursors:
 class FairScheduler:
     """Claims rows for one worker. `buckets` are the ones it owns, None for all.
 
-    Unless on `any_timeline`, nothing is claimed after a failover of the database until it was accepted.
+    No batch is claimed while the breaker of the mail `server` is not closed. Unless on `any_timeline`, nothing is
+    claimed after a failover of the database until it was accepted.
     """
 
     def __init__(
-        self, *, worker: str, lease: timedelta, any_timeline: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        worker: str,
+        lease: timedelta,
+        server: str | None = None,
+        any_timeline: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._queue_claim = partial(
-            queue.claim,
-            worker=worker,
-            lease=lease,
-            steal_after=STEAL_AFTER,
-            known_schema=SUPPORTED_SCHEMA,
-            any_timeline=any_timeline,
+        limits: dict[str, Any] = {"steal_after": STEAL_AFTER, "known_schema": SUPPORTED_SCHEMA}
+        self._queue_claim: Callable[..., Claims] = partial(
+            queue.claim, worker=worker, lease=lease, any_timeline=any_timeline, **limits
         )
+        self._levels = partial(queue.priorities, server=server)
         self._clock = clock
         self._cursors: dict[Lane, LaneCursors] = {}
         self._cycle = 0
         self._rotation = MAX_PRIORITY + 1
-        self.buckets: list[int] | None = None
+        self.buckets: Buckets = None
         # How many rows the last cycle set behind others of their keys; more may be found at once.
         self.set_behind = 0
 
@@ -233,7 +237,7 @@ class FairScheduler:
     def _choose_levels(self, connection: Connection) -> tuple[list[PriorityLevel], set[int]]:
         """The priorities to claim from, the highest first, and those of them that get a share though the batch is full:
         the default one, and one of the others in turn."""
-        levels = queue.priorities(connection, limit=MAX_LEVELS)
+        levels = self._levels(connection, limit=MAX_LEVELS)
         if not levels:
             return [], set()
         top = levels[0].priority
@@ -242,7 +246,7 @@ class FairScheduler:
             known = next((level for level in levels if level.priority < priority), None)
             if known or len(levels) < MAX_LEVELS:
                 return known
-            return next(iter(queue.priorities(connection, below=priority, limit=1)), None)
+            return next(iter(self._levels(connection, below=priority, limit=1)), None)
 
         rotated = next_below(min(self._rotation, top)) or next_below(top)
         default = next_below(DEFAULT_PRIORITY + 1) if top > DEFAULT_PRIORITY else None

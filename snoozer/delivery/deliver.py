@@ -14,10 +14,9 @@ from random import Random
 
 from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
-from snoozer.db.queue import Failure
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
 from snoozer.delivery.settling import Ending, uncertain_error
-from snoozer.domain.reminder import MAX_RESENDS, DeliveryOutcome, Send
+from snoozer.domain.reminder import MAX_RESENDS, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable

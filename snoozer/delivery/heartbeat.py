@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.db import queue, workers
 from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
+from snoozer.db.queue import Buckets
 from snoozer.domain import bucket_assignment
 from snoozer.domain.reminder import Claim
 
@@ -65,7 +66,7 @@ class Heartbeat:
         self._stop = Event()
         self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
         self._alive: list[str] = []
-        self.buckets: list[int] | None = None
+        self.buckets: Buckets = None
         self.declared_dead = Event()
 
     def start(self) -> None:
@@ -151,7 +152,8 @@ class Heartbeat:
         """This worker's share of the buckets; None, for all of them, when no other worker is alive."""
         if alive != self._alive:
             self._alive = alive
-            self.buckets = bucket_assignment.assigned_buckets(self._worker, workers=alive) if len(alive) > 1 else None
+            mine = bucket_assignment.assigned_buckets(self._worker, workers=alive)
+            self.buckets = f"{{{','.join(map(str, mine))}}}" if len(alive) > 1 else None
 
     def _run(self) -> None:
         try:

@@ -21,9 +21,9 @@ from snoozer.db import events, ledger, queue, statements
 from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
-from snoozer.db.queue import Failure, HeldClaims
+from snoozer.db.queue import HeldClaims
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
-from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Send
+from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
 from snoozer.timephrase import next_reminder_after
 

@@ -17,7 +17,7 @@ from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import CRASHED_SHARE, SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
+from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
@@ -124,7 +124,10 @@ class Worker:
         self._stopping = stopping
         self._config = tools.config
         self._scheduler = FairScheduler(
-            worker=tools.config.worker, lease=tools.config.lease, any_timeline=tools.config.any_timeline
+            worker=tools.config.worker,
+            lease=tools.config.lease,
+            server=breaker.server,
+            any_timeline=tools.config.any_timeline,
         )
         self._poll = poll
         self._rng = rng
@@ -134,6 +137,7 @@ class Worker:
         self._key_sweep = KeySweep(known_schema=SUPPORTED_SCHEMA)
         self._permit = CLOSED
         self._warn_at = float("-inf")
+        self._woken = Event()
         self._low_watermark = batch_size // 2
         self._pipeline = DeliveryPipeline(
             engine, tools=tools, settler=settler, low_watermark=self._low_watermark, on_done=heartbeat.untrack
@@ -141,16 +145,17 @@ class Worker:
 
     def run(self) -> None:
         """Deliver until `stopping` is set or the worker is declared dead."""
+        due_at = float("-inf")
         while not self._is_stopping():
             if not self._has_room:
                 self._pipeline.reap(timeout=POLL_INTERVAL)
                 continue
             self._pipeline.reap(timeout=0)
-            wait = self._seconds_until_due()
-            if wait == 0 and not self._retry_transient(self.tick):
-                # What is due and was not claimed (another worker's bucket, a busy serialization key, an open breaker)
-                # is looked for again after a poll.
-                wait = self._seconds_until_due(not_due_yet=True)
+            is_due = time.monotonic() >= due_at
+            claimed = self._retry_transient(self.tick) if is_due else 0
+            # What is due and was not claimed (a busy serialization key, an open breaker) is looked for after a poll.
+            wait = self._seconds_until_due(not_due_yet=is_due and not claimed)
+            due_at = time.monotonic() + wait
             if wait > 0:
                 self._sleep(wait)
         self._shut_down()
@@ -199,6 +204,7 @@ class Worker:
 
     def wake(self) -> None:
         """Look at the queue now. From any thread."""
+        self._woken.set()
         self._pipeline.wake()
 
     def close(self) -> None:
@@ -303,16 +309,24 @@ class Worker:
                 self._pipeline.cancel_unmarked()
 
     def _sleep(self, wait: float) -> None:
-        """Sleep until the next snooze is due, a poll at the most, with jitter so that workers do not poll in step."""
-        if self._is_stopping():
-            return
+        """Sleep until the next snooze is due or `wake` is called, a poll at the most; with jitter, so that workers do
+        not poll in step."""
         poll = self._poll * (0.75 + self._rng.random() / 2)
-        self._pipeline.reap(timeout=min(poll, wait))
+        ends = time.monotonic() + min(poll, wait)
+        while (left := ends - time.monotonic()) > 0 and not (self._woken.is_set() or self._is_stopping()):
+            self._pipeline.reap(timeout=left)
+        self._woken.clear()
 
     def _seconds_until_due(self, *, not_due_yet: bool = False) -> float:
         def peek() -> float:
             with autocommit(self._engine) as connection:
-                return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, not_due_yet=not_due_yet)
+                return queue.next_due(
+                    connection,
+                    known_schema=SUPPORTED_SCHEMA,
+                    not_due_yet=not_due_yet,
+                    buckets=self._heartbeat.buckets,
+                    steal_after=STEAL_AFTER,
+                )
 
         return self._retry_transient(peek)
 

@@ -1,7 +1,7 @@
 """The data of a delivery: a claim, the send made from it, its outcome, and the sentences of what went wrong."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -81,3 +81,15 @@ class DeliveryOutcome(StrEnum):
     UNCERTAIN = "uncertain"
     LOST = "lost"
     UNCLAIMED = "handed_back"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again."""
+
+    id: int
+    claim_token: UUID
+    error: str
+    attempts_used: int
+    delay: timedelta
+    permanent: bool = False

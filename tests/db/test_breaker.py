@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
+from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.smtp.server_limits import ServerLimits
 
 SERVER = "mail.example:25"
@@ -216,3 +217,14 @@ def test_why_it_opened_is_forgotten_when_it_closes_and_not_before(engine: Engine
     assert permit(engine).refuses_everybody is False
     assert fail(engine, failures=5) == "open"
     assert permit(engine, cooldown=NOW).refuses_everybody is False
+
+
+def test_a_closed_permit_is_not_asked_for_again_at_every_claim_until_this_worker_fails(engine: Engine) -> None:
+    limits = ServerLimits(threshold=5)
+    client = BreakerClient(engine=engine, limits=limits, server=SERVER, threshold=5, cooldown=LATER)
+    asked = client.acquire()
+    fail(engine, failures=4)
+    assert client.acquire() is asked, "the claim itself finds a breaker that another worker opened"
+    limits.record_failure("refused")
+    client.report(asked)
+    assert client.acquire().kind == "open"

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db import queue
+from snoozer.db import breaker, queue
 from snoozer.delivery.claiming import SUPPORTED_SCHEMA, SWEEP_SECONDS, FairScheduler
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.domain.reminder import Claim
@@ -306,7 +306,7 @@ def test_an_unknown_schema_version_is_left_to_a_newer_worker(engine: Engine) -> 
 
 def test_rows_of_other_buckets_are_claimed_only_once_they_are_overdue(engine: Engine) -> None:
     fresh, old = a_snooze(engine, remind_at=now()), a_snooze(engine, remind_at=now() - HOUR)
-    elsewhere = [(the_row(engine, fresh).bucket + 1) % 1024]
+    elsewhere = f"{{{(the_row(engine, fresh).bucket + 1) % 1024}}}"
     with engine.begin() as connection:
         mine = queue.claim(
             connection, worker="w", batch_size=9, lease=LEASE, buckets=elsewhere, steal_after=timedelta(minutes=1)
@@ -316,7 +316,7 @@ def test_rows_of_other_buckets_are_claimed_only_once_they_are_overdue(engine: En
 
 def test_a_row_of_the_own_buckets_is_claimed_at_once(engine: Engine) -> None:
     fresh = a_snooze(engine, remind_at=now())
-    own = [the_row(engine, fresh).bucket]
+    own = f"{{{the_row(engine, fresh).bucket}}}"
     with engine.begin() as connection:
         mine = queue.claim(
             connection, worker="w", batch_size=9, lease=LEASE, buckets=own, steal_after=timedelta(minutes=1)
@@ -345,3 +345,38 @@ def test_a_recurring_row_keeps_its_id_and_gets_a_new_promise(engine: Engine) -> 
         assert schedule_next_one(connection, held, later) is False
     row = the_row(engine, id)
     assert (row.remind_at, row.scheduled_for, row.outcome, row.claimed_at) == (later, None, None, None)
+
+
+def test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_probe(engine: Engine) -> None:
+    ids = [a_snooze(engine) for _ in range(2)]
+    scheduler = FairScheduler(worker="w", lease=LEASE, server="mail.example:25")
+    for server in ("other.example:25", "mail.example:25"):
+        with engine.begin() as connection:
+            breaker.permit(connection, server=server, cooldown=HOUR)
+            breaker.fail(connection, server=server, failures=5, threshold=5, reason="refused", probe_token=None)
+        if server == "other.example:25":
+            assert [claim.id for claim in cycle(engine, scheduler, batch_size=1)] == ids[:1]
+    assert cycle(engine, scheduler) == []
+    with engine.begin() as connection:
+        assert [claim.id for claim in scheduler.claim_one(connection)] == ids[1:]
+
+
+def due_in(engine: Engine, **options: Any) -> float:
+    with engine.begin() as connection:
+        given: dict[str, Any] = {"not_due_yet": False, "steal_after": HOUR} | options
+        return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, **given)
+
+
+def test_a_worker_wakes_for_its_own_buckets_and_for_others_once_they_are_overdue(engine: Engine) -> None:
+    assert due_in(engine) == float("inf")
+    bucket = the_row(engine, a_snooze(engine, remind_at=now() + HOUR)).bucket
+    own, other = {"buckets": f"{{{bucket}}}"}, {"buckets": f"{{{(bucket + 1) % 1024}}}"}
+    assert 3500 < due_in(engine) <= 3600
+    assert 3500 < due_in(engine, steal_after=HOUR, **own) <= 3600
+    assert 7100 < due_in(engine, steal_after=HOUR, **other) <= 7200
+    late = the_row(engine, a_snooze(engine, remind_at=now() - HOUR)).bucket
+    assert due_in(engine, buckets=f"{{{late}}}", steal_after=2 * HOUR) == 0
+    strange = {"buckets": f"{{{next(one for one in range(1024) if one not in (bucket, late))}}}"}
+    assert 3500 < due_in(engine, steal_after=2 * HOUR, **strange) <= 3600
+    assert due_in(engine, steal_after=HOUR, **strange) == 0
+    assert 7100 < due_in(engine, steal_after=HOUR, not_due_yet=True, **strange) <= 7200

@@ -15,7 +15,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.db.engine import make_engine
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Refusal, UncertainPolicy
-from snoozer.db.queue import Failure
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.delivery.settling import (
     Ending,
@@ -26,7 +25,7 @@ from snoozer.delivery.settling import (
     record_inherited_facts,
     settle,
 )
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Send
+from snoozer.domain.reminder import Claim, DeliveryOutcome, Failure, Send
 from tests.db.transitions import a_fact, a_reserved_send, claim, mark, record, recovered, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 

@@ -3,6 +3,8 @@
 -- No claim waits for a lock or shares a row. Of one key only the first row is claimed, and none while one is in flight.
 -- A row with four ahead of it in its key, as after an insert in reverse order, is returned without a token: it waits
 -- behind them until queue/advance_keys.sql. So a claim passes over three rows of a key, however many there are.
+-- Its commit does not wait for the disk (nor for a standby): the mark's does, before a dot leaves, and a claim that was
+-- lost with the server authorises none.
 -- Nothing is claimed on another timeline of the database than was accepted, unless any will do (timeline/change.sql).
 -- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The rows ahead
 -- in a key are asked for in their order, so that the planner takes the index of keys and not that of times.
@@ -69,6 +71,7 @@ SET claimed_at = CASE WHEN due.is_first THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
 FROM due
 WHERE snooze.id = due.id
+  AND set_config('synchronous_commit', 'off', TRUE) = 'off'
 RETURNING
     snooze.id,
     snooze.claim_token,
