@@ -161,6 +161,11 @@ def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> se
     return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
 
 
+def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
+    """Lock the entries of these; returns the reminders' Message-IDs of those that no other transaction has locked."""
+    return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
+
+
 def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
     """Record these refusals; returns the ids of the sends that their claims still own."""
     values = {

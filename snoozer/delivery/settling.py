@@ -57,12 +57,21 @@ class Ending:
         return self.outcome in (DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT)
 
     @property
+    def other_send(self) -> Send | None:
+        """The send whose entry changes for another reason than a fact."""
+        if self.refusal is not None:
+            return self.refusal.send
+        return None if self.silence is None else self.silence[0]
+
+    @property
     def reminder_message_id(self) -> str | None:
-        return None if self.fact is None else self.fact.reminder_message_id
+        """Of the entry that changes."""
+        changes = self.fact or self.other_send
+        return None if changes is None else changes.reminder_message_id
 
 
 class EntriesLocked(Exception):
-    """Another transaction has locked the ledger's entries of these accepted reminders."""
+    """Another transaction has locked the ledger's entries of these reminders."""
 
     def __init__(self, reminder_message_ids: set[str]) -> None:
         super().__init__()
@@ -241,10 +250,14 @@ def uncertain_error(resends: int) -> str:
 
 def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, config: DeliveryConfig) -> None:
     facts = [one.fact for one in endings if one.fact is not None]
+    others = [send for one in endings if (send := one.other_send) is not None]
+    missing = {one.reminder_message_id for one in facts} | {send.reminder_message_id for send in others}
     if facts:
-        missing = {one.reminder_message_id for one in facts} - record_facts(connection, facts, actor=config.actor)
-        if missing and (locked := ledger.exists(connection, reminder_message_ids=sorted(missing))):
-            raise EntriesLocked(locked)
+        missing -= record_facts(connection, facts, actor=config.actor)
+    if others:
+        missing -= ledger.lock(connection, sends=others)
+    if missing and (locked := ledger.exists(connection, reminder_message_ids=sorted(missing))):
+        raise EntriesLocked(locked)
     refusals = [one.refusal for one in endings if one.refusal is not None]
     if refusals:
         ledger.refuse(connection, refusals=refusals)

@@ -13,6 +13,7 @@ from snoozer.db.queue import ReminderTime
 from snoozer.mime.compose import ReminderWriter
 from tests.db.transitions import (
     HOLD,
+    LEASE,
     SHA,
     a_reserved_send,
     claim,
@@ -295,3 +296,16 @@ def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: En
         connection.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR KEY SHARE"), {"id": id})
         assert [held.id for held in claim(engine)] == [id]
         connection.rollback()
+
+
+def test_a_mark_waits_for_the_disk_and_a_claim_does_not(engine: Engine) -> None:
+    """A claim that is lost with the server authorises nothing; a lost mark would let a mail leave that nobody knows."""
+    setting = text("SHOW synchronous_commit")
+    a_snooze(engine)
+    with engine.begin() as connection:
+        [held] = queue.claim(connection, worker="w", batch_size=9, lease=LEASE)
+        assert connection.execute(setting).scalar_one() == "off"
+    [entry] = reserve(engine, held)
+    with engine.begin() as connection:
+        assert ledger.mark(connection, dots=[(entry.send, SHA)])
+        assert connection.execute(setting).scalar_one() == "on"

@@ -166,6 +166,22 @@ def test_a_locked_entry_keeps_its_claim_until_its_reply_is_recorded(engine: Engi
     assert (outcome, the_send(engine, held.id).state) == (DeliveryOutcome.SENT, "sent")
 
 
+def test_a_refusal_of_a_locked_entry_is_settled_later_and_the_others_now(engine: Engine, tmp_path: Path) -> None:
+    """The statement waited for the entry, and with it every other ending."""
+    (held, send), (other, another) = in_flight(engine, 2)
+    no_dot = Refusal(send=send, permanent=False, reply="no")
+    refused = Ending(claim=held, outcome=DeliveryOutcome.UNCLAIMED, refusal=no_dot)
+    journal = FactJournal(tmp_path, worker="w")
+    settler = Settler(engine, journal=journal, config=CONFIG, shutting_down=lambda: False, rng=Random(1))
+    pending = [settler.pending(one, lambda outcome: None) for one in (refused, accepted(other, another))]
+    with engine.begin() as operator:
+        operator.execute(text("SELECT 1 FROM reminder_sends WHERE id = :id FOR UPDATE"), {"id": send.id})
+        assert settler.settle(pending) == [None, DeliveryOutcome.SENT]
+    assert settler.settle(pending[:1]) == [DeliveryOutcome.UNCLAIMED]
+    journal.close()
+    assert (the_send(engine, held.id).state, the_send(engine, held.id).reply) == ("reserved", "no")
+
+
 def test_a_reply_that_does_not_fit_on_the_disk_is_recorded_in_the_database_all_the_same(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -177,14 +177,14 @@ GUARDS = (
     Guard(
         "the mark looks at a cancellation under way",
         SQL + "ledger/mark.sql",
-        "\n    FOR NO KEY UPDATE OF snooze SKIP LOCKED",
+        "\n    FOR NO KEY UPDATE OF snooze, send SKIP LOCKED",
         "",
         LEDGER + "test_a_cancellation_under_way_gets_no_dot",
     ),
     Guard(
         "a mark is set once",
         SQL + "ledger/mark.sql",
-        "\n  AND send.state = 'reserved'",
+        "\n      AND send.state = 'reserved'",
         "",
         LEDGER + "test_no_dot_without_the_mark_and_no_mark_twice",
     ),
@@ -352,20 +352,45 @@ GUARDS = (
     *MAIL_GUARDS,
     *(
         Guard(
-            f"{verb} waits for no lock",
+            f"{verb} waits for no lock of a {row}",
             f"{SQL}{folder}/{verb}.sql",
-            " SKIP LOCKED",
-            "",
-            f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}]",
+            f"{rows} SKIP LOCKED",
+            rows,
+            f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}-{row}]",
         )
-        for folder, verb in (
-            ("ledger", "mark"),
-            ("ledger", "record"),
-            ("queue", "finalize"),
-            ("queue", "release"),
-            ("queue", "schedule_next"),
-            ("queue", "unclaim"),
+        for folder, verb, row, rows in (
+            ("ledger", "mark", "snooze", "OF snooze, send"),
+            ("ledger", "mark", "send", "OF snooze, send"),
+            ("ledger", "record", "send", "OF send"),
+            ("ledger", "lock", "send", "UPDATE"),
+            ("queue", "finalize", "snooze", "OF snooze"),
+            ("queue", "finalize", "message", "OF kept"),
+            ("queue", "release", "snooze", "OF snooze"),
+            ("queue", "schedule_next", "snooze", "OF snooze"),
+            ("queue", "schedule_next", "message", "OF kept"),
+            ("queue", "unclaim", "snooze", "OF snooze"),
         )
+    ),
+    Guard(
+        "a reservation waits for no lock",
+        SQL + "ledger/reserve.sql",
+        " SKIP LOCKED",
+        "",
+        "tests/db/test_locked_rows.py::test_a_locked_entry_of_an_earlier_attempt_stops_no_claim",
+    ),
+    Guard(
+        "a claim sees a breaker that was opened",
+        SQL + "peek/priorities.sql",
+        "state <> 'closed'",
+        "FALSE",
+        "tests/db/test_scheduling.py::test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_probe",
+    ),
+    Guard(
+        "a mark waits for the disk",
+        SQL + "ledger/mark.sql",
+        "WHERE send.id = locked.id",
+        "WHERE send.id = locked.id AND set_config('synchronous_commit', 'off', TRUE) = 'off'",
+        LEDGER + "test_a_mark_waits_for_the_disk_and_a_claim_does_not",
     ),
     Guard(
         "an outage is not held against a worker",

@@ -1,16 +1,37 @@
 -- Occurrences were sent: promise the next ones of these recurring snoozes, with fresh attempts; fenced by the claim
 -- token.
 -- Their kept messages return to the top of the inbox, unread.
--- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
-WITH sent AS MATERIALIZED (
-    SELECT snooze.id, occurrence.remind_at
+-- Rows that another transaction has locked, or whose message it has, are skipped: they and claims no longer owned are
+-- missing from the result.
+WITH occurrence AS MATERIALIZED (
+    SELECT *
     FROM unnest(
         CAST(:ids AS bigint[]),
         CAST(:claim_tokens AS uuid[]),
         CAST(:remind_at AS timestamptz[])
-    ) AS occurrence (id, claim_token, remind_at)
+    ) AS next_one (id, claim_token, remind_at)
+),
+message AS MATERIALIZED (
+    SELECT kept.id
+    FROM occurrence
+    JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
+    JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    FOR NO KEY UPDATE OF kept SKIP LOCKED
+),
+sent AS MATERIALIZED (
+    SELECT snooze.id, occurrence.remind_at
+    FROM occurrence
     JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
     WHERE snooze.claim_token = occurrence.claim_token
+      AND COALESCE(
+          (
+              SELECT kept.id IN (SELECT message.id FROM message)
+              FROM kept_messages AS kept
+              WHERE kept.user_email = snooze.user_email
+                AND kept.message_id = snooze.message_id
+          ),
+          TRUE
+      )
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 ),
