@@ -109,7 +109,6 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
             stopping=stopping,
             batch_size=batch_size,
         )
-        closing.callback(worker.close)
         wakeups.append(worker.wake)
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
@@ -117,6 +116,8 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
             listener = NotifyListener(engine, on_notify=worker.wake)
             listener.start()
             closing.callback(listener.stop)
+        # Called first, so that what is pending is given back at once.
+        closing.callback(worker.close)
         with suppress(ShutdownRequested):
             if drain:
                 sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))

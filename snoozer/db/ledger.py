@@ -111,8 +111,8 @@ def verify(
     return [(row.snooze_id, row.found) for row in rows]
 
 
-def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int]:
-    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the ids that may be sent.
+def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUID]:
+    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the claims that may send.
 
     The claims of the others were lost, cancelled or expired, and no dot of them may be sent.
     """

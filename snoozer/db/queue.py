@@ -125,7 +125,6 @@ class Claims(list[Claim]):
         return len(self) + self.set_behind
 
 
-DEFAULT_LANE = Lane()
 POISON = 2
 
 # Id and token of each claim.
@@ -162,7 +161,7 @@ def claim(
     worker: str,
     batch_size: int,
     lease: timedelta,
-    lane: Lane = DEFAULT_LANE,
+    lane: Lane = Lane(),
     after: Position | None = None,
     until: Position | None = None,
     heavy_users: Sequence[str] = (),
@@ -335,11 +334,16 @@ def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta
 
 
 def next_due(
-    connection: Connection, *, known_schema: int, not_due_yet: bool, buckets: Buckets = None, steal_after: timedelta
+    connection: Connection,
+    *,
+    known_schema: int,
+    steal_after: timedelta,
+    buckets: Buckets = None,
+    missed: timedelta | None = None,
 ) -> float:
-    """Seconds until a claim with these `buckets` finds a row: 0 when one is due, infinity when none waits. With
-    `not_due_yet`, rows that are due already are left out."""
-    values = {"known_schema": known_schema, "not_due_yet": not_due_yet, "buckets": buckets, "steal_after": steal_after}
+    """Seconds until a row is due for a claim with these `buckets`: 0 when one is, infinity when none waits. With
+    `missed`, rows that were due that long ago are left out."""
+    values = {"known_schema": known_schema, "missed": missed, "buckets": buckets, "steal_after": steal_after}
     seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
 

@@ -32,14 +32,14 @@ class BreakerClient:
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect.
 
-        One that was closed is valid for PERMIT_SECONDS: a claim finds out by itself (`queue.priorities`) when another
-        worker has opened the breaker since.
+        One that was closed is valid for PERMIT_SECONDS: the claim of a batch finds out by itself (`queue.priorities`)
+        when another worker has opened the breaker since.
         """
         now = time.monotonic()
         if self._closed and self.limits.is_closed and now - self._asked_at < PERMIT_SECONDS:
             return self._closed
         permit = self._acquire()
-        self._closed, self._asked_at = permit if permit.kind == "closed" else None, now
+        self._closed, self._asked_at = permit if permit.kind == "closed" and not permit.failures else None, now
         return permit
 
     def _acquire(self) -> Permit:

@@ -216,7 +216,7 @@ class FairScheduler:
             room = max(left, share if level.priority in guests else 0)
             extra = 1 if level.priority in guests else 0
             found = self._claim_level(connection, level, room=room, crashed_room=crashed_left + extra)
-            crashed_left -= sum(claim.crash_count > 0 for claim in found)
+            crashed_left = max(crashed_left - sum(claim.crash_count > 0 for claim in found), 0)
             claimed += found
         return claimed
 
@@ -279,6 +279,8 @@ class FairScheduler:
         cursors = self._cursors[lane]
         if self._clock() < cursors.narrow_until:
             return self._claim(connection, lane, room=max(room // NARROW_SHARE, 1), after=cursors.trailing.after)
+        if lane.crashes:
+            return self._claim_all_users(connection, lane, cursors, room=room)
         cursors.expire_heavy_users(now=self._clock())
         had_heavy_users = bool(cursors.heavy_users)
         claimed: list[Claim] = []

@@ -16,7 +16,7 @@ from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
 from snoozer.delivery.settling import Ending, uncertain_error
-from snoozer.domain.reminder import MAX_RESENDS, DeliveryOutcome, Failure, Send
+from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
@@ -38,14 +38,14 @@ class Tools:
     """What all deliveries of a worker use.
 
     `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
-    lease of this snooze nor the last heartbeat is too old. `mail_from` is the sender of the envelope.
+    lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope.
     """
 
     pool: ConnectionPool
     config: DeliveryConfig
     compose: Callable[[Send], bytes]
     failpoint: FailpointHook
-    lease_is_safe: Callable[[int], bool]
+    lease_is_safe: Callable[[Claim], bool]
     mail_from: str
     rng: Random
 
@@ -121,7 +121,7 @@ class Job:
         self._marked = True
         try:
             self._tools.failpoint("marked", self.send.message_id)
-            if self._tools.lease_is_safe(self.send.snooze_id):
+            if self._tools.lease_is_safe(self.claim):
                 left = self.began + self._tools.config.deadline - time.monotonic()
                 session.send_dot(deadline=max(MIN_DOT_SECONDS, left), following=self._tools.pool.following(session))
                 return

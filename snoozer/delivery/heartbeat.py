@@ -117,13 +117,13 @@ class Heartbeat:
         """Was the last successful heartbeat recent enough to claim anything?"""
         return boot_time() < self._last_success + self._healthy_for and not self.declared_dead.is_set()
 
-    def lease_is_safe(self, id: int) -> bool:
+    def lease_is_safe(self, claim: Claim) -> bool:
         """May a dot be authorised for this claim? Not when the lease or the last heartbeat is nearly too old."""
         with self._lock:
-            tracked = self._tracked.get(id)
-        return (
-            tracked is not None and boot_time() < tracked.lease_ends - self._lease * SAFETY_MARGIN and self.is_healthy
-        )
+            tracked = self._tracked.get(claim.id)
+        if tracked is None or tracked.claim_token != claim.claim_token:
+            return False
+        return boot_time() < tracked.lease_ends - self._lease * SAFETY_MARGIN and self.is_healthy
 
     def beat(self) -> None:
         """One heartbeat. Leases past the delivery's deadline and those of locked rows are not extended.

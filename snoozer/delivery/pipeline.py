@@ -300,9 +300,13 @@ class DeliveryPipeline:
         """Returns True where the dot may leave, None where the row is locked."""
         with autocommit(self._engine) as connection:
             authorised = ledger.mark(connection, dots=[(job.send, job.digest) for job in jobs])
-            denied = [job.claim for job in jobs if job.send.id not in authorised]
-            owned = queue.owned(connection, held=[(one.id, one.claim_token) for one in denied]) if denied else set()
-        return [job.send.id in authorised or (None if job.claim.id in owned else False) for job in jobs]
+            denied = [job.claim for job in jobs if job.send.claim_token not in authorised]
+            try:
+                owned = queue.owned(connection, held=[(one.id, one.claim_token) for one in denied]) if denied else set()
+            except SQLAlchemyError:
+                # The marks are committed all the same; the others are asked for again.
+                owned = {one.id for one in denied}
+        return [job.send.claim_token in authorised or (None if job.claim.id in owned else False) for job in jobs]
 
     def _on_mark(self, job: Job, result: bool | Exception | None) -> None:
         job.is_marking = False

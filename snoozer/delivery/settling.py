@@ -133,7 +133,7 @@ class Settler:
         fact = pending.ending.fact
         if isinstance(result, DeliveryOutcome):
             if fact is not None and pending.is_on_disk:
-                self._journal.discard(fact)
+                self._forget_on_disk(fact)
             pending.on_settled(result)
             return None
         if self._may_retry(pending, result):
@@ -147,7 +147,8 @@ class Settler:
         """Whether it is tried again: a fact in any case but that its values are refused."""
         fact = pending.ending.fact
         # A lock that another transaction holds is mostly gone at the next try.
-        if fact is not None and not pending.is_on_disk and (problem is not None or pending.backoff.failures):
+        is_urgent = problem is not None or pending.backoff.failures > 0 or self._shutting_down()
+        if fact is not None and not pending.is_on_disk and is_urgent:
             pending.is_on_disk = True
             self._keep_on_disk(fact)
         if self._shutting_down():
@@ -159,6 +160,13 @@ class Settler:
         if is_transient(problem):
             return True
         return fact is not None and isinstance(problem, DBAPIError) and not is_row_error(problem)
+
+    def _forget_on_disk(self, fact: Fact) -> None:
+        """What stays in the journal is recorded once more, which changes nothing."""
+        try:
+            self._journal.discard(fact)
+        except OSError as error:
+            log.warning("the journal keeps a reply that the database has, too (%s)", error.strerror)
 
     def _keep_on_disk(self, fact: Fact) -> None:
         """A full disk hinders nothing else."""

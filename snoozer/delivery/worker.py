@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -151,14 +152,14 @@ class Worker:
                 self._pipeline.reap(timeout=POLL_INTERVAL)
                 continue
             self._pipeline.reap(timeout=0)
-            is_due = time.monotonic() >= due_at
-            claimed = self._retry_transient(self.tick) if is_due else 0
-            # What is due and was not claimed (a busy serialization key, an open breaker) is looked for after a poll.
-            wait = self._seconds_until_due(not_due_yet=is_due and not claimed)
+            began = time.monotonic()
+            # What was due and is not claimed (a busy serialization key, an open breaker) is looked for after a poll, or
+            # once a delivery has ended.
+            is_blocked = began >= due_at and not self._retry_transient(self.tick)
+            wait = self._seconds_until_due(missed=time.monotonic() - began if is_blocked else None)
             due_at = time.monotonic() + wait
             if wait > 0:
-                self._sleep(wait)
-        self._shut_down()
+                self._sleep(wait, until_any_ends=is_blocked)
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
         """Deliver until nothing is due or claimed. Calls `sweep` every so many seconds, as no clock may be running."""
@@ -173,7 +174,6 @@ class Worker:
                 if not self._retry_transient(self._has_unfinished):
                     return
                 self._stopping.wait(min(self._poll, every))
-        self._shut_down()
 
     def tick(self) -> int:
         """Claim what there is room for and start its delivery; returns how many.
@@ -208,6 +208,19 @@ class Worker:
         self._pipeline.wake()
 
     def close(self) -> None:
+        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
+        self._pipeline.cancel_pending()
+        try:
+            with self._engine.begin() as connection:
+                workers.drain(connection, id=self._config.worker)
+        except SQLAlchemyError as error:
+            log.warning("this worker is not known to stop: %s", error_text(error))
+        cancelled, ends = False, time.monotonic() + GRACE_SECONDS
+        while self._pipeline and not self._pipeline.is_stalled():
+            self._pipeline.reap(timeout=POLL_INTERVAL)
+            if not cancelled and time.monotonic() > ends:
+                cancelled = True
+                self._pipeline.cancel_unmarked()
         self._pipeline.close()
 
     def _top_up(self) -> int:
@@ -244,6 +257,9 @@ class Worker:
             return 0
         if not self._reap_all(within=self._poison_rows.max_wait):
             self._poison_rows.was_never_idle(time.monotonic())
+            return 0
+        self._permit = self._breaker.acquire()
+        if self._permit.kind != "closed" or not self._heartbeat.is_healthy:
             return 0
         claimed = self._claim_and_submit(self._scheduler.claim_poison_row)
         if claimed:
@@ -293,37 +309,24 @@ class Worker:
             self._pipeline.reap(timeout=POLL_INTERVAL)
         return not self._pipeline
 
-    def _shut_down(self) -> None:
-        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
-        self._pipeline.cancel_pending()
-        try:
-            with self._engine.begin() as connection:
-                workers.drain(connection, id=self._config.worker)
-        except SQLAlchemyError as error:
-            log.warning("this worker is not known to stop: %s", error_text(error))
-        cancelled, ends = False, time.monotonic() + GRACE_SECONDS
-        while self._pipeline and not self._pipeline.is_stalled():
-            self._pipeline.reap(timeout=POLL_INTERVAL)
-            if not cancelled and time.monotonic() > ends:
-                cancelled = True
-                self._pipeline.cancel_unmarked()
-
-    def _sleep(self, wait: float) -> None:
+    def _sleep(self, wait: float, *, until_any_ends: bool) -> None:
         """Sleep until the next snooze is due or `wake` is called, a poll at the most; with jitter, so that workers do
         not poll in step."""
         poll = self._poll * (0.75 + self._rng.random() / 2)
         ends = time.monotonic() + min(poll, wait)
         while (left := ends - time.monotonic()) > 0 and not (self._woken.is_set() or self._is_stopping()):
             self._pipeline.reap(timeout=left)
+            if until_any_ends:
+                break
         self._woken.clear()
 
-    def _seconds_until_due(self, *, not_due_yet: bool = False) -> float:
+    def _seconds_until_due(self, *, missed: float | None) -> float:
         def peek() -> float:
             with autocommit(self._engine) as connection:
                 return queue.next_due(
                     connection,
                     known_schema=SUPPORTED_SCHEMA,
-                    not_due_yet=not_due_yet,
+                    missed=None if missed is None else timedelta(seconds=missed),
                     buckets=self._heartbeat.buckets,
                     steal_after=STEAL_AFTER,
                 )

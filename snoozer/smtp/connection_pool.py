@@ -225,11 +225,18 @@ class ConnectionPool:
             self._timer = asyncio.get_running_loop().call_later(pause, self._look)
 
     def _look(self) -> None:
-        """Quit what was idle too long, count what waits for a slow reply, and go on where the rate allows it."""
+        """Quit what was idle too long, count what waits for a slow reply, and go on where the rate allows it.
+
+        A message that waits behind a slow reply to another one gets another session.
+        """
         self._timer, now = None, time.monotonic()
         while self._idle and not _is_fresh(self._idle[0][1]):
             self._idle.popleft()[0].quit()
-        self.slow = min(sum(now - session.waiting_since > SLOW_SECONDS for session in self._busy), MAX_SLOW)
+        slow = [session for session in self._busy if now - session.waiting_since > SLOW_SECONDS]
+        self.slow = min(len(slow), MAX_SLOW)
+        for session in slow:
+            if session.has_follower:
+                session.abort(ServerUnavailable("the mail server is slow to answer for the mail before"))
         self.wake()
 
 

@@ -122,13 +122,14 @@ class SmtpSession:
         return self._wrote_at if self._awaited or self._flushing else float("inf")
 
     @property
-    def pipelines(self) -> bool:
-        """True when the next message may begin with the dot of this one, which the server has not refused already."""
-        return self._has_pipelining and not self._transport.has_data
+    def has_follower(self) -> bool:
+        """Whether a message waits behind the dot of another one."""
+        return self._current is not None and self._dotted is not None
 
     @property
-    def _has_pipelining(self) -> bool:
-        return "PIPELINING" in self._extensions
+    def pipelines(self) -> bool:
+        """True when the next message may begin with the dot of this one, which the server has not refused already."""
+        return "PIPELINING" in self._extensions and not self._transport.has_data
 
     def begin(self, mail: Mail) -> None:
         """On a free session: MAIL, RCPT, DATA and the whole body, dot-stuffed, without the final dot. Nothing is
@@ -168,15 +169,15 @@ class SmtpSession:
             mail.on_dot()
         self._advance()
 
-    def abort(self) -> None:
-        """Gives up the message before its dot, and drops the connection once the reply to an earlier dot has come.
-
-        Without the final dot the server must discard the message; its callbacks are not called. Never raises.
-        """
-        self._current = None
+    def abort(self, error: ServerUnavailable | None = None) -> None:
+        """Gives up the message before its dot, so that the server must discard it; it fails with `error`, where given.
+        The connection is dropped, once the reply to an earlier dot has come. Never raises."""
+        mail, self._current = self._current, None
         self._unsent.clear()
         if self._dotted is None:
             self._end()
+        if mail is not None and error is not None:
+            mail.on_failed(self, error)
 
     def quit(self) -> None:
         """Sends QUIT and closes, without waiting for the reply. Never raises."""
@@ -227,7 +228,7 @@ class SmtpSession:
 
     def _next_commands(self) -> bytes:
         """The commands to write now: all at once where the server pipelines, else one."""
-        steps = [self._unsent.popleft() for _ in range(len(self._unsent) if self._has_pipelining else 1)]
+        steps = [self._unsent.popleft() for _ in range(len(self._unsent) if "PIPELINING" in self._extensions else 1)]
         self._awaited.extend(steps)
         return "".join(f"{step.command}\r\n" for step in steps).encode()
 

@@ -62,7 +62,7 @@ def a_pipeline(
         config=CONFIG,
         compose=compose,
         failpoint=no_failpoint,
-        lease_is_safe=lambda id: True,
+        lease_is_safe=lambda claim: True,
         mail_from="s@s.example",
         rng=Random(1),
     )

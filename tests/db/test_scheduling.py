@@ -290,11 +290,18 @@ def test_rows_of_a_low_priority_that_lost_a_worker_wait_for_no_higher_ones(engin
     """In a storm of kills they waited for a minute: whatever came back of the higher priorities was before them."""
     for number in range(20):
         a_snooze(engine, crash_count=1, priority=10, user_email=f"p{number}@snoozer.example")
-    default, low = a_snooze(engine, crash_count=1), a_snooze(engine, crash_count=1, priority=-10)
+    low, *default = [a_snooze(engine, crash_count=1, priority=priority) for priority in (-10, 0, 0)]
     scheduler = a_scheduler()
     served = [{held.id for held in cycle(engine, scheduler, batch_size=8)} for _ in range(2)]
-    assert [len(ids) for ids in served] == [2, 2]
-    assert {default, low} <= served[0] | served[1]
+    assert [len(ids) for ids in served] == [2, 3], "the default priority, and in the second cycle the lower one, too"
+    assert {low, *default} <= served[0] | served[1]
+
+
+def test_a_heavy_user_gets_no_more_of_the_place_for_rows_that_lost_a_worker(engine: Engine) -> None:
+    """Each claim beside heavy users took as many again."""
+    for number in range(60):
+        a_snooze(engine, crash_count=1, user_email=f"p{number // 20}@snoozer.example")
+    assert len(cycle(engine, a_scheduler(), batch_size=50)) == 6
 
 
 def test_an_unknown_schema_version_is_left_to_a_newer_worker(engine: Engine) -> None:
@@ -359,24 +366,3 @@ def test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_p
     assert cycle(engine, scheduler) == []
     with engine.begin() as connection:
         assert [claim.id for claim in scheduler.claim_one(connection)] == ids[1:]
-
-
-def due_in(engine: Engine, **options: Any) -> float:
-    with engine.begin() as connection:
-        given: dict[str, Any] = {"not_due_yet": False, "steal_after": HOUR} | options
-        return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, **given)
-
-
-def test_a_worker_wakes_for_its_own_buckets_and_for_others_once_they_are_overdue(engine: Engine) -> None:
-    assert due_in(engine) == float("inf")
-    bucket = the_row(engine, a_snooze(engine, remind_at=now() + HOUR)).bucket
-    own, other = {"buckets": f"{{{bucket}}}"}, {"buckets": f"{{{(bucket + 1) % 1024}}}"}
-    assert 3500 < due_in(engine) <= 3600
-    assert 3500 < due_in(engine, steal_after=HOUR, **own) <= 3600
-    assert 7100 < due_in(engine, steal_after=HOUR, **other) <= 7200
-    late = the_row(engine, a_snooze(engine, remind_at=now() - HOUR)).bucket
-    assert due_in(engine, buckets=f"{{{late}}}", steal_after=2 * HOUR) == 0
-    strange = {"buckets": f"{{{next(one for one in range(1024) if one not in (bucket, late))}}}"}
-    assert 3500 < due_in(engine, steal_after=2 * HOUR, **strange) <= 3600
-    assert due_in(engine, steal_after=HOUR, **strange) == 0
-    assert 7100 < due_in(engine, steal_after=HOUR, not_due_yet=True, **strange) <= 7200

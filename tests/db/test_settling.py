@@ -182,6 +182,20 @@ def test_a_refusal_of_a_locked_entry_is_settled_later_and_the_others_now(engine:
     assert (the_send(engine, held.id).state, the_send(engine, held.id).reply) == ("reserved", "no")
 
 
+def test_a_reply_behind_a_lock_is_kept_when_the_worker_stops(engine: Engine, tmp_path: Path) -> None:
+    """The first try found the entry locked, there was no second one, and the mail was sent again."""
+    [(held, send)] = in_flight(engine)
+    journal = FactJournal(tmp_path, worker="w")
+    with engine.begin() as operator:
+        operator.execute(text("SELECT 1 FROM reminder_sends FOR UPDATE"))
+        assert outcome_of(engine, accepted(held, send), journal=journal) is DeliveryOutcome.LOST
+    journal.close()
+    next_one = FactJournal(tmp_path, worker="v")
+    assert record_inherited_facts(engine, journal=next_one, actor="worker:v") == 1
+    next_one.close()
+    assert the_send(engine, held.id).state == "sent"
+
+
 def test_a_reply_that_does_not_fit_on_the_disk_is_recorded_in_the_database_all_the_same(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -275,6 +275,22 @@ async def test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a
 
 
 @on_a_loop
+async def test_a_mail_behind_a_slow_reply_goes_over_another_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began with the dot of that mail, and stayed claimed until the server had made up its mind."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    async with a_queue(ehlo=PIPELINING, dot=[HOLD, USUAL["dot"]], concurrency=1) as (server, queue):
+        first, second = queue.submit(2)
+        while len(server.received) < 1:
+            await asyncio.sleep(0.001)
+        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+        await second.end()
+        assert server.connections == 2
+        server.go_on.set()
+        await first.end()
+        assert len(server.received) == 2
+
+
+@on_a_loop
 async def test_sessions_that_wait_for_our_database_are_not_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """An outage of the database would have spread to hundreds of mails."""
     monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)

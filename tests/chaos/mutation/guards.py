@@ -1,6 +1,7 @@
 """The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
 
 from tests.chaos.mutation.guard import Guard
+from tests.chaos.mutation.lock_guards import LOCK_GUARDS
 from tests.chaos.mutation.mail_guards import MAIL_GUARDS
 
 QUEUE = "tests/db/test_queue.py::"
@@ -191,14 +192,14 @@ GUARDS = (
     Guard(
         "no dot without the mark",
         "snoozer/delivery/pipeline.py",
-        "job.send.id in authorised or (",
+        "job.send.claim_token in authorised or (",
         "True or (",
         "tests/process/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
     ),
     Guard(
         "the local fence",
         "snoozer/delivery/deliver.py",
-        "if self._tools.lease_is_safe(self.send.snooze_id):",
+        "if self._tools.lease_is_safe(self.claim):",
         "if True:",
         "tests/process/test_worker_dies.py::test_a_zombie_that_slept_past_its_lease_sends_nothing[marked]",
     ),
@@ -350,48 +351,7 @@ GUARDS = (
         LEDGER + "test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes",
     ),
     *MAIL_GUARDS,
-    *(
-        Guard(
-            f"{verb} waits for no lock of a {row}",
-            f"{SQL}{folder}/{verb}.sql",
-            f"{rows} SKIP LOCKED",
-            rows,
-            f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}-{row}]",
-        )
-        for folder, verb, row, rows in (
-            ("ledger", "mark", "snooze", "OF snooze, send"),
-            ("ledger", "mark", "send", "OF snooze, send"),
-            ("ledger", "record", "send", "OF send"),
-            ("ledger", "lock", "send", "UPDATE"),
-            ("queue", "finalize", "snooze", "OF snooze"),
-            ("queue", "finalize", "message", "OF kept"),
-            ("queue", "release", "snooze", "OF snooze"),
-            ("queue", "schedule_next", "snooze", "OF snooze"),
-            ("queue", "schedule_next", "message", "OF kept"),
-            ("queue", "unclaim", "snooze", "OF snooze"),
-        )
-    ),
-    Guard(
-        "a reservation waits for no lock",
-        SQL + "ledger/reserve.sql",
-        " SKIP LOCKED",
-        "",
-        "tests/db/test_locked_rows.py::test_a_locked_entry_of_an_earlier_attempt_stops_no_claim",
-    ),
-    Guard(
-        "a claim sees a breaker that was opened",
-        SQL + "peek/priorities.sql",
-        "state <> 'closed'",
-        "FALSE",
-        "tests/db/test_scheduling.py::test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_probe",
-    ),
-    Guard(
-        "a mark waits for the disk",
-        SQL + "ledger/mark.sql",
-        "WHERE send.id = locked.id",
-        "WHERE send.id = locked.id AND set_config('synchronous_commit', 'off', TRUE) = 'off'",
-        LEDGER + "test_a_mark_waits_for_the_disk_and_a_claim_does_not",
-    ),
+    *LOCK_GUARDS,
     Guard(
         "an outage is not held against a worker",
         SQL + "workers/mark_dead.sql",

@@ -117,7 +117,8 @@ class OlderPlace:
                 people_rate=people_rate,
             )
             with scene as opened:
-                patient = replace(opened, environment={**opened.environment, **PATIENT})
+                environment = {**opened.environment, **PATIENT}
+                patient = replace(opened, environment=environment, dates_are_promises=False)
                 self.release.run(patient, "migrate")
                 with psycopg.connect(url) as connection:
                     connection.execute(WITNESS)

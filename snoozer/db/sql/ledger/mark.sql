@@ -23,4 +23,4 @@ SET state = 'sending',
     bytes_sha256 = locked.bytes_sha256
 FROM locked
 WHERE send.id = locked.id
-RETURNING send.id
+RETURNING send.claim_token

@@ -1,18 +1,41 @@
 -- Seconds until a worker has something to claim: until the next snooze of its buckets is due, or one of any bucket is
--- due for steal_after. With not_due_yet, until the next one for which that is still to come, where the index is entered
--- behind all others, however many.
+-- due for steal_after. With `missed`, what became due before that long ago is left out, where the index is entered
+-- behind all such rows, however many. Of others' rows a thousand are looked at, and then one of them is waited for.
+WITH since AS MATERIALIZED (
+    SELECT COALESCE(CURRENT_TIMESTAMP - CAST(:missed AS interval), '-infinity') AS own
+)
 SELECT extract(epoch FROM LEAST(
-    (
-        SELECT remind_at
-        FROM email_snoozes
-        WHERE NOT inactive
-          AND claimed_at IS NULL
-          AND attempts < max_attempts
-          AND schema_version <= :known_schema
-          AND remind_at > CASE WHEN :not_due_yet THEN CURRENT_TIMESTAMP ELSE '-infinity' END
-          AND (CAST(:buckets AS smallint[]) IS NULL OR bucket = ANY(CAST(:buckets AS smallint[])))
-        ORDER BY remind_at
-        LIMIT 1
+    COALESCE(
+        (
+            SELECT first.remind_at
+            FROM (
+                SELECT remind_at, bucket
+                FROM email_snoozes
+                WHERE NOT inactive
+                  AND claimed_at IS NULL
+                  AND attempts < max_attempts
+                  AND schema_version <= :known_schema
+                  AND remind_at > (SELECT since.own FROM since)
+                ORDER BY remind_at
+                LIMIT 1000
+            ) AS first
+            WHERE CAST(:buckets AS smallint[]) IS NULL
+               OR first.bucket = ANY(CAST(:buckets AS smallint[]))
+            ORDER BY first.remind_at
+            LIMIT 1
+        ),
+        (
+            SELECT remind_at
+            FROM email_snoozes
+            WHERE NOT inactive
+              AND claimed_at IS NULL
+              AND attempts < max_attempts
+              AND schema_version <= :known_schema
+              AND remind_at > (SELECT since.own FROM since)
+            ORDER BY remind_at
+            OFFSET 999
+            LIMIT 1
+        )
     ),
     (
         SELECT remind_at + :steal_after
@@ -21,7 +44,7 @@ SELECT extract(epoch FROM LEAST(
           AND claimed_at IS NULL
           AND attempts < max_attempts
           AND schema_version <= :known_schema
-          AND remind_at > CASE WHEN :not_due_yet THEN CURRENT_TIMESTAMP - :steal_after ELSE '-infinity' END
+          AND remind_at > (SELECT since.own - :steal_after FROM since)
         ORDER BY remind_at
         LIMIT 1
     )
