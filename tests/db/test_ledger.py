@@ -299,7 +299,7 @@ def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: En
 
 
 def test_a_mark_waits_for_the_disk_and_a_claim_does_not(engine: Engine) -> None:
-    """A claim that is lost with the server authorises nothing; a lost mark would let a mail leave that nobody knows."""
+    """A claim that is lost with the server authorises nothing; without its mark a mail would have left unrecorded."""
     setting = text("SHOW synchronous_commit")
     a_snooze(engine)
     with engine.begin() as connection:
