@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure
+from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure, Recovered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +74,6 @@ class ZoneShift:
     promised: datetime
     remind_at: datetime
     zone: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recovered:
-    """A claim that was released because its worker was lost."""
-
-    id: int
-    worker: str
-    uncertain: bool
-    retired: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -384,6 +374,11 @@ def scan_end(connection: Connection, *, lane: Lane, after: Position | None, rows
 def owned(connection: Connection, *, held: HeldClaims) -> set[int]:
     """Which of these claims are still owned."""
     return set(execute(connection, "peek/owned", **_pairs(held)).scalars())
+
+
+def claimed_by(connection: Connection, *, worker: str) -> list[tuple[int, UUID]]:
+    """Id and token of each claim of a worker."""
+    return [(row.id, row.claim_token) for row in execute(connection, "peek/claimed_by", worker=worker)]
 
 
 def unfinished(connection: Connection, *, known_schema: int) -> bool:

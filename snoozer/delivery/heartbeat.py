@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.db import queue, workers
 from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
-from snoozer.db.queue import Buckets
+from snoozer.db.queue import Buckets, HeldClaims
 from snoozer.domain import bucket_assignment
 from snoozer.domain.reminder import Claim
 
@@ -105,6 +105,12 @@ class Heartbeat:
             tracked = self._tracked.get(claim.id)
             if tracked is not None and tracked.claim_token == claim.claim_token:
                 del self._tracked[claim.id]
+
+    def untracked(self, held: HeldClaims) -> HeldClaims:
+        """Those of these claims that are not held here."""
+        with self._lock:
+            known = {(id, claim.claim_token) for id, claim in self._tracked.items()}
+        return [one for one in held if one not in known]
 
     def is_tracked(self, claim: Claim) -> bool:
         """Is this claim still held?"""

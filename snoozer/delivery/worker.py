@@ -139,6 +139,8 @@ class Worker:
         self._permit = CLOSED
         self._warn_at = float("-inf")
         self._woken = Event()
+        # Whether a claim may have been committed without an answer.
+        self._lost_reply = False
         self._low_watermark = batch_size // 2
         self._pipeline = DeliveryPipeline(
             engine, tools=tools, settler=settler, low_watermark=self._low_watermark, on_done=heartbeat.untrack
@@ -295,8 +297,14 @@ class Worker:
         return self._stopping.is_set() or self._heartbeat.declared_dead.is_set()
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
-        since = boot_time()
+        if self._lost_reply:
+            # What that claim took would lose its lease, and pass for rows that killed a worker.
+            with self._engine.begin() as connection:
+                held = queue.claimed_by(connection, worker=self._config.worker)
+                queue.unclaim(connection, held=self._heartbeat.untracked(held))
+        since, self._lost_reply = boot_time(), True
         deliveries = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
+        self._lost_reply = False
         self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
         telemetry.count_claimed(len(deliveries))
         self._pipeline.submit(deliveries)

@@ -93,3 +93,13 @@ class Failure:
     attempts_used: int
     delay: timedelta
     permanent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """A claim that was released because its worker was lost."""
+
+    id: int
+    worker: str
+    uncertain: bool
+    retired: bool

@@ -19,8 +19,7 @@ from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.queue import Recovered
-from snoozer.domain.reminder import MAX_RESENDS
+from snoozer.domain.reminder import MAX_RESENDS, Recovered
 from snoozer.housekeeping.chore_runner import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
 from snoozer.settings import Settings
 

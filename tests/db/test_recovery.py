@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from snoozer import triage
 from snoozer.db import ledger, queue, workers
-from snoozer.db.queue import Recovered
+from snoozer.domain.reminder import Recovered
 from tests.db.transitions import LEASE, a_reserved_send, claim, lapse, mark, recover
 from tests.factories import ANN, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
-from snoozer.db.queue import Lane, Recovered
-from snoozer.domain.reminder import Claim, Failure, Send
+from snoozer.db.queue import Lane
+from snoozer.domain.reminder import Claim, Failure, Recovered, Send
 from tests.factories import a_snooze
 
 LEASE = timedelta(seconds=90)
