@@ -50,7 +50,7 @@ def _overtakers(rows: list[Row]) -> Iterable[Message]:
 
 def overlapping(asked: Sequence[Asked], arrivals: Arrivals) -> set[Message]:
     """Messages whose mail the mail server was about to accept when it read another one of their key."""
-    keys = {(one.user_email, one.message_id): one.key for one in asked if one.key}
+    keys = {(one.user_email, one.message_id): one.key for one in asked if one.key and one.has_one_row}
     spans: dict[str, list[tuple[float, float, Message]]] = defaultdict(list)
     for (user_email, message_id, _), mails in arrivals.mails.items():
         key = keys.get((user_email, message_id))

@@ -14,7 +14,7 @@ from tests.chaos.storm.load import HIGHEST, LOWEST, Load, Row
 from tests.chaos.storm.stage import Act, Stage
 from tests.chaos.storm.timing import Bounds, Figures, figures
 
-KEYED, OF_ONE_PERSON, OF_EACH_PRIORITY = (200_000, 100_000, 20) if FULL else (3_000, 3_000, 1)
+KEYED, OF_ONE_PERSON, OF_EACH_PRIORITY = (500_000, 100_000, 20) if FULL else (3_000, 3_000, 1)
 ORDINARY, SECONDS = 300, 3.0
 AT_ONCE = 10_000
 OVERDUE = 60.0

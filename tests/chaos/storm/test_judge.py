@@ -260,6 +260,8 @@ def test_two_of_one_key_at_the_mail_server_at_once_are_found() -> None:
     assert judge(Evidence(asked=rows, mails=apart)).wrong == 0
     at_once = [replace(mail("a", at=11.0), read_at=10.8), replace(mail("b", at=11.5), read_at=10.9)]
     assert judge(Evidence(asked=rows, mails=at_once)).named["overlapping"] == ["<b>"]
+    without_a_key = replace(rows[1], wishes=(*rows[1].wishes, wish(1, DUE, at=1.0, answer="anew")))
+    assert "overlapping" not in judge(Evidence(asked=[rows[0], without_a_key], mails=at_once)).named
 
 
 def test_silence_counts_while_something_is_due_and_both_servers_are_up() -> None:

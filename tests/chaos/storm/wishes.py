@@ -43,6 +43,11 @@ class Asked:
         return self.wishes[0].answer is not None
 
     @property
+    def has_one_row(self) -> bool:
+        """Was it surely never snoozed anew, in a row without a key?"""
+        return all(wish.answer not in (None, "anew") for wish in self.wishes[1:])
+
+    @property
     def is_unchanged(self) -> bool:
         """Did only the first wish take effect?"""
         return all(wish.answer == "over" for wish in self.wishes[1:])
