@@ -15,8 +15,7 @@ from tests.factories import ANN, a_snooze, the_events, the_row, the_send
 from tests.process.conftest import TIMEOUT, Field, wait
 
 KILLS = 10
-# So that only the failpoint ends it, also where the machine stands still.
-NEVER_DEAD = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "90"}
+DECLARED_DEAD = 1
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
 
 
@@ -27,7 +26,9 @@ def test_killed_at_a_step_nothing_is_lost_and_nothing_sent_twice_unmarked(place:
         message_id = f"<{step}-{number}@mail.example>"
         rows[message_id] = a_snooze(place.engine, message_id=message_id)
         settings = {"SNOOZER_FAILPOINTS": "1", "SNOOZER_FAILPOINT": f"{step}:kill@{message_id}"}
-        killed = place.run("worker", "--drain", **settings, **NEVER_DEAD)
+        # Where the machine stands still for the short settings' 1.6 s, a worker rightly ends itself before that.
+        runs = (place.run("worker", "--drain", **settings) for _ in range(KILLS))
+        killed = next(run for run in runs if run.returncode != DECLARED_DEAD)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
     _until_all_are_sent(place)
 
