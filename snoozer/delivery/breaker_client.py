@@ -46,7 +46,7 @@ class BreakerClient:
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
-            self.limits.reset(max_attempts=1, refuses_everybody=permit.refuses_everybody)
+            self.limits.reset(max_failures=1, refuses_everybody=permit.refuses_everybody)
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit

@@ -18,8 +18,10 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, get_args
+
+from snoozer.domain.secret_keys import derive
 
 Action = Literal["done", "again", "see"]
 
@@ -41,6 +43,7 @@ _MAC_BYTES = 16
 _MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_mail_key = partial(derive, purpose=b"snoozer mail link")
 
 
 class InvalidLink(Exception):
@@ -66,9 +69,9 @@ def sign(link: Link, *, keys: Sequence[str]) -> str:
         raise ValueError("A link cannot be signed without a key.")
     if link.scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
-    key, key_id = _derived_key(keys[0])
+    key = _mail_key(keys[0])
     try:
-        head = _HEAD.pack(_VERSION, key_id, link.snooze_id, (link.scheduled_for - _EPOCH) // _MICROSECOND)
+        head = _HEAD.pack(_VERSION, _key_id(key), link.snooze_id, (link.scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
         raise ValueError("The snooze's number does not fit into a link.") from error
     body = head + _pack_action(link.action, link.phrase)
@@ -79,7 +82,7 @@ def verify(token: str, *, keys: Sequence[str]) -> Link:
     """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
     raw = _decode(token)
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
-    matches = [hmac.compare_digest(_mac(key, body), mac) for key, _ in map(_derived_key, keys)]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_mail_key, keys)]
     if not any(matches):
         raise InvalidLink
     try:
@@ -125,12 +128,9 @@ def _decode(token: str) -> bytes:
     return raw
 
 
-# Every mail needs the newest of the few keys.
 @lru_cache(maxsize=32)
-def _derived_key(key: str) -> tuple[bytes, bytes]:
-    """The key of the signatures, and its id."""
-    derived = hmac.digest(key.encode("utf-8", "surrogatepass"), b"snoozer mail link", "sha256")
-    return derived, _mac(derived, b"key id")[:4]
+def _key_id(derived: bytes) -> bytes:
+    return _mac(derived, b"key id")[:4]
 
 
 def _mac(derived: bytes, body: bytes) -> bytes:

@@ -68,8 +68,8 @@ class Refusals:
 class ServerLimits:
     """Adapts to the server's refusals, and stops connecting after `threshold` failures in a row.
 
-    A server throttles with 421, or 4xx with 4.7.x (RFC 3463): the limit that was met becomes lower, and is relaxed a
-    little after each minute without another one. Greylisting uses 4.7.x for one recipient, so RCPT does not count.
+    A server throttles with 4.7.x (RFC 3463), or a bare 421 while connecting: that limit becomes lower, and is relaxed a
+    little after each minute without another. Greylisting uses 4.7.x for one recipient, so RCPT does not count.
 
     So it does where the server refuses many recipients for good in a row; while `refuses_everybody`, which another
     process may have found out, one such refusal is enough.
@@ -130,11 +130,11 @@ class ServerLimits:
         """True when neither open nor limited to a probe."""
         return self._limit == self._threshold and not self.is_open
 
-    def reset(self, *, max_attempts: int | None = None, refuses_everybody: bool = False) -> None:
-        """Forget the failures; allow `max_attempts` failures (the threshold by default) before the circuit opens."""
+    def reset(self, *, max_failures: int | None = None, refuses_everybody: bool = False) -> None:
+        """Forget the failures; allow `max_failures` failures (the threshold by default) before the circuit opens."""
         with self._lock:
             self._failures = 0
-            self._limit = max_attempts or self._threshold
+            self._limit = max_failures or self._threshold
             self._refuses_everybody = refuses_everybody
             if not refuses_everybody:
                 self._refusals.clear(now=time.monotonic())

@@ -10,7 +10,7 @@ from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, date
 from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
+from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, named_time
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)

@@ -17,7 +17,7 @@ from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.recurrence_expr import MIN_LEAD, RecurrenceExpr, build_recurrence, is_clamped
 from snoozer.timephrase.result import Kind, ParsedTime, ParseError, TimeKind
 from snoozer.timephrase.suggestions import candidates
-from snoozer.timephrase.time_of_day import ClockTime
+from snoozer.timephrase.time_of_day_expr import ClockTime
 from snoozer.timephrase.zones import canonical, is_offset, wall_time, zone_of
 
 MAX_PHRASE_LENGTH = 200

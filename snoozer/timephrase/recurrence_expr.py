@@ -12,7 +12,7 @@ from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import Recurrence, Unit, WeekendRule
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day import ClockTime, clock_times, named_time
+from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, named_time
 
 _UNITS: dict[str, tuple[Unit, int]] = {
     "day": ("day", 1),

@@ -126,7 +126,7 @@ def test_no_more_connections_are_opened_than_the_threshold_however_many_want_one
 
 def test_a_probe_allows_one_attempt() -> None:
     limits = ServerLimits(threshold=5)
-    limits.reset(max_attempts=1)
+    limits.reset(max_failures=1)
     assert limits.may_connect(connecting=0)
     assert not limits.may_connect(connecting=1)
     limits.record_failure("refused")

@@ -14,8 +14,7 @@ from snoozer.web import context
 from snoozer.web.auth import MAX_COOKIE_DAYS, local_path, login_required, saved_times, set_cookie, time_formatter
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.jinja import THEMES
-from snoozer.web.settings import forms
-from snoozer.web.settings.forms import PresetRow
+from snoozer.web.settings import presets as preset_form
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 
@@ -66,16 +65,16 @@ def save_presets(account: Account) -> ResponseReturnValue:
             accounts.clear_presets(connection, account_id=account.id)
             flash("The usual times are back.")
             return redirect(url_for(".show", _anchor="presets"), code=303)
-        rows = forms.read_submission(request.form, times=time_formatter())
+        rows = preset_form.read_submission(request.form, times=time_formatter())
         if any(row.error for row in rows):
             return _page(account, presets=rows), 422
         if act == "add":
-            return _page(account, presets=(*rows, PresetRow())[: forms.MAX_PRESETS], adding=True)
+            return _page(account, presets=(*rows, preset_form.PresetRow())[: preset_form.MAX_PRESETS], adding=True)
         if not rows:
-            return _page(account, presets=(PresetRow(),), none_left=True, adding=True), 422
+            return _page(account, presets=(preset_form.PresetRow(),), none_left=True, adding=True), 422
         pairs = tuple((row.label, clean_phrase(row.phrase)) for row in rows)
         accounts.clear_presets(connection, account_id=account.id)
-        if pairs != forms.default_presets(account.locale):
+        if pairs != preset_form.default_presets(account.locale):
             accounts.save_presets(connection, account_id=account.id, presets=pairs)
     flash("Saved. The sheet offers these times now.")
     return redirect(url_for(".show", _anchor="presets"), code=303)
@@ -117,13 +116,13 @@ def _page(
     zone: str | None = None,
     locale: str | None = None,
     error: str | None = None,
-    presets: Sequence[PresetRow] | None = None,
+    presets: Sequence[preset_form.PresetRow] | None = None,
     adding: bool = False,
     none_left: bool = False,
 ) -> str:
     own, times = saved_times().presets, time_formatter()
     if presets is None:
-        presets = forms.preset_rows(own or forms.default_presets(account.locale), times=times)
+        presets = preset_form.preset_rows(own or preset_form.default_presets(account.locale), times=times)
     return render_template(
         "settings/show.html",
         zone=account.zone if zone is None else zone,
@@ -136,6 +135,6 @@ def _page(
         own=own is not None,
         adding=adding,
         none_left=none_left,
-        max_presets=forms.MAX_PRESETS,
-        max_label_length=forms.MAX_LABEL_LENGTH,
+        max_presets=preset_form.MAX_PRESETS,
+        max_label_length=preset_form.MAX_LABEL_LENGTH,
     )
