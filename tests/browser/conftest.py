@@ -6,7 +6,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import Engine
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -14,6 +14,10 @@ from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import auth, create_app
 from tests.factories import People, Person
+
+# Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
+HANG_MILLISECONDS = 60_000
+expect.set_options(timeout=HANG_MILLISECONDS)
 
 
 class SilentHandler(WSGIRequestHandler):
@@ -62,7 +66,7 @@ def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
     def open_page(path: str = "/", *, width: int = 1280, signed_in: bool = True, **options: Any) -> Page:
         context = chromium.new_context(base_url=site.url, viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(HANG_MILLISECONDS)
         if signed_in:
             session = auth.cookie_name(site.settings, "session")
             context.add_cookies([{"name": session, "value": site.ann.session, "url": site.url}])

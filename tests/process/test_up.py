@@ -53,7 +53,7 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
 def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: Browser, sign_in_link: str) -> None:
     context = chromium.new_context()
     page = context.new_page()
-    page.set_default_timeout(20 * MILLISECONDS)
+    page.set_default_timeout(60 * MILLISECONDS)
     page.goto(sign_in_link)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name="Mailbox").first.click()

@@ -65,7 +65,7 @@ def test_what_a_killed_worker_held_is_claimed_again(
     report.add(scene_name, strikes={"kill -9": WORKERS * rounds}, verdict=verdict, seconds=time.time() - began)
     assert verdict.keeps_the_promise, verdict
     assert verdict.recovery.claims == WORKERS * rounds
-    assert verdict.recovery.reclaimed["max"] <= bound, verdict.recovery
+    assert verdict.recovery.reclaimed["max"] <= (bound if FULL else TIMEOUT), verdict.recovery
 
 
 def _round(scene: Scene, fleet: Fleet, *, rng: Random, age: float) -> None:
