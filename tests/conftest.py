@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from snoozer.db import schema
@@ -33,6 +33,8 @@ CHROMIUMS = (
 )
 TESTS = Path(__file__).resolve().parent
 PEERS = TESTS.parent / "bench" / ".venv"
+# Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
+HANG_MILLISECONDS = 60_000
 # The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
 FOLDERS = {"unit": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
 
@@ -81,6 +83,7 @@ def chromium() -> Iterator[Browser]:
     found = [path for path in CHROMIUMS if Path(path).exists()]
     if not found:
         missing("Chromium")
+    expect.set_options(timeout=HANG_MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser

@@ -6,18 +6,15 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page
 from sqlalchemy import Engine
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import auth, create_app
+from tests.conftest import HANG_MILLISECONDS
 from tests.factories import People, Person
-
-# Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
-HANG_MILLISECONDS = 60_000
-expect.set_options(timeout=HANG_MILLISECONDS)
 
 
 class SilentHandler(WSGIRequestHandler):

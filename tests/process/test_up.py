@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.conftest import HANG_MILLISECONDS
 from tests.process.conftest import ROOT, TIMEOUT
 
 pytestmark = pytest.mark.browser
@@ -53,7 +54,7 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
 def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: Browser, sign_in_link: str) -> None:
     context = chromium.new_context()
     page = context.new_page()
-    page.set_default_timeout(60 * MILLISECONDS)
+    page.set_default_timeout(HANG_MILLISECONDS)
     page.goto(sign_in_link)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name="Mailbox").first.click()
