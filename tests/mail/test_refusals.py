@@ -58,12 +58,12 @@ def test_replies_that_blame_the_address_weigh_less() -> None:
 def test_while_the_server_refuses_everybody_no_recipient_of_a_probe_is_at_fault() -> None:
     """Another process may have found it out."""
     limits = ServerLimits(threshold=5)
-    limits.reset(max_attempts=1, refuses_everybody=True)
+    limits.reset(max_failures=1, refuses_everybody=True)
     assert not refused(limits, 1, reply="450 4.2.0 greylisted").is_server_wide
     assert limits.take_report().succeeded is False
     assert refused(limits, 2).is_server_wide
     assert limits.is_open
-    limits.reset(max_attempts=1, refuses_everybody=True)
+    limits.reset(max_failures=1, refuses_everybody=True)
     limits.record_success()
     assert not refused(limits, 3).is_server_wide
 
