@@ -36,7 +36,7 @@ check: ## style, types and the import map
 bench: setup ## how fast this machine drains, beside a bare loop over the same statements
 	@exec .venv/bin/python -m bench $(ARGS)
 
-compare: setup ## Snoozer beside PgQueuer and Procrastinate, which it installs into bench/.venv
+compare: setup ## Snoozer beside PgQueuer, Procrastinate, Awa and Celery, which it installs into bench/.venv
 	@exec .venv/bin/python -m bench compare $(ARGS)
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json

@@ -132,13 +132,17 @@ def claim_values(*, batch: int, worker: str) -> dict[str, object]:
         "batch_size": batch,
         "lease": LEASE,
         "priority": 0,
-        "poison_rows": False,
+        "keyed": False,
+        "crashes": 0,
         "after_time": None,
         "after_id": 0,
+        "until_time": None,
+        "until_id": 0,
         "heavy_users": [],
         "buckets": None,
         "steal_after": timedelta(0),
         "known_schema": 1,
+        "any_timeline": False,
     }
 
 

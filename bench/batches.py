@@ -68,8 +68,9 @@ def command(rows: int, sizes: tuple[int, ...], rounds: int, to_json: Path | None
 
 def measure(environment: Environment, *, size: int, rows: int, progress: Progress) -> Cost:
     """Drain `rows` due rows in batches of `size`, without sending anything."""
-    seed.reset(environment.engine)
-    seed.enqueue_due(environment.engine, rows=rows)
+    seed.reset(environment)
+    with baseline.connect(environment.url) as database:
+        seed.copy_due(database, rows=rows)
     seed.analyze(environment.engine)
     before, server, done = counters(environment.engine), tree_cpu_seconds(environment.server_pid), 0
     steps = [0.0] * len(STEPS)

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench import options, seed
+from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
 from bench.report import BenchError, Line, Progress, progress_bar, table, write_json, write_svg
 from bench.statements import execute
@@ -19,7 +19,8 @@ from bench.usage import children_cpu_seconds, counters, has_proc, tree_cpu_secon
 from snoozer.resources import PYTHON_MODULE
 
 POLL_SECONDS = 0.25
-COSTS = ("cpu_ms", "server_cpu_ms", "commits", "wal_bytes")
+COSTS = ("cpu_ms", "work_cpu_ms", "server_cpu_ms", "commits", "wal_bytes")
+START_POLL_SECONDS = 0.02
 FIGURES = ("rate", "p50_wait", "p99_wait", "reaped_percent", "duplicates", *COSTS)
 # Figures whose quotient means something; the others are zero, or should be.
 RATIOS = ("rate", "p50_wait", "p99_wait", *COSTS)
@@ -31,6 +32,7 @@ LABELS = {
     "reaped_percent": ("claims reaped (%)", "{:.2f}"),
     "duplicates": ("sent again", "{:.0f}"),
     "cpu_ms": ("worker CPU each (ms)", "{:.2f}"),
+    "work_cpu_ms": ("the same without starting (ms)", "{:.2f}"),
     "server_cpu_ms": ("server CPU each (ms)", "{:.2f}"),
     "commits": ("commits each", "{:.2f}"),
     "wal_bytes": ("WAL each (bytes)", "{:,.0f}"),
@@ -56,7 +58,8 @@ class Load:
 class Result:
     """What one run measured. Waits are seconds from the first claim to the mail server's 250.
 
-    `cpu_ms` is the workers', `server_cpu_ms` the database server's for each reminder (0 where there is no /proc).
+    `cpu_ms` is the workers', `work_cpu_ms` that since the first claim, `server_cpu_ms` the database server's, for each
+    reminder (0 where there is no /proc).
     """
 
     who: str
@@ -68,6 +71,7 @@ class Result:
     reaped_percent: float
     duplicates: int
     cpu_ms: float
+    work_cpu_ms: float
     server_cpu_ms: float
     commits: float
     wal_bytes: float
@@ -115,17 +119,26 @@ def command(
     write_svg(lines, label="Reminders sent over time", to=to_svg)
 
 
-def measure(who: str, environment: Environment, load: Load, *, progress: Progress) -> Result:
+def measure(
+    who: str,
+    environment: Environment,
+    load: Load,
+    *,
+    progress: Progress,
+    on_start: Callable[[], None] = lambda: None,
+) -> Result:
     """Drain `load.rows` due rows by Snoozer's own workers ("snoozer") or by the bare loop.
 
     The loop sends canned mails ("baseline") or composes them as Snoozer does ("baseline, composing").
-    Raises BenchError when a process fails.
+    `on_start` is called when the rows are there. Raises BenchError when a process fails.
     """
-    seed.reset(environment.engine)
-    seed.enqueue_due(environment.engine, rows=load.rows)
+    seed.reset(environment)
+    with baseline.connect(environment.url) as database:
+        seed.copy_due(database, rows=load.rows)
     seed.analyze(environment.engine)
+    on_start()
     before, cpu, server_cpu = counters(environment.engine), children_cpu_seconds(), _server_cpu_seconds(environment)
-    timeline = _run(who, environment, load, progress=progress)
+    timeline, start_cpu = _run(who, environment, load, progress=progress)
     after, cpu = counters(environment.engine), children_cpu_seconds() - cpu
     server_cpu = _server_cpu_seconds(environment) - server_cpu
     with environment.engine.connect() as connection:
@@ -142,6 +155,7 @@ def measure(who: str, environment: Environment, load: Load, *, progress: Progres
         reaped_percent=100 * outcome.reaped / load.rows,
         duplicates=outcome.duplicates,
         cpu_ms=1000 * cpu / load.rows,
+        work_cpu_ms=1000 * (cpu - start_cpu) / load.rows if has_proc() else 0.0,
         server_cpu_ms=1000 * server_cpu / load.rows,
         commits=(after["commits"] - before["commits"]) / load.rows,
         wal_bytes=(after["wal"] - before["wal"]) / load.rows,
@@ -149,12 +163,18 @@ def measure(who: str, environment: Environment, load: Load, *, progress: Progres
     )
 
 
-def _run(who: str, environment: Environment, load: Load, *, progress: Progress) -> tuple[tuple[float, int], ...]:
-    """Start the processes and wait for their end; how many reminders were sent after how many seconds."""
+def _run(
+    who: str, environment: Environment, load: Load, *, progress: Progress
+) -> tuple[tuple[tuple[float, int], ...], float]:
+    """Start the processes and wait for their end.
+
+    How many reminders were sent after how many seconds, and the CPU that the processes had used at the first claim.
+    """
     start, points = time.monotonic(), [(0.0, 0)]
     commands = _worker_commands(load) if who == "snoozer" else _baseline_commands(who, environment, load)
-    processes = [subprocess.Popen(command, env=environment.variables) for command in commands]
+    processes = [subprocess.Popen(command, cwd=environment.checkout, env=environment.variables) for command in commands]
     try:
+        start_cpu = _start_cpu_seconds(environment, processes)
         while any(process.poll() is None for process in processes):
             time.sleep(POLL_SECONDS)
             with environment.engine.connect() as connection:
@@ -167,7 +187,16 @@ def _run(who: str, environment: Environment, load: Load, *, progress: Progress) 
             process.wait()
     if codes := [process.returncode for process in processes if process.returncode]:
         raise BenchError(f"A process of {who} ended with {codes[0]}")
-    return tuple(points)
+    return tuple(points), start_cpu
+
+
+def _start_cpu_seconds(environment: Environment, processes: "Sequence[subprocess.Popen[bytes]]") -> float:
+    """Wait until one of them has claimed something; what all of them have used by then, in seconds."""
+    with environment.engine.connect() as connection:
+        while not execute(connection, "has_begun").scalar_one() and all(one.poll() is None for one in processes):
+            connection.rollback()
+            time.sleep(START_POLL_SECONDS)
+    return sum(tree_cpu_seconds(process.pid) for process in processes) if has_proc() else 0.0
 
 
 def _worker_commands(load: Load) -> list[list[str]]:

@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """A migrated, empty database, its server's process and log, and the port of the mail server."""
+    """A migrated, empty database, its server's process and log, the port of the mail server, and the checkout whose
+    workers run."""
 
     engine: Engine
     url: str
@@ -31,14 +32,15 @@ class Environment:
     server_log: Path
     smtp_port: int
     home: Path
+    checkout: Path = ROOT
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables of a worker of this checkout; none of the caller's settings is passed on."""
+        """The environment variables of a worker of the checkout; none of the caller's settings is passed on."""
         return {
             "PATH": os.defpath,
             "LC_ALL": "C.UTF-8",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(self.checkout),
             "DATABASE_URL": self.url,
             "SECRET_KEY": mails.SECRET,
             "SMTP_URL": f"smtp://127.0.0.1:{self.smtp_port}",

@@ -1,6 +1,5 @@
 """`bench idle`: what workers with nothing to do cost the database and the machine."""
 
-import re
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -13,10 +12,10 @@ from rich.table import Table
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
 from bench.report import Progress, StartStage, progress_bar, table, write_json
+from bench.statement_log import OVERHEAD_VERBS, logged_statements
 from bench.statements import execute
 from bench.usage import counters, cpu_seconds, resident_bytes, tree_cpu_seconds
 from bench.workers import running_workers
-from snoozer.db.engine import autocommit
 
 WANTED_SHARE = 5.0
 WANTED_WORKER_SHARE = 1.0
@@ -24,11 +23,6 @@ WANTED_QUERIES = 2.0
 CONNECTIONS_PER_WORKER = 4
 WARM_UP_SECONDS = 6.0
 POLL_SECONDS = 0.5
-RELOAD_SECONDS = 0.5
-# Verbs that are no queries: they begin and end transactions or check that the server is alive (an empty statement).
-OVERHEAD_VERBS = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "PING"})
-_LOG_ENTRY = re.compile(r"\n(?=\d{4}-\d\d-\d\d )")
-_STATEMENT = re.compile(r"LOG: +(?:statement|execute [^:]*): ?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,28 +109,9 @@ def _server_share(environment: Environment, *, seconds: float, progress: Progres
 
 
 def _statements(environment: Environment, *, seconds: float, progress: Progress) -> Counter[str]:
-    """How often each verb was executed, by the server's log."""
-    with autocommit(environment.engine) as connection:
-        execute(connection, "log_statements")
-        execute(connection, "reload_configuration")
-    time.sleep(RELOAD_SECONDS)
-    start = environment.server_log.stat().st_size
-    wait(seconds, progress=progress)
-    with environment.server_log.open("rb") as log:
-        log.seek(start)
-        text = log.read().decode(errors="replace")
-    return Counter(verb.upper() or "PING" for verb in verbs(text))
-
-
-def verbs(log: str) -> list[str]:
-    """The first word of each statement in a server's log, after its comments; empty for an empty statement."""
-    statements = (_STATEMENT.search(entry) for entry in _LOG_ENTRY.split(log))
-    return [_first_word(found.string[found.end() :]) for found in statements if found]
-
-
-def _first_word(statement: str) -> str:
-    words = [word for line in statement.splitlines() if not line.lstrip().startswith("--") for word in line.split()]
-    return words[0].rstrip(";") if words else ""
+    with logged_statements(environment) as log:
+        wait(seconds, progress=progress)
+        return Counter(log.verbs())
 
 
 def _table(idleness: Idleness) -> Table:

@@ -1,7 +1,8 @@
 """The mail server that mails are sent to: Postfix's smtp-sink where it is wanted and installed, else the bench's own.
 
-The bench's own accepts every mail after so many milliseconds and keeps nothing. It implements as much of RFC 5321 as a
-correct client needs and is a process of its own, so that it is not what is measured.
+The bench's own accepts every mail after so many milliseconds and keeps nothing; on request it writes down when it
+accepted which recipient's. It implements as much of RFC 5321 as a correct client needs and is a process of its own, so
+that it is not what is measured.
 """
 
 import asyncio
@@ -77,14 +78,23 @@ def fastest_mail_server() -> Iterator[MailServer]:
 
 
 @contextmanager
-def bench_mail_server(work: tuple[float, float]) -> Iterator[int]:
-    """The bench's own, as a process; its port. `work` is the milliseconds that a mail takes, at least and at most."""
-    command = [sys.executable, "-m", "bench.mail_server", *map(str, work)]
+def bench_mail_server(work: tuple[float, float], *, journal: Path | None = None) -> Iterator[int]:
+    """The bench's own, as a process; its port. `work` is the milliseconds that a mail takes, at least and at most.
+
+    `journal` is the file in which it writes when it accepted which recipient's mail; `read_journal` reads it.
+    """
+    command = [sys.executable, "-m", "bench.mail_server", *map(str, work), *([str(journal)] if journal else [])]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield int(server.stdout.readline() if server.stdout else 0)
         finally:
             server.terminate()
+
+
+def read_journal(journal: Path) -> list[tuple[str, float]]:
+    """The recipient of each mail and when it was accepted, in seconds since 1970, in that order."""
+    lines = journal.read_text("ascii").splitlines() if journal.exists() else []
+    return [(recipient, float(at)) for at, recipient in map(str.split, lines)]
 
 
 def _wait_for_port(server: "subprocess.Popen[bytes]", port: int) -> None:
@@ -100,11 +110,13 @@ def _wait_for_port(server: "subprocess.Popen[bytes]", port: int) -> None:
 class SmtpProtocol(asyncio.Protocol):
     """One connection of a client to the bench's own mail server."""
 
-    def __init__(self, *, work: tuple[float, float], rng: Random) -> None:
+    def __init__(self, *, work: tuple[float, float], rng: Random, journal: int | None) -> None:
         self._work = work
         self._rng = rng
+        self._journal = journal
         self._buffer = bytearray()
-        self._in_data = False
+        self._recipient = b""
+        self._in_data = self._is_working = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -112,7 +124,11 @@ class SmtpProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        while self._in_data or b"\n" in self._buffer:
+        self._read()
+
+    def _read(self) -> None:
+        # What is pipelined behind a mail waits for its reply.
+        while not self._is_working and (self._in_data or b"\n" in self._buffer):
             if self._in_data:
                 end = self._buffer.find(_END_OF_DATA)
                 if end < 0:
@@ -125,23 +141,37 @@ class SmtpProtocol(asyncio.Protocol):
             verb = bytes(line[:4]).upper()
             self._transport.write(_REPLIES.get(verb, b"250 fine\r\n"))
             self._in_data = verb == b"DATA"
+            if verb == b"RCPT":
+                self._recipient = bytes(line).partition(b"<")[2].partition(b">")[0]
             if verb == b"QUIT":
                 self._transport.close()
 
     def _accept(self) -> None:
         shortest, longest = self._work
         if longest <= 0:
-            self._transport.write(_QUEUED)
+            self._reply()
             return
+        self._is_working = True
         pause = self._rng.uniform(shortest, longest) / 1000
-        asyncio.get_running_loop().call_later(pause, self._transport.write, _QUEUED)
+        asyncio.get_running_loop().call_later(pause, self._finish)
+
+    def _finish(self) -> None:
+        self._is_working = False
+        self._reply()
+        self._read()
+
+    def _reply(self) -> None:
+        if self._journal is not None:
+            os.write(self._journal, b"%.6f %s\n" % (time.time(), self._recipient))
+        self._transport.write(_QUEUED)
 
 
-async def serve(work: tuple[float, float]) -> None:
+async def serve(work: tuple[float, float], journal: str | None = None) -> None:
     """Listen on a free port of loopback, print it, and serve until the process is ended."""
     rng = Random(4)  # noqa: S311 - scatters pauses, guards nothing
+    file = os.open(journal, os.O_CREAT | os.O_WRONLY | os.O_APPEND) if journal else None
     server = await asyncio.get_running_loop().create_server(
-        lambda: SmtpProtocol(work=work, rng=rng), "127.0.0.1", 0, backlog=512
+        lambda: SmtpProtocol(work=work, rng=rng, journal=file), "127.0.0.1", 0, backlog=512
     )
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
@@ -149,4 +179,4 @@ async def serve(work: tuple[float, float]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve((float(sys.argv[1]), float(sys.argv[2]))))
+    asyncio.run(serve((float(sys.argv[1]), float(sys.argv[2])), *sys.argv[3:]))

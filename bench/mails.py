@@ -1,7 +1,9 @@
 """The mails of a run: composed as a worker does it, or canned, which costs nothing to make."""
 
+from functools import cache
+
 from snoozer.domain.reminder import Send
-from snoozer.mime.compose import compose_reminder
+from snoozer.mime.compose import ReminderWriter
 
 SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links in mails that are thrown away
 INSTANCE = "snoozer.example"
@@ -12,9 +14,14 @@ LINE = b"It lies on top of your inbox again. What you wrote down then stands bel
 BODY_LINES = 70
 
 
+@cache
+def _writer() -> ReminderWriter:
+    return ReminderWriter(mail_from=MAIL_FROM, base_url=BASE_URL, keys=(SECRET,), instance=INSTANCE)
+
+
 def composed(send: Send) -> bytes:
     """The mail that a worker would send."""
-    return compose_reminder(send, mail_from=MAIL_FROM, base_url=BASE_URL, keys=(SECRET,), instance=INSTANCE)
+    return _writer().write(send)
 
 
 def canned(reminder_message_id: str) -> bytes:

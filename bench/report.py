@@ -17,6 +17,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 
 WIDTH, HEIGHT, EDGE = 720, 320, 48
+# Of a chart of bars: the height of each, and the width of their names.
+BAR, NAMES = 22, 260
 COLOURS = ("#3b3f8f", "#9a9a92", "#b5651d", "#3f7d58", "#8f3b5e", "#55554f")
 
 # Called with how much of a stage is done, a few times a second.
@@ -88,6 +90,43 @@ def write_svg(
         to.write_text(_svg(lines, label=label, x_unit=x_unit, y_unit=y_unit), encoding="utf-8")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bar of a chart."""
+
+    name: str
+    value: float
+    is_ours: bool = False
+
+
+def write_bars(bars: Sequence[Bar], *, label: str, to: Path | None) -> None:
+    """Draw horizontal bars below each other; nothing without a path. `label` is the text for screen readers."""
+    if to:
+        longest = max((bar.value for bar in bars), default=0.0) or 1.0
+        title = f'<text x="{NAMES}" y="{EDGE - 12}" fill="#55554f">{escape(label)}</text>'
+        drawn = [_bar(bar, top=EDGE + BAR * number, longest=longest) for number, bar in enumerate(bars)]
+        height = 2 * EDGE + BAR * len(bars)
+        to.write_text(_frame("".join([title, *drawn]), label=label, height=height), encoding="utf-8")
+
+
+def _bar(bar: Bar, *, top: int, longest: float) -> str:
+    width, base = (WIDTH - NAMES - EDGE) * bar.value / longest, top + BAR - 7
+    return (
+        f'<text x="{NAMES - 8}" y="{base}" text-anchor="end" fill="#55554f">{escape(bar.name)}</text>'
+        f'<rect x="{NAMES}" y="{top + 3}" width="{width:.1f}" height="{BAR - 6}" '
+        f'fill="{COLOURS[0 if bar.is_ours else 1]}"/>'
+        f'<text x="{NAMES + width + 5:.1f}" y="{base}" fill="#55554f">{bar.value:,.0f}</text>'
+    )
+
+
+def _frame(content: str, *, label: str, height: int) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'font-family="system-ui, sans-serif" font-size="13" role="img" aria-label="{escape(label)}">'
+        f'<rect width="{WIDTH}" height="{height}" fill="#fffefb"/>{content}</svg>\n'
+    )
+
+
 def _svg(lines: Sequence[Line], *, label: str, x_unit: str, y_unit: str) -> str:
     x_max = max((x for line in lines for x, _ in line.points), default=0.0) or 1.0
     y_max = max((y for line in lines for _, y in line.points), default=0.0) or 1.0
@@ -108,13 +147,10 @@ def _svg(lines: Sequence[Line], *, label: str, x_unit: str, y_unit: str) -> str:
         for number, line in enumerate(lines)
     )
     base = HEIGHT - EDGE
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'font-family="system-ui, sans-serif" font-size="13" role="img" aria-label="{escape(label)}">'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fffefb"/>'
+    axes = (
         f'<path d="M{EDGE} {EDGE}V{base}H{WIDTH - EDGE}" fill="none" stroke="#55554f"/>'
         f'<text x="{WIDTH - EDGE}" y="{base + 20}" text-anchor="end" fill="#55554f">'
         f"{x_max:.1f} {escape(x_unit)}</text>"
         f'<text x="{EDGE}" y="{EDGE - 10}" fill="#55554f">{y_max:,.4g} {escape(y_unit)}</text>'
-        f"{curves}{names}</svg>\n"
     )
+    return _frame(axes + curves + names, label=label, height=HEIGHT)

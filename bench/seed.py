@@ -1,5 +1,7 @@
 """What is in the tables before a run: nothing, or many rows that are asleep, due, or sent and finished."""
 
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count, islice
@@ -8,24 +10,35 @@ from typing import Any
 import psycopg
 from sqlalchemy import Engine
 
-from bench.report import Progress
+from bench.environment import ROOT, Environment
+from bench.report import BenchError, Progress
+from bench.schedule import Schedule, recipient
 from bench.statements import execute, statement
 from snoozer.db import schema
 from snoozer.db.engine import autocommit
-from snoozer.db.queue import DEFAULT_OPTIONS, ReminderTime
-from snoozer.db.statements import statement as product_statement
 
 # Each person of a large table has so many rows.
 ROWS_PER_PERSON = 20
 COPY_ROWS = 20_000
-ENQUEUE_ROWS = 5_000
 _numbers = count(1)
 
 
-def reset(engine: Engine) -> None:
-    """The tables of a fresh installation."""
-    schema.downgrade(engine, revision="base")
-    schema.upgrade(engine)
+def reset(environment: Environment) -> None:
+    """The tables of a fresh installation of its checkout. Raises BenchError when another checkout cannot make them."""
+    if environment.checkout == ROOT:
+        schema.downgrade(environment.engine, revision="base")
+        schema.upgrade(environment.engine)
+        return
+    with autocommit(environment.engine) as connection:
+        execute(connection, "drop_schema")
+        execute(connection, "create_schema")
+    environment.engine.dispose()
+    migrate = [sys.executable, "-m", "snoozer", "migrate"]
+    ended = subprocess.run(
+        migrate, cwd=environment.checkout, env=environment.variables, capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        raise BenchError(f"{environment.checkout} could not migrate: {ended.stderr.strip()[-200:]}")
 
 
 def analyze(engine: Engine, *, all_tables: bool = False) -> None:
@@ -34,27 +47,6 @@ def analyze(engine: Engine, *, all_tables: bool = False) -> None:
         execute(connection, "analyze")
         if all_tables:
             execute(connection, "analyze_ledger")
-
-
-def enqueue_due(engine: Engine, *, rows: int) -> None:
-    """Rows that are all due, each of another person, by the product's own statement."""
-    reminder_time = ReminderTime(remind_at=datetime.now(UTC) - timedelta(minutes=1))
-    shared: dict[str, object] = {"sender_email": "bob@mail.example", "traceparent": None}
-    shared |= reminder_time.columns | vars(DEFAULT_OPTIONS)
-    for first in range(0, rows, ENQUEUE_ROWS):
-        with engine.begin() as connection:
-            connection.execute(
-                product_statement("queue/enqueue"),
-                [
-                    shared
-                    | {
-                        "user_email": f"person-{number}@snoozer.example",
-                        "message_id": f"<{number}@mail.example>",
-                        "subject": f"Quarterly figures, part {number}",
-                    }
-                    for number in range(first, min(first + ENQUEUE_ROWS, rows))
-                ],
-            )
 
 
 def copy_asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Progress) -> None:
@@ -79,6 +71,14 @@ def copy_at(
     else:
         rows = ((person, *_row(time, rows=None)[1:]) for time, person in zip(times, people, strict=False))
     _copy(database, "copy_snoozes", rows)
+
+
+def copy_schedule(database: "psycopg.Connection[Any]", schedule: Schedule) -> None:
+    """The rows of a schedule, each of the person with its number."""
+    due = schedule.due_times()
+    now = datetime.now(UTC)
+    times = [datetime.fromtimestamp(at, UTC) for at in due] if due else [now] * schedule.rows
+    copy_at(database, times, people=map(recipient, schedule.numbers))
 
 
 def copy_sent(database: "psycopg.Connection[Any]", *, rows: int, age: timedelta) -> None:

@@ -27,9 +27,17 @@ def children_cpu_seconds() -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU of one process so far; 0 when it has ended."""
+    """CPU of one process so far, of the threads that it has now; 0 when it has ended."""
     try:
-        return int((PROC / str(pid) / "schedstat").read_text().split()[0]) / 1e9
+        threads = list((PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return 0.0
+    return sum(map(_thread_cpu_seconds, threads))
+
+
+def _thread_cpu_seconds(thread: Path) -> float:
+    try:
+        return int((thread / "schedstat").read_text().split()[0]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0
 

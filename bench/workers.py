@@ -32,7 +32,9 @@ def running_workers(
     command = [*PYTHON_MODULE, "snoozer", "worker", *options]
     variables = environment.variables | (settings or {})
     processes = [
-        subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            command, cwd=environment.checkout, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         for _ in range(count)
     ]
     try:

@@ -18,6 +18,9 @@ def migrate(connection: Connection) -> None:
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
+        if context.get_context().get_current_revision() not in (None, context.get_revision_argument()):
+            # The strongest lock before any other: one that becomes stronger deadlocks with a claim, which has read.
+            connection.execute(text("LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE"))
         context.run_migrations()
 
 

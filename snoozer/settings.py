@@ -73,6 +73,7 @@ class Settings(BaseSettings):
     uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")
     breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
     breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
+    failover: Literal["wait", "continue"] = Field(default="wait", alias="SNOOZER_FAILOVER")
 
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)

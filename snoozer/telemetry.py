@@ -7,7 +7,6 @@ Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -32,8 +31,8 @@ from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer.db.engine import deadline
 from snoozer.db.statements import execute
-from snoozer.db.timeouts import deadline
 from snoozer.domain.reminder import DeliveryOutcome
 
 log = logging.getLogger(__name__)
@@ -93,12 +92,17 @@ class Tracing:
 tracing = Tracing()
 
 
-def start(*, service: str, engine: Engine, exports: bool, metrics_port: int | None) -> Callable[[], None]:
+def start(
+    *, service: str, engine: Engine, exports: bool, metrics_port: int | None, has_page: bool = False
+) -> Callable[[], None]:
     """Set telemetry up for this process, once; returns a function that flushes it at the end.
 
     `exports` sends by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT points; `metrics_port` serves Prometheus on loopback,
-    at the first free port from there on, because a machine runs several processes with the same settings.
+    at the first free port from there on, because a machine runs several processes with the same settings. Without
+    either, and without a page of its own, nothing is counted: it would take a tenth of a worker's time for no reader.
     """
+    if not (exports or has_page or metrics_port is not None):
+        return lambda: None
     resource = Resource.create({"service.name": service})
     readers: list[MetricReader] = [PrometheusMetricReader()]
     if exports:
@@ -145,14 +149,14 @@ def traceparent() -> str | None:
     return carrier.get("traceparent")
 
 
-def delivery_span(*, traceparent: str | None, snooze_id: int) -> AbstractContextManager[object]:
-    """The span of one delivery, linked to the request that snoozed the message; a null context without tracing."""
+def delivery_span(*, traceparent: str | None, snooze_id: int) -> trace.Span:
+    """The span of one delivery, linked to the request that snoozed the message; to be ended by the caller."""
     if tracing.tracer is None:
-        return nullcontext()
+        return trace.INVALID_SPAN
     origin = TraceContextTextMapPropagator().extract({"traceparent": traceparent or ""})
     context = trace.get_current_span(origin).get_span_context()
     links = [Link(context)] if context.is_valid else []
-    return tracing.tracer.start_as_current_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id})
+    return tracing.tracer.start_span("queue.process", links=links, attributes={**QUEUE, "job.id": snooze_id})
 
 
 def count_claimed(count: int) -> None:

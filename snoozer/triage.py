@@ -31,16 +31,14 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str, route: st
 
 
 def retire_restored(connection: Connection, *, until: datetime, domain: str, route: str) -> list[RestoredCase]:
-    """Retire what was due before `until` and does not recur, because it may have been sent after the dump was made.
-    To be called while no worker runs."""
+    """Retire what was due before `until` and does not repeat, because it may have been sent after the dump was made;
+    returns what repeats as well. To be called while no worker claims anything."""
     cases: list[RestoredCase] = []
-    while True:
-        after = cases[-1].id if cases else 0
-        batch = queue.retire_restored(
-            connection, until=until, after=after, batch_size=BATCH_SIZE, domain=domain, error=RESTORED_ERROR
-        )
-        lines = [(case.id, {"error": RESTORED_ERROR}) for case in batch]
+    while ids := queue.lock_due_before(
+        connection, until=until, after=cases[-1].id if cases else 0, batch_size=BATCH_SIZE
+    ):
+        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=RESTORED_ERROR)
+        lines = [(case.id, {"error": RESTORED_ERROR}) for case in batch if not case.repeats]
         events.append_many(connection, kind="set aside", actor="operator", route=route, lines=lines)
         cases += batch
-        if len(batch) < BATCH_SIZE:
-            return cases
+    return cases

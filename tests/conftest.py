@@ -32,6 +32,7 @@ CHROMIUMS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 TESTS = Path(__file__).resolve().parent
+PEERS = TESTS.parent / "bench" / ".venv"
 # Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
 HANG_MILLISECONDS = 60_000
 # The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
@@ -51,6 +52,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     left_out = []
     if not corpus.is_real():
         left_out.append("the corpus of real broken mail is not beside the checkout: generated messages stood in")
+    if not PEERS.exists():
+        left_out.append("the other queues are not installed in bench/.venv: `make compare` installs them")
     if os.environ.get("SNOOZER_STORM") != "1":
         left_out.append("storms and long sweeps ran as a sample: `make storm` runs them whole")
     for line in left_out:

@@ -1,83 +1,82 @@
-"""The task of a peer's worker, and what one job does: sleep, or send a mail. The same for every peer."""
+"""The task of a peer's process, and what one job does: it sends a mail. The same for every peer."""
 
 import asyncio
 import json
+import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from typing import Any
 from uuid import UUID
 
+from bench.peers.journal import Journal
 from bench.peers.smtp_client import SmtpClient, as_data
+from bench.schedule import Schedule, recipient
 
 TOKEN = UUID(int=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One line of JSON, the worker's only argument."""
+    """What a process is to do, one line of JSON."""
 
+    # Of the queue's database, or of its broker
     url: str
-    rows: int
-    # "sleep", "send" (a canned mail), "compose", or "library" (compose, and send by aiosmtplib)
+    schedule: Schedule
+    # "send" (a canned mail, by the bench's client), "compose" (the mail of Snoozer), or "library" (that one, and sent
+    # by the client that one would take)
     does: str
     smtp_port: int
-    # The shortest and the longest sleep, in milliseconds
-    sleeps: tuple[float, float]
+    # Jobs at once in a process, and rows fetched at once
     parallel: int
     batch: int
-    # The file with the canned mail
+    # The file with the canned mail, and the folder of the journals
     message: str
+    journal: str
+
+
+def read_arguments() -> tuple[str, Task]:
+    """The verb and the task that the process was started with."""
+    verb, line = sys.argv[1:]
+    given = json.loads(line)
+    return verb, Task(**given | {"schedule": Schedule(**given["schedule"])})
 
 
 def payload(number: int) -> dict[str, Any]:
     """The arguments of one job: the columns that a row of Snoozer's has."""
     return {
         "number": number,
-        "user_email": f"person-{number}@snoozer.example",
-        "message_id": f"<{number}@mail.example>",
+        "user_email": recipient(number),
+        "message_id": f"<{number}.quarterly.figures@mail.example>",
         "subject": f"Quarterly figures, part {number}",
         "sender_email": "bob@mail.example",
     }
 
 
 class JobRunner:
-    """Runs jobs, at most `parallel` side by side in this process; `numbers` are those that were done."""
+    """Runs jobs on an event loop, at most `parallel` side by side in this process."""
 
     def __init__(self, task: Task) -> None:
-        self.numbers: list[int] = []
-        self._sleeps = task.sleeps
         self._smtp = SmtpClient(task.smtp_port)
         self._slots = asyncio.Semaphore(task.parallel)
-        self._rng = Random()  # noqa: S311 - scatters pauses, guards nothing
         self._canned = as_data(Path(task.message).read_bytes())
-        self._do = {
-            "sleep": self._sleep,
-            "send": self._send,
-            "compose": self._compose,
-            "library": self._send_by_library,
-        }[task.does]
+        self._do = {"send": self._send, "compose": self._compose, "library": self._send_by_library}[task.does]
         if task.does == "library":
             # Here, because only bench/.venv has it.
             from bench.peers.aiosmtplib_client import AiosmtplibClient
 
             self._library = AiosmtplibClient(task.smtp_port)
+        self._journal = Journal(task.journal)
 
     async def run(self, job: dict[str, Any]) -> None:
+        """Send the mail of one job, and write that down. Raises what the client raises."""
         async with self._slots:
+            began = time.time()
             await self._do(job)
-        self.numbers.append(job["number"])
-
-    def report(self) -> None:
-        """Print the numbers of the jobs that were done here, as one line of JSON."""
-        self._smtp.close()
-        sys.stdout.write(json.dumps(self.numbers) + "\n")
-
-    async def _sleep(self, job: dict[str, Any]) -> None:
-        await asyncio.sleep(self._rng.uniform(*self._sleeps) / 1000)
+        self._journal.add(job["number"], began=began)
 
     async def _send(self, job: dict[str, Any]) -> None:
         await self._smtp.send(job["user_email"].encode("ascii"), self._canned)
@@ -103,20 +102,35 @@ def composed(job: dict[str, Any]) -> bytes:
         user_email=job["user_email"],
         message_id=job["message_id"],
         scheduled_for=now,
-        reserved_at=now,
+        dated=now,
         reminder_message_id=f"<{job['number']:040x}@snoozer.example>",
         subject=job["subject"],
         sender_email=job["sender_email"],
         note=None,
-        zone="UTC",
+        zone="Europe/Berlin",
         bytes_sha256=None,
     )
     return mails.composed(send)
 
 
-def main(*, prepare: Callable[[Task], Awaitable[None]], work: Callable[[Task], Awaitable[None]]) -> None:
-    """`prepare` creates the queue's tables and jobs; `work` drains it. On uvloop, which halves the CPU of SMTP."""
+def on_terminate(act: Callable[[], None]) -> None:
+    """Call `act` at SIGTERM, on the running event loop."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, act)
+
+
+async def terminated() -> None:
+    """Wait for SIGTERM."""
+    event = asyncio.Event()
+    on_terminate(event.set)
+    await event.wait()
+
+
+def main(**verbs: Callable[[Task], Awaitable[None]]) -> None:
+    """Do what the arguments say: `prepare` the queue's tables, `enqueue` the jobs, or `work` until SIGTERM.
+
+    On uvloop, which halves the CPU of SMTP.
+    """
     import uvloop
 
-    verb, task = sys.argv[1:]
-    uvloop.run({"prepare": prepare, "work": work}[verb](Task(**json.loads(task))))
+    verb, task = read_arguments()
+    uvloop.run(verbs[verb](task))

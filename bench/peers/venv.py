@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.report import BenchError
@@ -11,6 +12,9 @@ from bench.report import BenchError
 BENCH = Path(__file__).resolve().parents[1]
 REQUIREMENTS = BENCH / "requirements.txt"
 FOLDER = BENCH / ".venv"
+STAMP = FOLDER / "requirements.sha256"
+# Where a package is not named as its queue.
+PACKAGES = {"awa": "awa-pg"}
 
 
 def python() -> Path:
@@ -18,14 +22,22 @@ def python() -> Path:
 
     Raises BenchError when something cannot be installed.
     """
-    interpreter, stamp = FOLDER / "bin" / "python", FOLDER / "requirements.sha256"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == wanted):
+    interpreter = FOLDER / "bin" / "python"
+    if not is_installed():
         shutil.rmtree(FOLDER, ignore_errors=True)
         for command in _commands(interpreter):
             _run(command)
-        stamp.write_text(wanted)
+        STAMP.write_text(_fingerprint())
     return interpreter
+
+
+def is_installed() -> bool:
+    """Is bench/.venv there, with the versions of now?"""
+    return STAMP.exists() and STAMP.read_text() == _fingerprint()
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
 
 
 def pins() -> dict[str, str]:
@@ -33,6 +45,11 @@ def pins() -> dict[str, str]:
     lines = [line.strip() for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines()]
     pairs = (line.partition("==") for line in lines if line and not line.startswith("#"))
     return {name: version for name, _, version in pairs}
+
+
+def versions(queues: Sequence[str]) -> dict[str, str]:
+    """The version of each of these queues."""
+    return {queue: pins()[PACKAGES.get(queue, queue)] for queue in queues}
 
 
 def _commands(interpreter: Path) -> list[list[str]]:

@@ -11,7 +11,7 @@ from snoozer.settings import SettingsError
 COMMANDS = {
     "up": "snoozer.dev.up",
     "migrate": "snoozer.cli.migrate",
-    "worker": "snoozer.delivery.main",
+    "worker": "snoozer.cli.worker",
     "clock": "snoozer.housekeeping.clock",
     "inbound": "snoozer.inbound.main",
     "sink": "snoozer.dev.sink",

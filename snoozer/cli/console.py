@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 
 from snoozer import accounts, settings
 from snoozer.db.engine import make_engine
@@ -79,6 +79,8 @@ def explain(error: DBAPIError) -> Failure:
             "Another session holds a lock that is needed, such as a pg_dump or a long query, and nothing was changed",
             "wait for it to end, then run this again",
         )
+    if isinstance(error, DataError) and code is None:
+        return Failure(f"A value in the database cannot be read: {first_line}", "correct that row by hand")
     if code is None or code.startswith(("08", "57P", "28", "3D")):
         return Failure(f"The database cannot be reached: {first_line}", "check DATABASE_URL and that the server runs")
     return Failure(f"The database refused: {first_line}")

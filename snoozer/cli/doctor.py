@@ -18,12 +18,12 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings as environment
 from snoozer.cli.console import explain, open_engine, refuse, show
-from snoozer.db import health_checks, schema
+from snoozer.db import health_checks, schema, timeline
 from snoozer.db.health_checks import Violation
 from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
+from snoozer.smtp.client import check_reachable
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.session import check_reachable
 from snoozer.smtp.url import SmtpServer, is_loopback
 
 MAX_SHOWN = 5
@@ -123,6 +123,7 @@ def _database_findings(connection: Connection, settings: Settings) -> Iterator[F
         return
     yield Finding("schema", "right", f"{status.message}.")
     yield _guards(connection)
+    yield _timeline(connection, settings)
     yield from _processes(connection, settings)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
@@ -157,6 +158,20 @@ def _guards(connection: Connection) -> Finding:
         do = "Nothing but the programs' own care keeps the promise now. Make them anew as the migrations do: "
         return Finding("guards", "wrong", f"Switched off or gone: {missing}.", f"{do}{missing}.")
     return Finding("guards", "right", "Unique indexes and triggers that hold the invariants are in force.")
+
+
+def _timeline(connection: Connection, settings: Settings) -> Finding:
+    change = timeline.change(connection)
+    if change is None:
+        return Finding("timeline", "right", "The database is the one that was accepted.")
+    text = f"{_sentence(str(change))} What was committed last before that may be forgotten, and sent twice."
+    do = (
+        "Run `snoozer restored --until …` with the time at which the old place stopped; with --apply it makes cases of "
+        "what may go out twice. Where nothing is forgotten: `snoozer restored --accept`."
+    )
+    if settings.failover == "continue":
+        return Finding("timeline", "advice", f"{text} Workers go on (SNOOZER_FAILOVER).", do)
+    return Finding("timeline", "wrong", f"{text} Workers claim nothing.", do)
 
 
 def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:

@@ -1,41 +1,54 @@
-"""`snoozer restored`: lists reminders of a restored dump that may go out twice; --apply makes cases of them."""
+"""`snoozer restored`: after a restore or a failover, lists what may go out twice; --apply makes cases of it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
 
 from snoozer import settings, triage
 from snoozer.cli.console import open_engine, refuse
-from snoozer.db import health_checks
+from snoozer.db import health_checks, timeline
 from snoozer.mime import headers
 
 ROUTE = "restored"
 
 
-@click.command("restored", short_help="After a restore: list what may go out twice; --apply makes cases of it.")
-@click.option(
-    "--until", required=True, metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00."
-)
-@click.option("--apply", is_flag=True, help="Make cases of them. Without it nothing is written.")
-def command(until: str, apply: bool) -> None:
-    """List the snoozes that were due before the old place stopped: the dump does not know which of them it sent.
+@click.command("restored", short_help="After a restore or failover: list what may go out twice; let workers go on.")
+@click.option("--until", metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00.")
+@click.option("--apply", is_flag=True, help="Make cases of them, and let workers go on. Without it nothing is written.")
+@click.option("--accept", is_flag=True, help="Nothing was forgotten: let workers go on, and make no cases.")
+def command(until: str | None, apply: bool, accept: bool) -> None:
+    """List the snoozes that were due before the old place stopped: the copy does not know which of them it sent.
 
-    Run it after `snoozer migrate`, before a worker starts. One line a snooze: its id, what was promised, and the
-    Message-ID by which the mail server's log tells whether its reminder left. With --apply they become cases: send
-    them or close them on /admin. What repeats is not among them, and is sent.
+    Run it after `snoozer migrate`, before a worker starts, or while all workers wait because the database is on another
+    timeline. One line a snooze: its id, what was promised, and the Message-ID by which the mail server's log tells
+    whether its reminder left. With --apply they become cases: send them or close them on /admin. What repeats is
+    listed, and is sent.
     """
+    if (until is None) != accept or (accept and apply):
+        refuse("Say when the old place stopped (--until), or that nothing was forgotten (--accept).")
+    if until is None:
+        config = settings.load()
+        with open_engine(config, name=ROUTE).begin() as connection:
+            timeline.accept(connection, accepted_by=ROUTE)
+        click.echo("Accepted: workers go on with this database.", err=True)
+        return
     stopped_at = _instant(until)
     config = settings.load().require("database_url", "mail_from")
     with open_engine(config, name=ROUTE).connect() as connection:
-        if health_checks.liveness(connection, dead_after=timedelta(seconds=config.worker_dead)).workers:
+        waiting = config.failover == "wait" and timeline.change(connection) is not None
+        dead_after = timedelta(seconds=config.worker_dead)
+        if not waiting and health_checks.liveness(connection, dead_after=dead_after).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
         domain = headers.mail_from_domain(config.mail_from)
         found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
         if apply:
+            timeline.accept(connection, accepted_by=ROUTE)
             connection.commit()
     for one in found:
-        click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}")
-    click.echo(_summary(len(found), apply=apply), err=True)
+        repeats = "  repeats" if one.repeats else ""
+        click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}{repeats}")
+    click.echo(_summary([one.repeats for one in found], apply=apply), err=True)
 
 
 def _instant(until: str) -> datetime:
@@ -48,10 +61,12 @@ def _instant(until: str) -> datetime:
     return instant
 
 
-def _summary(count: int, *, apply: bool) -> str:
-    if not count:
+def _summary(repeats: Sequence[bool], *, apply: bool) -> str:
+    if not repeats:
         return "Nothing was due by then: no reminder goes out twice."
-    what = "1 snooze" if count == 1 else f"{count} snoozes"
+    cases = len(repeats) - sum(repeats)
+    what = "1 snooze" if cases == 1 else f"{cases} snoozes"
+    rest = f" {sum(repeats)} more repeat, and are sent: closing them would end them." if any(repeats) else ""
     if apply:
-        return f"Made cases of {what}: decide about them on /admin, and start the workers."
-    return f"{what} may go out twice. Run it again with --apply to make cases of them."
+        return f"Made cases of {what}: decide about them on /admin, and start the workers.{rest}"
+    return f"{what} may go out twice. Run it again with --apply to make cases of them.{rest}"

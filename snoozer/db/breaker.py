@@ -17,12 +17,14 @@ from snoozer.db.statements import execute, row_as
 class Permit:
     """What a worker may do now: claim ("closed"), claim one row as the probe ("probe"), or wait ("open").
 
-    `failures` is the number of consecutive failures.
+    `failures` is the number of consecutive failures. `refuses_everybody` where the breaker opened because the server
+    refused many recipients in a row.
     """
 
     kind: Literal["closed", "probe", "open"]
     probe_token: UUID | None
     failures: int
+    refuses_everybody: bool = False
 
 
 def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permit:
@@ -32,10 +34,18 @@ def permit(connection: Connection, *, server: str, cooldown: timedelta) -> Permi
 
 
 def fail(
-    connection: Connection, *, server: str, failures: int, threshold: int, reason: str, probe_token: UUID | None
+    connection: Connection,
+    *,
+    server: str,
+    failures: int,
+    threshold: int,
+    reason: str,
+    probe_token: UUID | None,
+    refuses_everybody: bool = False,
 ) -> str | None:
     """Record consecutive failures; returns the breaker's state."""
     values = {"failures": failures, "threshold": threshold, "reason": reason, "probe_token": probe_token}
+    values["refuses_everybody"] = refuses_everybody
     return execute(connection, "breaker/fail", server=server, **values).scalar_one_or_none()
 
 

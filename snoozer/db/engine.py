@@ -1,23 +1,32 @@
-"""Create an engine: one per process, whose connections notice a server that is gone."""
+"""Create an engine: one per process, whose connections notice a server that is gone or hangs.
 
+Every wait for the database has a timeout on the client's side. After a timeout it is unknown whether the statement was
+executed, is running, or will run once the server continues: the connection is closed and never used again.
+"""
+
+import gc
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from psycopg.abc import PQGen
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from snoozer.db.errors import READ_ONLY
 from snoozer.db.statements import execute, statement
-from snoozer.db.timeouts import QueryTimeout, deadline, open_connection, remaining
+
+T = TypeVar("T")
 
 STATEMENT_TIMEOUT = 30
 # The server cancels a slow statement first; without a reply by then, the server or the network hangs.
@@ -38,6 +47,52 @@ _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c
 # scheme://user:password@ host:port,host:port /name ?query
 _HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
 _PORT = re.compile(r":\d+$")
+# How often a wait checks whether it timed out.
+POLL_INTERVAL = 0.1
+# libpq accepts no less.
+MIN_CONNECT_TIMEOUT = 2
+# When a wait ends, by when it began (both monotonic).
+_end_of: ContextVar[Callable[[float], float] | None] = ContextVar("end_of", default=None)
+
+
+class QueryTimeout(psycopg.OperationalError):
+    """The server sent no reply in time."""
+
+    def __init__(self) -> None:
+        super().__init__("it gave no answer in time")
+
+
+class TimeoutConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that is closed when a reply takes longer than `read_timeout()` seconds, called during the wait.
+
+    psycopg has no client-side timeout for a query. As of psycopg 3.3 every query of a synchronous connection goes
+    through `Connection.wait`, which is public but not meant for subclasses: tests/db/test_hanging.py fails when a
+    version removes it or changes its parameters.
+    """
+
+    read_timeout: Callable[[], float]
+
+    def wait(self, gen: PQGen[T], interval: float = POLL_INTERVAL, timeout: float | None = None) -> T:
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(self._until_timeout(gen), interval)
+        except QueryTimeout:
+            self.close()
+            raise
+
+    def _until_timeout(self, gen: PQGen[T]) -> PQGen[T]:
+        began, end_of = time.monotonic(), _end_of.get()
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > (end_of(began) if end_of else began + self.read_timeout()):
+                    raise QueryTimeout
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            reply: T = done.value
+            return reply
 
 
 def parse_url(text: str) -> str:
@@ -107,6 +162,8 @@ def make_engine(
     )
     event.listen(engine, "do_connect", partial(open_connection, within=CONNECT_TIMEOUT, read_timeout=read_timeout))
     event.listen(engine, "handle_error", _disconnect_from_read_only)
+    # The error of a lost session and the frames that hold the session refer to each other: 12 kB each time.
+    event.listen(engine, "invalidate", lambda *lost: gc.collect())
     event.listen(engine, "checkout", partial(_ping_if_idle, ping_after=ping_after))
     if pgbouncer:
         event.listen(engine, "begin", partial(_limit, limits=limits))
@@ -186,3 +243,46 @@ def _execute_raw(raw: "psycopg.Connection[object]", name: str) -> None:
         raise InvalidatePoolError from timeout
     except psycopg.Error as lost:
         raise DisconnectionError from lost
+
+
+def open_connection(
+    dialect: Dialect,
+    entry: ConnectionPoolEntry,
+    cargs: list[Any],
+    cparams: dict[str, Any],
+    *,
+    within: int,
+    read_timeout: Callable[[], float],
+) -> TimeoutConnection:
+    """Open a connection for an engine's pool within so many seconds, or fewer under a `deadline`."""
+    seconds = max(int(remaining(within)), MIN_CONNECT_TIMEOUT)
+    connection = TimeoutConnection.connect(*cargs, **cparams | {"connect_timeout": seconds})
+    connection.read_timeout = read_timeout
+    return connection
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Everything inside, opening connections included, ends within so many seconds or raises QueryTimeout."""
+    ends = time.monotonic() + seconds
+    yield from _ending(lambda began: ends)
+
+
+@contextmanager
+def per_query_timeout(seconds: float) -> Iterator[None]:
+    """Each query inside may take so many seconds, whatever the connection's read timeout."""
+    yield from _ending(lambda began: began + seconds)
+
+
+def remaining(limit: float) -> float:
+    """Seconds until the deadline in force, at most `limit`; `limit` where none is set."""
+    end_of, now = _end_of.get(), time.monotonic()
+    return limit if end_of is None else min(limit, end_of(now) - now)
+
+
+def _ending(end_of: Callable[[float], float]) -> Generator[None, None, None]:
+    token = _end_of.set(end_of)
+    try:
+        yield
+    finally:
+        _end_of.reset(token)

@@ -7,8 +7,9 @@ READ_ONLY = "25006"
 # SQLSTATE prefixes (Appendix A of the Postgres manual) after which a new connection may help: shutdown and crash,
 # connection lost, read-only after a failover, too many connections.
 _GONE = ("57P", "08", READ_ONLY, "53300")
+TIMEOUT = "57014"
 # Cancelled by a timeout, deadlock, serialization failure, lock not available, idle in transaction.
-_BUSY = ("57014", "40P01", "40001", "55P03", "25P03")
+_BUSY = (TIMEOUT, "40P01", "40001", "55P03", "25P03")
 # Unique violation, deadlock.
 _CONFLICT = ("23505", "40P01")
 # Data exceptions, constraint violations, values too long for an index.
@@ -88,6 +89,11 @@ def is_read_only(error: DBAPIError) -> bool:
 def is_conflict(error: DBAPIError) -> bool:
     """True where a concurrent transaction did the same, so that a retry helps."""
     return sqlstate(error) in _CONFLICT
+
+
+def is_timeout(error: DBAPIError) -> bool:
+    """True where the server cancelled the statement, which took too long, and the connection is still there."""
+    return sqlstate(error) == TIMEOUT and not error.connection_invalidated
 
 
 def is_row_error(error: DBAPIError) -> bool:

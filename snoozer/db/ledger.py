@@ -75,6 +75,17 @@ class Recorded:
     second_copy: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """The server refused a reminder, for good when `permanent`, or no dot was sent."""
+
+    send: Send
+    permanent: bool
+    reply: str
+    smtp_code: int | None = None
+    enhanced_code: str | None = None
+
+
 def reserve(
     connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
 ) -> list[Reserved]:
@@ -100,8 +111,8 @@ def verify(
     return [(row.snooze_id, row.found) for row in rows]
 
 
-def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int]:
-    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the ids that may be sent.
+def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUID]:
+    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the claims that may send.
 
     The claims of the others were lost, cancelled or expired, and no dot of them may be sent.
     """
@@ -117,7 +128,8 @@ def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[int
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
     """Record that the server accepted these, in the ledger or the archive. Idempotent.
 
-    The result is by the reminder's Message-ID; one that is missing is no reminder of this database.
+    The result is by the reminder's Message-ID. Those are missing that another transaction has locked (`exists`), and
+    those that are no reminders of this database.
     """
     if len({fact.reminder_message_id for fact in facts}) < len(facts):
         # Two copies of one reminder are recorded one after the other, so that the second is known as such.
@@ -144,25 +156,37 @@ def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
     return row_as(execute(connection, "ledger/record_archived", **vars(fact)).first(), Recorded)
 
 
-def refuse(
-    connection: Connection,
-    *,
-    send: Send,
-    permanent: bool,
-    reply: str,
-    smtp_code: int | None = None,
-    enhanced_code: str | None = None,
-) -> bool:
-    """Record that the server refused it, or that no dot was sent. Returns False when another worker owns the entry."""
-    owned = {"send_id": send.id, "claim_token": send.claim_token}
-    refusal = {"permanent": permanent, "reply": reply, "smtp_code": smtp_code, "enhanced_code": enhanced_code}
-    return execute(connection, "ledger/refuse", **owned, **refusal).first() is not None
+def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> set[str]:
+    """Which of these reminders the ledger knows."""
+    return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
 
 
-def mark_uncertain(connection: Connection, *, send: Send, reply: str) -> int | None:
-    """No reply came after the dot. Returns how often it was resent before, None when it is no longer owned."""
-    values = {"send_id": send.id, "claim_token": send.claim_token, "reply": reply}
-    return execute(connection, "ledger/mark_uncertain", **values).scalar_one_or_none()
+def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
+    """Lock the entries of these; returns the reminders' Message-IDs of those that no other transaction has locked."""
+    return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
+
+
+def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
+    """Record these refusals; returns the ids of the sends that their claims still own."""
+    values = {
+        "send_ids": [one.send.id for one in refusals],
+        "claim_tokens": [one.send.claim_token for one in refusals],
+        "permanents": [one.permanent for one in refusals],
+        "smtp_codes": [one.smtp_code for one in refusals],
+        "enhanced_codes": [one.enhanced_code for one in refusals],
+        "replies": [one.reply for one in refusals],
+    }
+    return set(execute(connection, "ledger/refuse", **values).scalars())
+
+
+def mark_uncertain(connection: Connection, *, silences: Sequence[tuple[Send, str]]) -> set[int]:
+    """No reply came after the dots of these, each for its reason; returns the ids of those that became uncertain."""
+    values = {
+        "send_ids": [send.id for send, _ in silences],
+        "claim_tokens": [send.claim_token for send, _ in silences],
+        "replies": [reason for _, reason in silences],
+    }
+    return set(execute(connection, "ledger/mark_uncertain", **values).scalars())
 
 
 def expire_orphans(

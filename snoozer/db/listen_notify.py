@@ -9,10 +9,9 @@ import psycopg
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from snoozer.db.engine import CONNECT_TIMEOUT, autocommit
+from snoozer.db.engine import CONNECT_TIMEOUT, autocommit, deadline
 from snoozer.db.errors import error_text
 from snoozer.db.statements import execute
-from snoozer.db.timeouts import deadline
 from snoozer.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)

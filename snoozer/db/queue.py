@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim
+from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure, Recovered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +44,23 @@ class ReminderTime:
         }
 
 
+MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
+
+
 @dataclass(frozen=True, kw_only=True)
 class EnqueueOptions:
     """How workers treat a snooze. None keeps the row's present value, or the table's default for a new row.
 
-    Larger priorities are claimed first. Of the rows with one `serialization_key` (at most 998 octets) only one is in
-    flight at any time.
+    Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998
+    octets) only one is in flight at any time.
     """
 
     priority: int | None = None
     serialization_key: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.priority is not None and not MIN_PRIORITY <= self.priority <= MAX_PRIORITY:
+            raise ValueError(f"priority must lie between {MIN_PRIORITY} and {MAX_PRIORITY}, and is {self.priority}")
 
 
 DEFAULT_OPTIONS = EnqueueOptions()
@@ -70,34 +77,51 @@ class ZoneShift:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recovered:
-    """A claim that was released because its worker was lost."""
-
-    id: int
-    worker: str
-    uncertain: bool
-    retired: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class RestoredCase:
-    """A snooze that was retired after a restore, and its reminder's Message-ID, as in the mail server's log."""
+    """A snooze that may have been sent already after a restore, and its reminder's Message-ID, as in the mail server's
+    log. It was retired, unless it `repeats`."""
 
     id: int
     promise: datetime
+    repeats: bool
     reminder_message_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
+
+    priority: int = 0
+    keyed: bool = False
+    crashes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class PriorityLevel:
-    """A priority of something that is due at `now`, by the database's clock."""
+    """A priority of which something is due at `now`, by the database's clock, and in which lanes; poison rows apart."""
 
     priority: int
+    lanes: list[Lane]
     now: datetime
 
 
+class Claims(list[Claim]):
+    """Claims in the order of their promises. `set_behind`: how many rows were found to wait behind others of a key."""
+
+    set_behind: int = 0
+
+    @property
+    def looked_at(self) -> int:
+        return len(self) + self.set_behind
+
+
+POISON = 2
+
 # Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
+
+# Buckets of people as the text of a Postgres array (psycopg takes a millisecond for a thousand numbers); None for all.
+Buckets = str | None
 
 # A position in the order of claims: `remind_at` and id.
 Position = tuple[datetime, int]
@@ -127,26 +151,39 @@ def claim(
     worker: str,
     batch_size: int,
     lease: timedelta,
-    priority: int = 0,
-    poison_rows: bool = False,
+    lane: Lane = Lane(),
     after: Position | None = None,
+    until: Position | None = None,
     heavy_users: Sequence[str] = (),
-    buckets: Sequence[int] | None = None,
+    buckets: Buckets = None,
     steal_after: timedelta = timedelta(0),
     known_schema: int = 1,
-) -> list[Claim]:
-    """Claim up to `batch_size` due snoozes of one priority for `lease`; returned in the order of their promises.
+    any_timeline: bool = False,
+) -> Claims:
+    """Claim up to `batch_size` due snoozes of one lane for `lease`.
 
-    With `poison_rows`, only rows that lost a worker before; without, only the others. Rows up to the position `after`,
-    and those of `heavy_users`, are left out. With `buckets`, rows of other buckets are claimed only when they are
-    `steal_after` overdue. Rows of a schema version above `known_schema` are left to newer workers.
+    Rows up to the position `after` or beyond `until`, and those of `heavy_users`, are left out. With `buckets`, rows of
+    other buckets are claimed only when they are `steal_after` overdue. Rows of a schema version above `known_schema`
+    are left to newer workers. Unless on `any_timeline`, nothing is claimed after a failover that was not accepted.
     """
-    after_time, after_id = after or (None, 0)
-    position = {"priority": priority, "poison_rows": poison_rows, "after_time": after_time, "after_id": after_id}
-    bucket = {"buckets": None if buckets is None else list(buckets), "steal_after": steal_after}
-    values = {"worker": worker, "batch_size": batch_size, "lease": lease, "known_schema": known_schema}
-    rows = execute(connection, "queue/claim", heavy_users=list(heavy_users), **values, **position, **bucket)
-    return sorted(rows_as(rows, Claim), key=lambda claim: (claim.scheduled_for, claim.id))
+    position = {**vars(lane), **_position("after", after), **_position("until", until)}
+    bucket = {"buckets": buckets, "steal_after": steal_after}
+    values = {"worker": worker, "batch_size": batch_size, "lease": lease, "heavy_users": list(heavy_users)}
+    limits = {"known_schema": known_schema, "any_timeline": any_timeline}
+    rows = rows_as(execute(connection, "queue/claim", **values, **position, **bucket, **limits), Claim)
+    claims = Claims(row for row in rows if row.claim_token is not None)
+    claims.sort(key=lambda claim: (claim.scheduled_for, claim.id))
+    claims.set_behind = len(rows) - len(claims)
+    keys = [claim.serialization_key for claim in claims if claim.serialization_key is not None]
+    if keys:
+        advance_keys(connection, keys=keys, known_schema=known_schema)
+    return claims
+
+
+def advance_keys(connection: Connection, *, keys: Sequence[str], known_schema: int = 1) -> list[int]:
+    """Let claims look at the first waiting rows of these keys again; returns the ids of those that were set behind."""
+    values = {"keys": list(keys), "known_schema": known_schema}
+    return list(execute(connection, "queue/advance_keys", **values).scalars())
 
 
 def extend(connection: Connection, *, held: HeldClaims, lease: timedelta) -> dict[int, bool]:
@@ -154,36 +191,39 @@ def extend(connection: Connection, *, held: HeldClaims, lease: timedelta) -> dic
     return {row.id: row.extended for row in execute(connection, "queue/extend", lease=lease, **_pairs(held))}
 
 
-def finalize(connection: Connection, *, held: HeldClaims) -> set[tuple[int, UUID]]:
-    """Finish snoozes whose reminders were sent; returns the claims that were still owned."""
-    return {(row.id, row.claim_token) for row in execute(connection, "queue/finalize", **_pairs(held)).all()}
+def finalize(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Finish snoozes whose reminders were sent; returns the ids of those that were finished."""
+    return set(execute(connection, "queue/finalize", **_pairs(held)).scalars())
 
 
-def schedule_next(connection: Connection, *, id: int, claim_token: UUID, remind_at: datetime) -> bool:
-    """The occurrence was sent: promise the next one. Returns False when the claim is no longer owned."""
-    values = {"id": id, "claim_token": claim_token, "remind_at": remind_at}
-    return execute(connection, "queue/schedule_next", **values).first() is not None
+def schedule_next(connection: Connection, *, occurrences: Sequence[tuple[Claim, datetime]]) -> set[int]:
+    """The occurrences were sent: promise the next ones, each at its instant; returns the ids of those that were."""
+    held = _pairs([(claim.id, claim.claim_token) for claim, _ in occurrences])
+    next_ones = [remind_at for _, remind_at in occurrences]
+    return set(execute(connection, "queue/schedule_next", remind_at=next_ones, **held).scalars())
 
 
-def release(
-    connection: Connection,
-    *,
-    id: int,
-    claim_token: UUID,
-    error: str,
-    attempts_used: int,
-    delay: timedelta,
-    permanent: bool = False,
-) -> str | None:
-    """Record a failed delivery. Returns "released", "retired", or None when the claim is no longer owned."""
-    failure = {"error": error, "attempts_used": attempts_used, "delay": delay, "permanent": permanent}
-    row = execute(connection, "queue/release", id=id, claim_token=claim_token, **failure).first()
-    return None if row is None else row.outcome or "released"
+def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int, bool]:
+    """Record failed deliveries; returns the ids of those that were recorded, and whether each is retired now."""
+    values = {
+        **_pairs([(one.id, one.claim_token) for one in failures]),
+        "errors": [one.error for one in failures],
+        "attempts_used": [one.attempts_used for one in failures],
+        "delays": [one.delay for one in failures],
+        "permanents": [one.permanent for one in failures],
+    }
+    return {row.id: row.retires for row in execute(connection, "queue/release", **values)}
 
 
-def unclaim(connection: Connection, *, held: HeldClaims) -> list[int]:
-    """Give back claims that were never begun, without using an attempt; returns the ids still owned."""
-    return list(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
+def unclaim(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Give back claims that were never begun, without using an attempt; returns the ids of those given back."""
+    return set(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
+
+
+def lock_lapsed(connection: Connection, *, batch_size: int, lease: timedelta, id_range: range = ALL_IDS) -> list[int]:
+    """Lock claims of dead workers and expired leases that no other transaction has locked; returns their ids."""
+    values = {"batch_size": batch_size, "lease": lease, **id_bounds(id_range)}
+    return list(execute(connection, "queue/lock_lapsed", **values).scalars())
 
 
 def recover(
@@ -198,10 +238,14 @@ def recover(
     max_resends: int,
     id_range: range = ALL_IDS,
 ) -> list[Recovered]:
-    """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain."""
-    times = {"lease": lease, "delay": delay, "hold": hold, "hold_for_operator": hold_for_operator}
-    limits = {"batch_size": batch_size, "max_crashes": max_crashes, "max_resends": max_resends, **id_bounds(id_range)}
-    return rows_as(execute(connection, "queue/recover", **times, **limits, **WORKER_LOST), Recovered)
+    """Release claims of dead workers and expired leases; a send that may have been sent becomes uncertain.
+
+    The rows are locked first, by `lock_lapsed`, so that the statement that reads the ledger sees every mark.
+    """
+    ids = lock_lapsed(connection, batch_size=batch_size, lease=lease, id_range=id_range)
+    policy = {"delay": delay, "hold": hold, "hold_for_operator": hold_for_operator}
+    limits = {"max_crashes": max_crashes, "max_resends": max_resends}
+    return rows_as(execute(connection, "queue/recover", ids=ids, **policy, **limits, **WORKER_LOST), Recovered)
 
 
 def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
@@ -261,12 +305,17 @@ def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
     return list(execute(connection, "queue/dismiss", ids=list(ids)).scalars())
 
 
-def retire_restored(
-    connection: Connection, *, until: datetime, after: int, batch_size: int, domain: str, error: str
-) -> list[RestoredCase]:
-    """Retire what was due before `until`, ids beyond `after`: a restored dump does not know whether it was sent."""
-    values = {"until": until, "after": after, "batch_size": batch_size, "domain": domain, "error": error}
-    return sorted(rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase), key=lambda one: one.id)
+def lock_due_before(connection: Connection, *, until: datetime, after: int, batch_size: int) -> list[int]:
+    """Lock live snoozes that were due before `until`, ids beyond `after`; returns their ids."""
+    values = {"until": until, "after": after, "batch_size": batch_size}
+    return list(execute(connection, "queue/lock_due_before", **values).scalars())
+
+
+def retire_restored(connection: Connection, *, ids: Sequence[int], domain: str, error: str) -> list[RestoredCase]:
+    """Retire these snoozes, which `lock_due_before` has locked: a restored dump does not know whether they were sent.
+    What repeats is returned and not retired."""
+    values = {"ids": list(ids), "domain": domain, "error": error}
+    return rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase)
 
 
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
@@ -274,22 +323,62 @@ def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta
     return list(execute(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
 
 
-def next_due(connection: Connection, *, known_schema: int, not_due_yet: bool) -> float:
-    """Seconds until the next row is due: 0 when one is due, infinity when none waits. With `not_due_yet`, rows that are
-    due already are left out."""
-    values = {"known_schema": known_schema, "not_due_yet": not_due_yet}
+def next_due(
+    connection: Connection,
+    *,
+    known_schema: int,
+    steal_after: timedelta,
+    buckets: Buckets = None,
+    missed: timedelta | None = None,
+) -> float:
+    """Seconds until a row is due for a claim with these `buckets`: 0 when one is, infinity when none waits. With
+    `missed`, rows that were due that long ago are left out."""
+    values = {"known_schema": known_schema, "missed": missed, "buckets": buckets, "steal_after": steal_after}
     seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
 
 
-def priorities(connection: Connection) -> list[PriorityLevel]:
-    """The priorities of rows that are due, the highest first."""
-    return rows_as(execute(connection, "peek/priorities"), PriorityLevel)
+def priorities(
+    connection: Connection, *, limit: int, below: int = MAX_PRIORITY + 1, server: str | None = None
+) -> list[PriorityLevel]:
+    """The priorities of rows that are due, the highest first: at most `limit`, all lower than `below`; none while the
+    breaker of `server` is not closed."""
+    rows = execute(connection, "peek/priorities", limit=limit, below=below, server=server)
+    return [
+        PriorityLevel(
+            priority=row.priority,
+            lanes=[Lane(priority=row.priority, keyed=number % 2 == 1, crashes=number // 2) for number in row.lanes],
+            now=row.now,
+        )
+        for row in rows
+    ]
 
 
-def poison_row(connection: Connection, *, known_schema: int) -> bool:
-    """Whether a row is due that lost a worker before."""
-    return bool(execute(connection, "peek/poison_row", known_schema=known_schema).scalar_one())
+def poison_rows(connection: Connection, *, known_schema: int) -> list[Lane]:
+    """The lanes in which rows are due that lost more than one worker, the highest priority first."""
+    rows = execute(connection, "peek/poison_rows", known_schema=known_schema)
+    return [Lane(priority=row.priority, keyed=row.keyed, crashes=POISON) for row in rows]
+
+
+def keys_behind(connection: Connection, *, from_key: str, limit: int) -> list[str]:
+    """At most `limit` serialization keys, in order from `from_key` on, of which rows were set behind others."""
+    return list(execute(connection, "peek/keys_behind", from_key=from_key, limit=limit).scalars())
+
+
+def scan_end(connection: Connection, *, lane: Lane, after: Position | None, rows: int) -> Position | None:
+    """The position of the last of so many due rows of a lane behind `after`; None where there are fewer."""
+    row = execute(connection, "peek/scan_end", rows=rows, **vars(lane), **_position("after", after)).first()
+    return None if row is None else (row.remind_at, row.id)
+
+
+def owned(connection: Connection, *, held: HeldClaims) -> set[int]:
+    """Which of these claims are still owned."""
+    return set(execute(connection, "peek/owned", **_pairs(held)).scalars())
+
+
+def claimed_by(connection: Connection, *, worker: str) -> list[tuple[int, UUID]]:
+    """Id and token of each claim of a worker."""
+    return [(row.id, row.claim_token) for row in execute(connection, "peek/claimed_by", worker=worker)]
 
 
 def unfinished(connection: Connection, *, known_schema: int) -> bool:
@@ -299,3 +388,8 @@ def unfinished(connection: Connection, *, known_schema: int) -> bool:
 
 def _pairs(held: HeldClaims) -> dict[str, object]:
     return {"ids": [id for id, _ in held], "claim_tokens": [token for _, token in held]}
+
+
+def _position(name: str, position: Position | None) -> dict[str, object]:
+    time, id = position or (None, 0)
+    return {f"{name}_time": time, f"{name}_id": id}

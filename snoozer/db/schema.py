@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
 from snoozer.db import health_checks
+from snoozer.db.engine import per_query_timeout
 from snoozer.db.errors import error_text
-from snoozer.db.timeouts import per_query_timeout
 
 ENCODING = "UTF8"
 CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"

@@ -1,6 +1,7 @@
 """The shared circuit breaker as one worker uses it: a permit before each claim, a report of the results after it."""
 
 import logging
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,12 +10,14 @@ from sqlalchemy import Engine
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.smtp.connection_pool import ServerLimits
+from snoozer.smtp.server_limits import ServerLimits
 
 log = logging.getLogger(__name__)
 
+PERMIT_SECONDS = 0.25
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True)
 class BreakerClient:
     """Applies the breaker to this process's `limits`, and reports their failures to it. `server` is host:port."""
 
@@ -23,13 +26,27 @@ class BreakerClient:
     server: str
     threshold: int
     cooldown: timedelta
+    _closed: Permit | None = None
+    _asked_at: float = float("-inf")
 
     def acquire(self) -> Permit:
-        """The permit to claim a batch. A probe limits this process to one attempt to connect."""
+        """The permit to claim a batch. A probe limits this process to one attempt to connect.
+
+        One that was closed is valid for PERMIT_SECONDS: the claim of a batch finds out by itself (`queue.priorities`)
+        when another worker has opened the breaker since.
+        """
+        now = time.monotonic()
+        if self._closed and self.limits.is_closed and now - self._asked_at < PERMIT_SECONDS:
+            return self._closed
+        permit = self._acquire()
+        self._closed, self._asked_at = permit if permit.kind == "closed" and not permit.failures else None, now
+        return permit
+
+    def _acquire(self) -> Permit:
         with autocommit(self.engine) as connection:
             permit = breaker.permit(connection, server=self.server, cooldown=self.cooldown)
         if permit.kind == "probe":
-            self.limits.reset(max_failures=1)
+            self.limits.reset(max_failures=1, refuses_everybody=permit.refuses_everybody)
         elif permit.kind == "closed" and not self.limits.is_closed:
             self.limits.reset()
         return permit
@@ -38,6 +55,8 @@ class BreakerClient:
         """Reports what this process saw of the mail server since the last report."""
         seen = self.limits.take_report()
         if seen.failures:
+            self._closed = None
+        if seen.failures:
             with self.engine.begin() as connection:
                 state = breaker.fail(
                     connection,
@@ -45,11 +64,12 @@ class BreakerClient:
                     failures=seen.failures,
                     threshold=self.threshold,
                     reason=seen.reason,
+                    refuses_everybody=seen.refuses_everybody,
                     probe_token=permit.probe_token,
                 )
             if state == "open":
-                pause = self.cooldown.total_seconds()
-                log.warning("the mail server cannot be used (%s); it is left alone for %g s", seen.reason, pause)
+                pause = "a while" if seen.refuses_everybody else f"{self.cooldown.total_seconds():g} s"
+                log.warning("the mail server cannot be used (%s); it is left alone for %s", seen.reason, pause)
         elif seen.succeeded and (permit.failures or permit.kind == "probe"):
             with self.engine.begin() as connection:
                 breaker.succeed(connection, server=self.server, probe_token=permit.probe_token)

@@ -1,45 +1,60 @@
 """Claim due snoozes and reserve their sends: which rows are next, and one transaction that takes them.
 
 Rows come by priority and fairly between users, without rescanning the index. Users with more than a tenth of a full
-batch are heavy users; once known, the others are claimed before them. A row that the ledger refuses stops no other: it
-is claimed without a send, and fails by itself.
+batch are heavy users; once known, the others are claimed before them. Rows with a serialization key, and rows that lost
+a worker, have lanes of their own. A row that the ledger refuses stops no other: it is claimed without a send, and fails
+by itself.
 """
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import events, ledger, queue
-from snoozer.db.errors import is_conflict, is_row_error, sqlstate
-from snoozer.db.queue import Position, PriorityLevel
+from snoozer.db.errors import is_conflict, is_row_error, is_timeout
+from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
+from snoozer.delivery import refused_rows
+from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
 
 ROUTE = "worker"
 MAX_CONFLICTS = 3
-INDEX_ROW_TOO_LONG = "54000"
 
 SUPPORTED_SCHEMA = 1
-# Divisors of a batch: what a lower priority gets at least, and what one user may take before being a heavy user.
+# Divisors of a batch: what lower priorities get at least, what one user may take before being a heavy user, what a lane
+# gets after a claim that timed out, and how many rows that lost one worker are in flight at most.
 MIN_SHARE = 10
 FAIR_SHARE = 10
+NARROW_SHARE = 8
+CRASHED_SHARE = 8
 MAX_CLAIMS = 9
+# How many priorities a cycle looks at from the highest down; others in rotation, and always the default priority.
+MAX_LEVELS = 3
+DEFAULT_PRIORITY = 0
+PROBE_LEVELS = 50
 STEAL_AFTER = timedelta(seconds=2)
 
+# Behind what is due, as far as transactions may take from now() to their commit.
+OVERLAP = timedelta(seconds=2)
 # Every SWEEP_SECONDS a claim scans the whole index, for rows inserted, released or unlocked behind its cursor.
 LAG = timedelta(seconds=30)
 SWEEP_SECONDS = 2.0
 # After a sweep of t seconds, the next one comes after SWEEP_SPACING * t seconds at the earliest.
 SWEEP_SPACING = 10
 MAX_ID = 2**63 - 1
+# Rows that a sweep beside heavy users looks at in each cycle, and how long a lane's claims are narrow after a timeout.
+ROWS_PER_SWEEP = 5000
+NARROW_SECONDS = 30.0
 
 # Called with each step of a delivery and the Message-ID; a test's kills the process there.
 FailpointHook = Callable[[str, str], None]
@@ -59,20 +74,11 @@ class DeliveryConfig:
     uncertainty: ledger.UncertainPolicy
     first_delay: timedelta
     deadline: float
+    any_timeline: bool = False
 
     @property
     def actor(self) -> str:
         return f"worker:{self.worker}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReserveError:
-    """Why the ledger refuses a row. `permanent` where the row is surely at fault, so that it becomes a case; else it is
-    tried again, with an attempt spent or not."""
-
-    error: str
-    attempts_used: int
-    permanent: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,52 +91,73 @@ class Delivery:
 
 
 class TrailingCursor:
-    """Starts a lag before the earliest row of the last claim: behind that lie only dead index entries."""
+    """Starts a lag before the earliest row of the last claim: behind that lie only dead index entries.
 
-    def __init__(self) -> None:
-        self._after: Position | None = None
-        self._swept_at = float("-inf")
+    With `rows_return` rows may come to lie there at any time, and it sweeps as often as that is cheap.
+    """
 
-    def start(self, now: float) -> Position | None:
-        """The position after which to claim; None for a sweep."""
-        if now - self._swept_at >= SWEEP_SECONDS:
-            self._swept_at = now
-            return None
-        return self._after
-
-    def advance(self, claims: Sequence[Claim]) -> None:
-        """Called with what was claimed from there."""
-        if claims:
-            self._after = (min(claim.remind_at for claim in claims) - LAG, 0)
-
-
-class ExactCursor:
-    """Starts where the last claim ended: behind that lie the rows of the heavy users it skipped, however many."""
-
-    def __init__(self) -> None:
-        self._after: Position | None = None
+    def __init__(self, *, rows_return: bool = False) -> None:
+        self.after: Position | None = None
+        self._rows_return = rows_return
         self._sweep_at = float("-inf")
 
     def start(self, now: float) -> Position | None:
         """The position after which to claim; None for a sweep."""
-        return None if now >= self._sweep_at else self._after
+        if now < self._sweep_at:
+            return self.after
+        self._sweep_at = now + SWEEP_SECONDS
+        return None
 
-    def advance(self, claims: Sequence[Claim], *, room: int, until: datetime, began: float, ended: float) -> None:
-        """Called with what was claimed, at most `room` rows of what was due at `until`, between `began` and `ended`."""
-        if began >= self._sweep_at:
-            self._sweep_at = ended + min(SWEEP_SECONDS, SWEEP_SPACING * (ended - began))
-        full = len(claims) >= room
-        self._after = max((claim.remind_at, claim.id) for claim in claims) if full else (until, MAX_ID)
+    def advance(self, claims: Sequence[Claim], *, began: float = 0.0, ended: float = 0.0) -> None:
+        """Called with what was claimed from there, between `began` and `ended`."""
+        if claims:
+            self.after = (min(claim.remind_at for claim in claims) - LAG, 0)
+        if self._rows_return:
+            self._sweep_at = min(self._sweep_at, ended + SWEEP_SPACING * (ended - began))
+
+
+class ExactCursor:
+    """Starts where the last claim ended: behind that lie the rows of the heavy users it skipped, however many.
+
+    Sweeps look there for other rows, from `swept` on and some rows in each cycle.
+    """
+
+    def __init__(self) -> None:
+        self.after: Position | None = None
+        self.swept: Position | None = None
+        self._sweep_at = float("-inf")
+
+    def advance(self, claims: Sequence[Claim], *, full: bool, until: datetime) -> None:
+        """Called with what was claimed of what was due at `until`; `full` where that may not be all."""
+        self.after = _end_of(claims, full=full, otherwise=(until, MAX_ID), start=self.after)
+
+    def is_sweep_due(self, now: float) -> bool:
+        return self.swept is not None or now >= self._sweep_at
+
+    def advance_sweep(
+        self, claims: Sequence[Claim], *, full: bool, until: Position | None, began: float, ended: float
+    ) -> None:
+        """Called with what a sweep claimed up to `until` (None: to the end; then the next one begins anew)."""
+        self._sweep_at = ended + min(SWEEP_SECONDS, SWEEP_SPACING * (ended - began))
+        self.swept = _end_of(claims, full=full, otherwise=until, start=self.swept)
+
+
+def _end_of(
+    claims: Sequence[Claim], *, full: bool, otherwise: Position | None, start: Position | None
+) -> Position | None:
+    """Where a claim ended that began at `start`: at its last row, if it was full."""
+    return max([(claim.remind_at, claim.id) for claim in claims], default=start) if full else otherwise
 
 
 @dataclass
-class LevelCursors:
-    """How far the claims of one priority have come, those of all users and those without the heavy ones."""
+class LaneCursors:
+    """How far the claims of one lane have come, those of all users and those without the heavy ones."""
 
-    trailing: TrailingCursor = field(default_factory=TrailingCursor)
+    trailing: TrailingCursor
     exact: ExactCursor = field(default_factory=ExactCursor)
     heavy_users: list[str] = field(default_factory=list)
     heavy_since: float = float("-inf")
+    narrow_until: float = float("-inf")
 
     def add_heavy_users(self, users: Sequence[str], *, now: float) -> None:
         if not self.heavy_users:
@@ -144,49 +171,124 @@ class LevelCursors:
 
 
 class FairScheduler:
-    """Claims rows for one worker. `buckets` are the ones it owns, None for all."""
+    """Claims rows for one worker. `buckets` are the ones it owns, None for all.
 
-    def __init__(self, *, worker: str, lease: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
-        self._claim = partial(
-            queue.claim, worker=worker, lease=lease, steal_after=STEAL_AFTER, known_schema=SUPPORTED_SCHEMA
+    No batch is claimed while the breaker of the mail `server` is not closed. Unless on `any_timeline`, nothing is
+    claimed after a failover of the database until it was accepted.
+    """
+
+    def __init__(
+        self,
+        *,
+        worker: str,
+        lease: timedelta,
+        server: str | None = None,
+        any_timeline: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        limits: dict[str, Any] = {"steal_after": STEAL_AFTER, "known_schema": SUPPORTED_SCHEMA}
+        self._queue_claim: Callable[..., Claims] = partial(
+            queue.claim, worker=worker, lease=lease, any_timeline=any_timeline, **limits
         )
+        self._levels = partial(queue.priorities, server=server)
         self._clock = clock
-        self._levels: dict[int, LevelCursors] = {}
-        self.buckets: list[int] | None = None
+        self._cursors: dict[Lane, LaneCursors] = {}
+        self._cycle = 0
+        self._rotation = MAX_PRIORITY + 1
+        self.buckets: Buckets = None
+        # How many rows the last cycle set behind others of their keys; more may be found at once.
+        self.set_behind = 0
 
-    def claim_batch(self, connection: Connection, *, batch_size: int) -> list[Claim]:
-        """A batch, and what fairness adds: a tenth for each lower priority, a batch beside heavy users."""
+    def claim_batch(self, connection: Connection, *, batch_size: int, crashed_room: int | None = None) -> list[Claim]:
+        """A batch, and what fairness adds: a tenth for lower priorities, a batch beside heavy users.
+
+        Of rows that lost a worker at most `crashed_room` are among them, and one of the default priority and one of the
+        priority in turn beside them: its next turn comes after those of all others.
+        """
+        self._cycle += 1
+        self.set_behind = 0
+        share = max(batch_size // MIN_SHARE, 1)
+        levels, guests = self._choose_levels(connection)
+        crashed_left = max(batch_size // CRASHED_SHARE, 1) if crashed_room is None else crashed_room
         claimed: list[Claim] = []
-        for level in queue.priorities(connection):
-            room = max(batch_size - len(claimed), batch_size // MIN_SHARE, 1)
-            claimed += self._claim_fairly(connection, level, room=room)
+        for level in levels:
+            left = batch_size - share * max(len(guests) - 1, 0) - len(claimed)
+            room = max(left, share if level.priority in guests else 0)
+            extra = 1 if level.priority in guests else 0
+            found = self._claim_level(connection, level, room=room, crashed_room=crashed_left + extra)
+            crashed_left = max(crashed_left - sum(claim.crash_count > 0 for claim in found), 0)
+            claimed += found
         return claimed
 
     def claim_one(self, connection: Connection) -> list[Claim]:
         """The next row only, for the probe of a breaker; a poison row when nothing else is due."""
-        return self._claim_first(connection, poison_rows=False) or self.claim_poison_row(connection)
+        levels = queue.priorities(connection, limit=PROBE_LEVELS)
+        return self._claim_first(connection, [lane for level in levels for lane in level.lanes]) or (
+            self.claim_poison_row(connection)
+        )
 
     def claim_poison_row(self, connection: Connection) -> list[Claim]:
-        """One row that a worker crashed on before, to be delivered alone."""
-        return self._claim_first(connection, poison_rows=True)
+        """One row that lost more than one worker, to be delivered alone."""
+        return self._claim_first(connection, queue.poison_rows(connection, known_schema=SUPPORTED_SCHEMA))
 
-    def _claim_first(self, connection: Connection, *, poison_rows: bool) -> list[Claim]:
-        for level in queue.priorities(connection):
-            found = self._claim(
-                connection, priority=level.priority, batch_size=1, poison_rows=poison_rows, buckets=self.buckets
-            )
-            if found:
-                return found
-        return []
+    def _claim_first(self, connection: Connection, lanes: Sequence[Lane]) -> list[Claim]:
+        return next(filter(None, (self._claim(connection, lane, room=1) for lane in lanes)), [])
 
-    def _claim_fairly(self, connection: Connection, level: PriorityLevel, *, room: int) -> list[Claim]:
-        cursors = self._levels.setdefault(level.priority, LevelCursors())
+    def _choose_levels(self, connection: Connection) -> tuple[list[PriorityLevel], set[int]]:
+        """The priorities to claim from, the highest first, and those of them that get a share though the batch is full:
+        the default one, and one of the others in turn."""
+        levels = self._levels(connection, limit=MAX_LEVELS)
+        if not levels:
+            return [], set()
+        top = levels[0].priority
+
+        def next_below(priority: int) -> PriorityLevel | None:
+            known = next((level for level in levels if level.priority < priority), None)
+            if known or len(levels) < MAX_LEVELS:
+                return known
+            return next(iter(self._levels(connection, below=priority, limit=1)), None)
+
+        rotated = next_below(min(self._rotation, top)) or next_below(top)
+        default = next_below(DEFAULT_PRIORITY + 1) if top > DEFAULT_PRIORITY else None
+        if default and default.priority < DEFAULT_PRIORITY:
+            default = None
+        if rotated:
+            self._rotation = rotated.priority
+        guests = {level.priority: level for level in (rotated, default) if level}
+        chosen = {level.priority: level for level in levels} | guests
+        return sorted(chosen.values(), key=lambda level: -level.priority), set(guests)
+
+    def _claim_level(
+        self, connection: Connection, level: PriorityLevel, *, room: int, crashed_room: int
+    ) -> list[Claim]:
+        """Claim from its lanes, each in turn the first; that one leaves the others half of the room."""
+        first = self._cycle % len(level.lanes)
+        lanes = level.lanes[first:] + level.lanes[:first]
+        claimed: list[Claim] = []
+        for position, lane in enumerate(lanes, start=1):
+            left = -(-(room - len(claimed)) // (1 if position == len(lanes) else 2))
+            if lane.crashes:
+                left = min(left, crashed_room - sum(claim.crash_count > 0 for claim in claimed))
+            if left > 0:
+                claimed += self._claim_fairly(connection, lane, now=level.now, room=left)
+        return claimed
+
+    def _claim_fairly(self, connection: Connection, lane: Lane, *, now: datetime, room: int) -> list[Claim]:
+        if lane not in self._cursors:
+            self._cursors[lane] = LaneCursors(TrailingCursor(rows_return=lane.keyed))
+        cursors = self._cursors[lane]
+        if self._clock() < cursors.narrow_until:
+            return self._claim(connection, lane, room=max(room // NARROW_SHARE, 1), after=cursors.trailing.after)
+        if lane.crashes:
+            return self._claim_all_users(connection, lane, cursors, room=room)
         cursors.expire_heavy_users(now=self._clock())
         had_heavy_users = bool(cursors.heavy_users)
         claimed: list[Claim] = []
         for _ in range(MAX_CLAIMS):
-            claim = self._claim_without_heavy_users if cursors.heavy_users else self._claim_all_users
-            found = claim(connection, level, cursors, room=room)
+            if cursors.heavy_users:
+                found = self._claim_without_heavy_users(connection, lane, cursors, now=now, room=room)
+            else:
+                found = self._claim_all_users(connection, lane, cursors, room=room)
             claimed += found
             heavy = _heavy_users(found, room=room)
             if not heavy:
@@ -194,37 +296,50 @@ class FairScheduler:
             cursors.add_heavy_users(heavy, now=self._clock())
         if had_heavy_users:
             left = max(room - len(claimed), room // FAIR_SHARE, 1)
-            claimed += self._claim_all_users(connection, level, cursors, room=left)
+            claimed += self._claim_all_users(connection, lane, cursors, room=left)
         return claimed
 
-    def _claim_all_users(
-        self, connection: Connection, level: PriorityLevel, cursors: LevelCursors, *, room: int
-    ) -> list[Claim]:
-        after = cursors.trailing.start(self._clock())
-        found = self._claim(connection, priority=level.priority, batch_size=room, after=after, buckets=self.buckets)
-        cursors.trailing.advance(found)
+    def _claim_all_users(self, connection: Connection, lane: Lane, cursors: LaneCursors, *, room: int) -> Claims:
+        began = self._clock()
+        after = cursors.trailing.start(began)
+        found = self._claim(connection, lane, room=room, after=after)
+        cursors.trailing.advance(found, began=began, ended=self._clock())
         return found
 
     def _claim_without_heavy_users(
-        self, connection: Connection, level: PriorityLevel, cursors: LevelCursors, *, room: int
-    ) -> list[Claim]:
-        began = self._clock()
-        after = cursors.exact.start(began)
-        found = self._claim(
-            connection,
-            priority=level.priority,
-            batch_size=room,
-            after=after,
-            heavy_users=cursors.heavy_users,
-            buckets=self.buckets,
-        )
-        cursors.exact.advance(found, room=room, until=level.now, began=began, ended=self._clock())
+        self, connection: Connection, lane: Lane, cursors: LaneCursors, *, now: datetime, room: int
+    ) -> Claims:
+        exact, began = cursors.exact, self._clock()
+        whole = exact.after is None
+        claim = partial(self._claim, connection, lane, heavy_users=cursors.heavy_users)
+        found = claim(after=exact.after, room=room)
+        full = found.looked_at >= room
+        exact.advance(found, full=full, until=now - OVERLAP)
+        if whole:
+            exact.advance_sweep([], full=False, until=None, began=began, ended=self._clock())
+        elif not full and exact.is_sweep_due(began):
+            until = queue.scan_end(connection, lane=lane, after=exact.swept, rows=ROWS_PER_SWEEP)
+            swept = claim(after=exact.swept, until=until, room=room - len(found))
+            full = swept.looked_at >= room - len(found)
+            exact.advance_sweep(swept, full=full, until=until, began=began, ended=self._clock())
+            found += swept
+        return found
+
+    def _claim(self, connection: Connection, lane: Lane, *, room: int, **limits: Any) -> Claims:
+        buckets = None if lane.crashes else self.buckets
+        try:
+            found = self._queue_claim(connection, lane=lane, batch_size=room, buckets=buckets, **limits)
+        except DBAPIError as error:
+            if is_timeout(error) and lane in self._cursors:
+                self._cursors[lane].narrow_until = self._clock() + NARROW_SECONDS
+            raise
+        self.set_behind += found.set_behind
         return found
 
 
-def _heavy_users(claims: Sequence[Claim], *, room: int) -> list[str]:
+def _heavy_users(claims: Claims, *, room: int) -> list[str]:
     """The users with more than their share of a full claim."""
-    if len(claims) < room:
+    if claims.looked_at < room:
         return []
     share = max(room // FAIR_SHARE, 1)
     counts = Counter(claim.user_email for claim in claims)
@@ -236,7 +351,7 @@ def claim_and_reserve(
 ) -> list[Delivery]:
     """Call `claim` and reserve the sends of what it returns, in one transaction; row by row once a row was refused.
 
-    Returns nothing where other workers claimed the same rows at the same time, again and again.
+    Returns nothing where other workers claimed the same rows at the same time, or the claim timed out, again and again.
     """
     individually = False
     for _ in range(MAX_CONFLICTS):
@@ -245,11 +360,17 @@ def claim_and_reserve(
                 claims = claim(connection)
                 for claimed in claims:
                     failpoint("claimed", claimed.message_id)
-                reserve = _reserve_individually if individually else _reserve_all
-                sends, failed = reserve(connection, claims=claims, config=config)
+                reserve = partial(_reserve_all, connection, config=config)
+                if individually:
+                    sends, failed = refused_rows.reserve_individually(connection, claims=claims, reserve=reserve)
+                else:
+                    sends, failed = reserve(claims), {}
         except DBAPIError as error:
             if is_row_error(error) and not individually:
                 individually = True
+                continue
+            if is_timeout(error):
+                log.warning("a claim exceeded the statement timeout; claiming fewer rows")
                 continue
             # Another worker claimed a row of the same serialization key at this moment, or waited for ours.
             if not is_conflict(error):
@@ -258,18 +379,14 @@ def claim_and_reserve(
             continue
         for claimed in claims:
             failpoint("reserved", claimed.message_id)
-        errors = _reserve_errors(failed, others=len(claims) - len(failed))
+        errors = refused_rows.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
         return [Delivery(claim=one, send=sends.get(one.id), error=errors.get(one.id)) for one in claims]
     return []
 
 
-# By snooze id: the sends that were reserved, and why others were refused.
-_Reservations = tuple[dict[int, Send], dict[int, DBAPIError]]
-
-
-def _reserve_all(connection: Connection, *, claims: Sequence[Claim], config: DeliveryConfig) -> _Reservations:
+def _reserve_all(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Send]:
     if not claims:
-        return {}, {}
+        return {}
     reserved = ledger.reserve(
         connection,
         worker=config.worker,
@@ -280,55 +397,4 @@ def _reserve_all(connection: Connection, *, claims: Sequence[Claim], config: Del
     for entry in reserved:
         if entry.resent:
             events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
-    return {entry.send.snooze_id: entry.send for entry in reserved}, {}
-
-
-def _reserve_individually(connection: Connection, *, claims: Sequence[Claim], config: DeliveryConfig) -> _Reservations:
-    """Reserve all of these, or halve them until what fails is one row.
-
-    A failure is rolled back to its own savepoint; savepoints that were not needed end with the transaction.
-    """
-    savepoint = connection.begin_nested()
-    try:
-        return _reserve_all(connection, claims=claims, config=config)
-    except DBAPIError as error:
-        if not is_row_error(error):
-            raise
-        savepoint.rollback()
-        if len(claims) == 1:
-            return {}, {claims[0].id: error}
-    middle = len(claims) // 2
-    first, second = (
-        _reserve_individually(connection, claims=half, config=config) for half in (claims[:middle], claims[middle:])
-    )
-    return first[0] | second[0], first[1] | second[1]
-
-
-def _reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, ReserveError]:
-    """The errors of rows that were refused, where so many others were reserved.
-
-    Where others were reserved, or a text is too long for the index, the row is surely at fault. Where none of several
-    rows was, the ledger itself may be broken, and no attempt is spent.
-    """
-    for id, error in failed.items():
-        log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
-    if len(failed) > 1 and not others:
-        log.error("the ledger took none of %d rows; see whether its table is as it should be", len(failed))
-    attempts_used = 1 if others or len(failed) == 1 else 0
-    return {
-        id: ReserveError(
-            error=_error_message(error),
-            attempts_used=attempts_used,
-            permanent=others > 0 or sqlstate(error) == INDEX_ROW_TOO_LONG,
-        )
-        for id, error in failed.items()
-    }
-
-
-def _error_message(error: DBAPIError) -> str:
-    """What is wrong with a row and what to do, without the row's values."""
-    if sqlstate(error) == INDEX_ROW_TOO_LONG:
-        what = "user_email and message_id are too long together for the ledger's index (254 and 998 octets always fit)"
-    else:
-        what = f"the ledger refuses its values (SQLSTATE {sqlstate(error)})"
-    return f"It cannot be sent: {what}. Correct the row and reactivate it, or dismiss it"
+    return {entry.send.snooze_id: entry.send for entry in reserved}

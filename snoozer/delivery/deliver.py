@@ -1,30 +1,27 @@
-"""Delivers one reminder: body, mark, local fence, final dot, reply; then the outcome is recorded. In that order."""
+"""Delivers one reminder: body, mark, local fence, final dot, reply, in that order; then its outcome is settled.
 
-import asyncio
+There is no task for a delivery: the callbacks of its mail move it on, on the event loop of the pipeline.
+"""
+
 import hashlib
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-
-from opentelemetry import trace
-from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from datetime import timedelta
+from random import Random
 
 from snoozer import telemetry
-from snoozer.db import ledger
-from snoozer.db.engine import autocommit
-from snoozer.db.errors import is_transient
+from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
-from snoozer.delivery.executor import BatchExecutor
-from snoozer.delivery.outcome_recorder import OutcomeRecorder, uncertain_error
-from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Send
+from snoozer.delivery.settling import Ending, uncertain_error
+from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Failure, Send
+from snoozer.runtime import backoff
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.smtp.session import SmtpSession
+from snoozer.smtp.transport import Reply
 
 log = logging.getLogger(__name__)
 
@@ -32,225 +29,291 @@ BYTES_DIFFER = (
     "A first copy may have been sent, and templates, keys or settings have changed since, so a second copy would "
     "differ from it. Reactivate to send it all the same"
 )
-COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
-
-
-class DeliveryCancelled(Exception):
-    """The worker shuts down; this mail gets no dot."""
-
-
-class Undeliverable(Exception):
-    """The reminder cannot be sent as it is."""
-
-    def __init__(self, reason: str, *, attempts_used: int) -> None:
-        super().__init__(reason)
-        self.attempts_used = attempts_used
-
-
-class Cancellation:
-    """Cancels deliveries that have no mark yet. For one event loop."""
-
-    def __init__(self) -> None:
-        self._cancelled = False
-        self._tasks: set[asyncio.Task[object]] = set()
-
-    @contextmanager
-    def until_marked(self) -> Iterator[None]:
-        """Raises DeliveryCancelled in the current task once `cancel_all` was called."""
-        task = asyncio.current_task()
-        if task is None or self._cancelled:
-            raise DeliveryCancelled
-        self._tasks.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-            task.uncancel()
-            raise DeliveryCancelled from None
-        finally:
-            self._tasks.discard(task)
-
-    def cancel_all(self) -> None:
-        """Cancel the tasks inside `until_marked` now and those that enter it later."""
-        self._cancelled = True
-        for task in self._tasks:
-            task.cancel()
+DOT_NOT_SENT = "The final dot was never sent"
+MIN_DOT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deliverer:
-    """Delivers reminders, one call each, any number at once, on one event loop.
+class Tools:
+    """What all deliveries of a worker use.
 
     `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
-    lease of this snooze nor the last heartbeat is too old.
+    lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope.
     """
 
-    engine: Engine
     pool: ConnectionPool
-    outcomes: OutcomeRecorder
     config: DeliveryConfig
     compose: Callable[[Send], bytes]
     failpoint: FailpointHook
-    lease_is_safe: Callable[[int], bool]
+    lease_is_safe: Callable[[Claim], bool]
+    mail_from: str
+    rng: Random
 
-    @cached_property
-    def cancellation(self) -> Cancellation:
-        return Cancellation()
 
-    @cached_property
-    def _marks(self) -> BatchExecutor[tuple[Send, str], bool]:
-        return BatchExecutor(self._mark, name="marks")
+class Job:
+    """One delivery, from a claim with its send to an `Ending`; the mail of an SMTP session.
 
-    def _mark(self, dots: Sequence[tuple[Send, str]]) -> list[bool]:
-        with autocommit(self.engine) as connection:
-            authorised = ledger.mark(connection, dots=dots)
-        return [send.id in authorised for send, _ in dots]
+    `on_body_sent` is called when its mark is due, and then `authorise` or `deny`; `on_retry` when it needs another
+    session; `on_end` once, with the ending.
+    """
 
-    async def deliver(self, delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
-        """Deliver one reminder, with its span and its metrics. Never raises: one bad reminder must not stop the worker.
+    def __init__(
+        self,
+        delivery: Delivery,
+        *,
+        tools: Tools,
+        on_body_sent: "Callable[[Job], None]",
+        on_retry: "Callable[[Job], None]",
+        on_end: "Callable[[Job, Ending], None]",
+    ) -> None:
+        self.claim, self.delivery = delivery.claim, delivery
+        self.mail_from = tools.mail_from
+        self.body_deadline = tools.config.deadline / 2
+        self.message = b""
+        self.digest = ""
+        self.session: SmtpSession | None = None
+        self.began = self.queued_at = time.monotonic()
+        self.mark_tries = 0
+        self.is_marking = self.has_ended = False
+        self._marked = self._dotted = False
+        self._tools = tools
+        self._on_body_sent = on_body_sent
+        self._on_retry = on_retry
+        self._on_end = on_end
+        self._span = telemetry.delivery_span(traceparent=self.claim.traceparent, snooze_id=self.claim.id)
 
-        `on_accepted` is called when the server has accepted the mail. Returns LOST, which leaves the claim to recovery,
-        where the database goes away at a bad moment.
-        """
-        began = time.monotonic()
-        with telemetry.delivery_span(traceparent=delivery.claim.traceparent, snooze_id=delivery.claim.id):
-            try:
-                outcome = await self._deliver(delivery, on_accepted)
-            except Exception as error:
-                outcome = await self._record_crash(delivery, error)
-        telemetry.count_delivery(outcome, milliseconds=(time.monotonic() - began) * 1000)
-        return outcome
+    @property
+    def send(self) -> Send:
+        """Raises LookupError where the ledger reserved none."""
+        if self.delivery.send is None:
+            raise LookupError("The ledger reserved no send.")
+        return self.delivery.send
 
-    async def _deliver(self, delivery: Delivery, on_accepted: Callable[[], None]) -> DeliveryOutcome:
-        claim, refused = delivery.claim, delivery.error
+    @property
+    def rcpt_to(self) -> str:
+        return self.send.user_email
+
+    @property
+    def is_cancellable(self) -> bool:
+        """True while it has no mark, and none is being made."""
+        return not (self.has_ended or self.is_marking or self._marked)
+
+    def prepare(self) -> bool:
+        """Compose the mail; returns False where there is nothing to send, and the delivery has ended."""
+        if self.digest:
+            return True
         try:
-            if refused is not None:
-                return await self.outcomes.release(
-                    claim, error=refused.error, attempts_used=refused.attempts_used, permanent=refused.permanent
-                )
-            if delivery.send is None:
-                return await self._resolve_known(claim)
-            return await self._send(claim, delivery.send, on_accepted=on_accepted)
-        except SQLAlchemyError as error:
-            if not is_transient(error):
-                raise
-            return DeliveryOutcome.LOST
+            return self._prepare()
+        except Exception as error:
+            self._crash(error)
+            return False
 
-    async def _record_crash(self, delivery: Delivery, error: Exception) -> DeliveryOutcome:
+    def cancel(self) -> None:
+        """Give it back untried."""
+        self._drop()
+        self._end(Ending(claim=self.claim, outcome=DeliveryOutcome.UNCLAIMED))
+
+    def authorise(self) -> None:
+        """Its mark is committed: the dot may leave, unless the local fence forbids it."""
+        session = self.session
+        if self.has_ended or session is None:
+            return
+        self._marked = True
+        try:
+            self._tools.failpoint("marked", self.send.message_id)
+            if self._tools.lease_is_safe(self.claim):
+                left = self.began + self._tools.config.deadline - time.monotonic()
+                session.send_dot(deadline=max(MIN_DOT_SECONDS, left), following=self._tools.pool.following(session))
+                return
+        except Exception as error:
+            self._crash(error)
+            return
+        self.deny(may_be_marked=True)
+
+    def deny(self, *, may_be_marked: bool) -> None:
+        """There is no mark, or it must not be used: no dot leaves.
+
+        The claim was lost or the send changed; the next claim of the row finds out.
+        """
+        if self.has_ended:
+            return
+        self._drop()
+        outcome = DeliveryOutcome.LOST if may_be_marked else DeliveryOutcome.UNCLAIMED
+        refusal = self._no_dot() if may_be_marked else None
+        self._end(Ending(claim=self.claim, outcome=outcome, refusal=refusal))
+
+    def postpone(self, error: ServerUnavailable | CircuitOpen) -> None:
+        """No connection could be opened for it: no attempt is spent."""
+        if isinstance(error, CircuitOpen):
+            self.cancel()
+        else:
+            self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED)
+
+    def finish(self, outcome: DeliveryOutcome) -> None:
+        """Its ending was settled."""
+        try:
+            if outcome is DeliveryOutcome.SENT:
+                for step in ("recorded", "finalized"):
+                    self._tools.failpoint(step, self.claim.message_id)
+        except Exception:
+            log.exception("a failpoint raised")
+        self._span.end()
+        telemetry.count_delivery(outcome, milliseconds=(time.monotonic() - self.began) * 1000)
+
+    def on_begin(self, session: SmtpSession) -> None:
+        self.session = session
+
+    def on_body(self, session: SmtpSession) -> None:
+        try:
+            self._tools.failpoint("body", self.send.message_id)
+        except Exception as error:
+            self._crash(error)
+        else:
+            self._on_body_sent(self)
+
+    def on_dot(self) -> None:
+        self._dotted = True
+        try:
+            self._tools.failpoint("dot", self.send.message_id)
+        except Exception as error:
+            self._crash(error)
+
+    def on_accepted(self, session: SmtpSession, reply: Reply) -> None:
+        self._tools.pool.limits.record_success()
+        if self.has_ended:
+            return
+        try:
+            self._tools.failpoint("replied", self.send.message_id)
+        except Exception as error:
+            self._crash(error)
+            return
+        self._end(Ending(claim=self.claim, outcome=DeliveryOutcome.SENT, fact=_fact(self.send, reply)))
+
+    def on_failed(self, session: SmtpSession, error: Exception) -> None:
+        if self.has_ended:
+            return
+        pool = self._tools.pool
+        if isinstance(error, NoReplyAfterData):
+            pool.limits.record_failure(str(error))
+            self._hold(str(error))
+        elif isinstance(error, Rejected):
+            pool.rejected(error, recipient=self.rcpt_to)
+            self._reject(error)
+        elif not isinstance(error, ServerUnavailable):
+            self._crash(error)
+        elif self._marked:
+            pool.limits.record_failure(str(error))
+            self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED, refusal=self._no_dot())
+        elif pool.may_retry(session, error):
+            self.session = None
+            self._on_retry(self)
+        else:
+            self.postpone(error)
+
+    def _prepare(self) -> bool:
+        error = self.delivery.error
+        if error is not None:
+            self._release(error.error, attempts_used=error.attempts_used, permanent=error.permanent)
+        elif self.delivery.send is None:
+            self._end(Ending(claim=self.claim, outcome=None))
+        else:
+            try:
+                self.message = self._tools.compose(self.send)
+            except ValueError as broken:
+                self._release(f"The reminder cannot be written. {broken}", attempts_used=1, permanent=True)
+                return False
+            self.digest = hashlib.sha256(self.message).hexdigest()
+            if self.send.bytes_sha256 in (None, self.digest):
+                return True
+            self._release(BYTES_DIFFER, attempts_used=0, permanent=True)
+        return False
+
+    def _drop(self) -> None:
+        if self.session is not None:
+            self._tools.pool.discard(self.session)
+
+    def _crash(self, error: Exception) -> None:
+        """Our own code failed: an attempt is spent; where the dot left, the mail may have been sent."""
         # Without the error's text: a database error holds the values of a row.
         where, kind = "".join(traceback.format_tb(error.__traceback__)), type(error).__name__
-        log.error("delivery of snooze %d broke down (%s)\n%s", delivery.claim.id, kind, where)
-        trace.get_current_span().record_exception(error)
+        log.error("delivery of snooze %d broke down (%s)\n%s", self.claim.id, kind, where)
+        self._span.record_exception(error)
         sentence = f"The delivery broke down ({kind})"
-        try:
-            if delivery.send is None:
-                return await self.outcomes.release(delivery.claim, error=sentence, attempts_used=1)
-            return await self.outcomes.record_crash(delivery.claim, delivery.send, error=sentence)
-        except SQLAlchemyError:
-            return DeliveryOutcome.LOST
+        if self._dotted:
+            self._hold(sentence)
+        else:
+            self._drop()
+            self._release(sentence, attempts_used=1, refusal=self._no_dot() if self._marked else None)
 
-    async def _send(self, claim: Claim, send: Send, *, on_accepted: Callable[[], None]) -> DeliveryOutcome:
-        ends = time.monotonic() + self.config.deadline
-        try:
-            with self._marks.expecting():
-                session, digest = await self._send_body(send)
-        except Undeliverable as error:
-            return await self.outcomes.release(
-                claim, error=str(error), attempts_used=error.attempts_used, permanent=True
-            )
-        except (CircuitOpen, DeliveryCancelled):
-            return await self.outcomes.unclaim(claim)
-        except ServerUnavailable as unavailable:
-            return await self.outcomes.defer(claim, error=str(unavailable))
-        except Rejected as rejected:
-            return await self.outcomes.reject(claim, send, rejected)
-        denied = await self._authorise_dot(claim, session, send, digest=digest)
-        if denied is not None:
-            return denied
-        left = max(1.0, ends - time.monotonic())
-        return await self._send_dot(claim, send, session, deadline=left, on_accepted=on_accepted)
-
-    async def _send_body(self, send: Send) -> tuple[SmtpSession, str]:
-        """Send the whole mail but its final dot; returns the session that carries it and the sha256 of its bytes."""
-        try:
-            message = self.compose(send)
-        except ValueError as error:
-            raise Undeliverable(f"The reminder cannot be written. {error}", attempts_used=1) from error
-        digest = hashlib.sha256(message).hexdigest()
-        if send.bytes_sha256 not in (None, digest):
-            raise Undeliverable(BYTES_DIFFER, attempts_used=0)
-        half = self.config.deadline / 2
-        with self.cancellation.until_marked():
-            return await self.pool.send_body(rcpt_to=send.user_email, message=message, deadline=half), digest
-
-    async def _authorise_dot(
-        self, claim: Claim, session: SmtpSession, send: Send, *, digest: str
-    ) -> DeliveryOutcome | None:
-        """The mark, then the local fence; None when the dot may be sent. Otherwise the connection is dropped."""
-        marked = fenced = False
-        try:
-            self.failpoint("body", send.message_id)
-            marked = await self._marks((send, digest))
-            if marked:
-                self.failpoint("marked", send.message_id)
-                fenced = self.lease_is_safe(send.snooze_id)
-        except SQLAlchemyError as error:
-            # The commit may have been done although its reply was lost, but no dot was sent.
-            if not is_transient(error):
-                raise
-            marked = True
-        finally:
-            if not fenced:
-                self.pool.discard(session)
-        if not marked:
-            # The claim was lost or the send changed; the next claim of the row finds out.
-            return await self.outcomes.unclaim(claim)
-        if not fenced:
-            await self.outcomes.abort_send(send)
-            return DeliveryOutcome.LOST
-        return None
-
-    async def _send_dot(
-        self, claim: Claim, send: Send, session: SmtpSession, *, deadline: float, on_accepted: Callable[[], None]
-    ) -> DeliveryOutcome:
-        try:
-            with self.outcomes.expecting():
-                reply = await session.send_dot(deadline=deadline, on_dot=lambda: self.failpoint("dot", send.message_id))
-        except ServerUnavailable as unavailable:
-            self.pool.lost(session, reason=str(unavailable))
-            outcome = await self.outcomes.defer(claim, error=str(unavailable))
-            await self.outcomes.abort_send(send)
-            return outcome
-        except Rejected as rejected:
-            self.pool.rejected(session, rejected)
-            return await self.outcomes.reject(claim, send, rejected)
-        except NoReplyAfterData as silence:
-            self.pool.lost(session, reason=str(silence))
-            return await self.outcomes.mark_uncertain(claim, send, reason=str(silence))
-        except BaseException:
-            self.pool.discard(session)
-            raise
-        self.failpoint("replied", send.message_id)
-        self.pool.release(session)
-        on_accepted()
-        outcome = await self.outcomes.complete(
-            claim, send, reply, recorded=lambda: self.failpoint("recorded", send.message_id)
+    def _reject(self, rejected: Rejected) -> None:
+        """The server refused the mail: an attempt is spent, unless the reply is about the server itself; a permanent
+        refusal becomes a case."""
+        reply = rejected.reply
+        refusal = Refusal(
+            send=self.send,
+            permanent=rejected.permanent,
+            reply=reply.text,
+            smtp_code=reply.code,
+            enhanced_code=reply.enhanced_code,
         )
-        self.failpoint("finalized", send.message_id)
-        return outcome
+        if rejected.is_server_wide:
+            self._release(str(rejected), attempts_used=0, outcome=DeliveryOutcome.DEFERRED, refusal=refusal)
+        else:
+            self._release(str(rejected), attempts_used=1, permanent=rejected.permanent, refusal=refusal)
 
-    async def _resolve_known(self, claim: Claim) -> DeliveryOutcome:
-        """The ledger did not reserve it: it was sent already, or may have been and is on hold."""
-        known = await self.outcomes.db_retry.in_thread(self._lookup, claim)
-        if known is not None and known.state == "sent":
-            return await self.outcomes.finalize(claim, outcome=DeliveryOutcome.ALREADY_SENT)
-        exhausted = known is not None and known.resends >= MAX_RESENDS
-        if known is not None and known.state == "uncertain" and (exhausted or self.config.uncertainty.for_operator):
-            return await self.outcomes.release(claim, error=uncertain_error(exhausted), attempts_used=0, permanent=True)
-        wait = known.hold_left if known is not None and known.hold_left is not None else self.config.first_delay
-        return await self.outcomes.release(claim, error=COPY_IN_FLIGHT, attempts_used=0, delay=wait, is_failure=False)
+    def _hold(self, reason: str) -> None:
+        """No reply came after the dot: it may have been sent, and is held before it is sent again."""
+        policy, resends = self._tools.config.uncertainty, self.send.resends
+        self._release(
+            f"{uncertain_error(resends)}: {reason}",
+            attempts_used=0,
+            outcome=DeliveryOutcome.UNCERTAIN,
+            delay=policy.hold,
+            permanent=resends >= MAX_RESENDS or policy.for_operator,
+            silence=(self.send, reason),
+        )
 
-    def _lookup(self, claim: Claim) -> ledger.KnownSend | None:
-        with self.engine.begin() as connection:
-            return ledger.lookup(connection, snooze_id=claim.id, uncertainty=self.config.uncertainty)
+    def _release(
+        self,
+        error: str,
+        *,
+        attempts_used: int,
+        permanent: bool = False,
+        delay: timedelta | None = None,
+        outcome: DeliveryOutcome = DeliveryOutcome.RELEASED,
+        refusal: Refusal | None = None,
+        silence: tuple[Send, str] | None = None,
+    ) -> None:
+        """The snooze is due again after `delay` (by default an exponential backoff), or becomes a case."""
+        if delay is None:
+            delay = backoff.delay(self.claim.attempts + 1, first=self._tools.config.first_delay, rng=self._tools.rng)
+        failure = Failure(
+            id=self.claim.id,
+            claim_token=self.claim.claim_token,
+            error=error,
+            attempts_used=attempts_used,
+            delay=delay,
+            permanent=permanent,
+        )
+        self._end(Ending(claim=self.claim, outcome=outcome, failure=failure, refusal=refusal, silence=silence))
+
+    def _no_dot(self) -> Refusal:
+        return Refusal(send=self.send, permanent=False, reply=DOT_NOT_SENT)
+
+    def _end(self, ending: Ending) -> None:
+        if not self.has_ended:
+            self.has_ended = True
+            self.message = b""
+            self._on_end(self, ending)
+
+
+def _fact(send: Send, reply: Reply) -> Fact:
+    return Fact(
+        reminder_message_id=send.reminder_message_id,
+        snooze_id=send.snooze_id,
+        claim_token=send.claim_token,
+        smtp_code=reply.code,
+        enhanced_code=reply.enhanced_code,
+        reply=reply.text,
+        queue_id=reply.queue_id,
+    )

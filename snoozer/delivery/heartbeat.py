@@ -16,9 +16,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import queue, workers
-from snoozer.db.engine import autocommit
+from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
-from snoozer.db.timeouts import deadline
+from snoozer.db.queue import Buckets, HeldClaims
 from snoozer.domain import bucket_assignment
 from snoozer.domain.reminder import Claim
 
@@ -66,7 +66,7 @@ class Heartbeat:
         self._stop = Event()
         self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
         self._alive: list[str] = []
-        self.buckets: list[int] | None = None
+        self.buckets: Buckets = None
         self.declared_dead = Event()
 
     def start(self) -> None:
@@ -106,6 +106,12 @@ class Heartbeat:
             if tracked is not None and tracked.claim_token == claim.claim_token:
                 del self._tracked[claim.id]
 
+    def untracked(self, held: HeldClaims) -> HeldClaims:
+        """Those of these claims that are not held here."""
+        with self._lock:
+            known = {(id, claim.claim_token) for id, claim in self._tracked.items()}
+        return [one for one in held if one not in known]
+
     def is_tracked(self, claim: Claim) -> bool:
         """Is this claim still held?"""
         with self._lock:
@@ -117,13 +123,13 @@ class Heartbeat:
         """Was the last successful heartbeat recent enough to claim anything?"""
         return boot_time() < self._last_success + self._healthy_for and not self.declared_dead.is_set()
 
-    def lease_is_safe(self, id: int) -> bool:
+    def lease_is_safe(self, claim: Claim) -> bool:
         """May a dot be authorised for this claim? Not when the lease or the last heartbeat is nearly too old."""
         with self._lock:
-            tracked = self._tracked.get(id)
-        return (
-            tracked is not None and boot_time() < tracked.lease_ends - self._lease * SAFETY_MARGIN and self.is_healthy
-        )
+            tracked = self._tracked.get(claim.id)
+        if tracked is None or tracked.claim_token != claim.claim_token:
+            return False
+        return boot_time() < tracked.lease_ends - self._lease * SAFETY_MARGIN and self.is_healthy
 
     def beat(self) -> None:
         """One heartbeat. Leases past the delivery's deadline and those of locked rows are not extended.
@@ -152,7 +158,8 @@ class Heartbeat:
         """This worker's share of the buckets; None, for all of them, when no other worker is alive."""
         if alive != self._alive:
             self._alive = alive
-            self.buckets = bucket_assignment.assigned_buckets(self._worker, workers=alive) if len(alive) > 1 else None
+            mine = bucket_assignment.assigned_buckets(self._worker, workers=alive)
+            self.buckets = f"{{{','.join(map(str, mine))}}}" if len(alive) > 1 else None
 
     def _run(self) -> None:
         try:

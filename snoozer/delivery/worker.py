@@ -1,9 +1,10 @@
-"""The worker's loop: claim a batch, deliver it side by side, wait until something is due."""
+"""The worker's loop: claim a batch, submit it to the pipeline, wait until something is due."""
 
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from random import Random
 from threading import Event
 from typing import TypeVar
@@ -12,15 +13,17 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
-from snoozer.db import queue, workers
+from snoozer.db import queue, timeline, workers
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.db.errors import error_text, is_transient
+from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
-from snoozer.delivery.deliver import Deliverer
-from snoozer.delivery.executor import DeliveryExecutor
+from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
+from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
+from snoozer.delivery.key_sweep import KeySweep
+from snoozer.delivery.pipeline import DeliveryPipeline
+from snoozer.delivery.settling import Settler
 from snoozer.domain.reminder import Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
@@ -31,8 +34,12 @@ T = TypeVar("T")
 POLL_INTERVAL = 0.25
 MAX_BACKOFF = 5.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
+# How many batches a worker holds at most, with deliveries that settle or wait for a slow reply.
+MAX_BATCHES_HELD = 8
 # Seconds for mails that have no mark yet, at a shutdown.
 GRACE_SECONDS = 5.0
+# How often it is looked, while nothing can be claimed, whether the database is another one than was accepted.
+WARNING_INTERVAL = 30.0
 
 # Poison rows, in seconds: between checks for one, how long others wait for them in a row, and until one that was locked
 # is checked again.
@@ -101,52 +108,60 @@ class Worker:
         self,
         engine: Engine,
         *,
-        deliverer: Deliverer,
+        tools: Tools,
+        settler: Settler,
         heartbeat: Heartbeat,
         breaker: BreakerClient,
         stopping: Event,
         batch_size: int,
-        concurrency: int,
         poll: float,
         rng: Random,
     ) -> None:
         """Once `stopping` is set, nothing is claimed, pending deliveries are given back and running ones finished."""
         self._engine = engine
-        self._deliverer = deliverer
+        self._failpoint = tools.failpoint
         self._heartbeat = heartbeat
         self._breaker = breaker
         self._stopping = stopping
-        self._config = deliverer.config
-        self._scheduler = FairScheduler(worker=deliverer.config.worker, lease=deliverer.config.lease)
+        self._config = tools.config
+        self._scheduler = FairScheduler(
+            worker=tools.config.worker,
+            lease=tools.config.lease,
+            server=breaker.server,
+            any_timeline=tools.config.any_timeline,
+        )
         self._poll = poll
         self._rng = rng
         self._batch_size = batch_size
         self._poison_rows = PoisonRowTurns()
+        self._crashed: list[Claim] = []
+        self._key_sweep = KeySweep(known_schema=SUPPORTED_SCHEMA)
         self._permit = CLOSED
+        self._warn_at = float("-inf")
+        self._woken = Event()
+        # Whether a claim may have been committed without an answer.
+        self._lost_reply = False
         self._low_watermark = batch_size // 2
-        self._executor = DeliveryExecutor(
-            concurrency=concurrency,
-            low_watermark=self._low_watermark,
-            deliver=deliverer.deliver,
-            on_done=heartbeat.untrack,
-            on_close=deliverer.pool.close,
+        self._pipeline = DeliveryPipeline(
+            engine, tools=tools, settler=settler, low_watermark=self._low_watermark, on_done=heartbeat.untrack
         )
 
     def run(self) -> None:
         """Deliver until `stopping` is set or the worker is declared dead."""
+        due_at = float("-inf")
         while not self._is_stopping():
             if not self._has_room:
-                self._executor.reap(timeout=POLL_INTERVAL)
+                self._pipeline.reap(timeout=POLL_INTERVAL)
                 continue
-            self._executor.reap(timeout=0)
-            wait = self._seconds_until_due()
-            if wait == 0 and not self._retry_transient(self.tick):
-                # What is due and was not claimed (another worker's bucket, a busy serialization key, an open breaker)
-                # is looked for again after a poll.
-                wait = self._seconds_until_due(not_due_yet=True)
+            self._pipeline.reap(timeout=0)
+            began = time.monotonic()
+            # What was due and is not claimed (a busy serialization key, an open breaker) is looked for after a poll, or
+            # once a delivery has ended.
+            is_blocked = began >= due_at and not self._retry_transient(self.tick)
+            wait = self._seconds_until_due(missed=time.monotonic() - began if is_blocked else None)
+            due_at = time.monotonic() + wait
             if wait > 0:
-                self._sleep(wait)
-        self._shut_down()
+                self._sleep(wait, until_any_ends=is_blocked)
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
         """Deliver until nothing is due or claimed. Calls `sweep` every so many seconds, as no clock may be running."""
@@ -155,19 +170,18 @@ class Worker:
             if time.monotonic() - swept >= every:
                 self._retry_transient(lambda: sweep() is None)
                 swept = time.monotonic()
-            if self._executor:
-                self._executor.reap(timeout=POLL_INTERVAL)
-            if not self._retry_transient(self.tick) and not self._executor:
+            if self._pipeline:
+                self._pipeline.reap(timeout=POLL_INTERVAL)
+            if not self._retry_transient(self.tick) and not self._pipeline:
                 if not self._retry_transient(self._has_unfinished):
                     return
                 self._stopping.wait(min(self._poll, every))
-        self._shut_down()
 
     def tick(self) -> int:
         """Claim what there is room for and start its delivery; returns how many.
 
-        A poison row, which a worker crashed on before, is delivered alone: nothing is claimed until all else has ended,
-        and then until it has. Other rows wait only some seconds for that.
+        A poison row, which lost more than one worker, is delivered alone: nothing is claimed until all else has ended,
+        and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are few at a time.
         """
         if not self._heartbeat.is_healthy or not self._has_room:
             return 0
@@ -178,43 +192,76 @@ class Worker:
             return 0
         if permit.kind == "probe":
             return self._probe()
-        return self._deliver_poison_row() or self._top_up()
+        self._key_sweep.run_if_due(self._engine)
+        claimed = self._deliver_poison_row() or self._top_up()
+        if not claimed:
+            self._warn_of_failover()
+        return claimed
+
+    @property
+    def is_idle(self) -> bool:
+        """True when all that was claimed is settled."""
+        self._pipeline.reap(timeout=0)
+        return not self._pipeline
 
     def wake(self) -> None:
         """Look at the queue now. From any thread."""
-        self._executor.wake()
+        self._woken.set()
+        self._pipeline.wake()
 
     def close(self) -> None:
-        self._executor.close()
+        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
+        self._pipeline.cancel_pending()
+        try:
+            with self._engine.begin() as connection:
+                workers.drain(connection, id=self._config.worker)
+        except SQLAlchemyError as error:
+            log.warning("this worker is not known to stop: %s", error_text(error))
+        cancelled, ends = False, time.monotonic() + GRACE_SECONDS
+        while self._pipeline and not self._pipeline.is_stalled():
+            self._pipeline.reap(timeout=POLL_INTERVAL)
+            if not cancelled and time.monotonic() > ends:
+                cancelled = True
+                self._pipeline.cancel_unmarked()
+        self._pipeline.close()
 
     def _top_up(self) -> int:
         self._scheduler.buckets = self._heartbeat.buckets
+        self._crashed = [claim for claim in self._crashed if self._heartbeat.is_tracked(claim)]
+        crashed_room = max(self._batch_size // CRASHED_SHARE, 1) - len(self._crashed)
         claimed = self._claim_and_submit(
-            lambda connection: self._scheduler.claim_batch(connection, batch_size=self._room)
+            lambda connection: self._scheduler.claim_batch(connection, batch_size=self._room, crashed_room=crashed_room)
         )
+        self._crashed += [claim for claim in claimed if claim.crash_count]
         if not claimed:
             self._poison_rows.no_other_rows()
-        return len(claimed)
+        return len(claimed) + self._scheduler.set_behind
 
     @property
     def _room(self) -> int:
-        return self._batch_size - len(self._executor)
+        return self._batch_size - self._pipeline.active
 
     @property
     def _has_room(self) -> bool:
-        return len(self._executor) <= self._low_watermark
+        if not self._low_watermark:
+            return not self._pipeline
+        is_settling = len(self._pipeline) > MAX_BATCHES_HELD * self._batch_size
+        return self._pipeline.active <= self._low_watermark and not is_settling
 
     def _deliver_poison_row(self) -> int:
         began = time.monotonic()
-        if not self._poison_rows.should_check(began, busy=bool(self._executor)):
+        if not self._poison_rows.should_check(began, busy=bool(self._pipeline)):
             return 0
         with autocommit(self._engine) as connection:
-            is_due = queue.poison_row(connection, known_schema=SUPPORTED_SCHEMA)
+            is_due = bool(queue.poison_rows(connection, known_schema=SUPPORTED_SCHEMA))
         if not is_due:
             self._poison_rows.none_due()
             return 0
         if not self._reap_all(within=self._poison_rows.max_wait):
             self._poison_rows.was_never_idle(time.monotonic())
+            return 0
+        self._permit = self._breaker.acquire()
+        if self._permit.kind != "closed" or not self._heartbeat.is_healthy:
             return 0
         claimed = self._claim_and_submit(self._scheduler.claim_poison_row)
         if claimed:
@@ -224,67 +271,73 @@ class Worker:
             self._poison_rows.was_locked(time.monotonic())
         return len(claimed)
 
+    def _warn_of_failover(self) -> None:
+        """Say now and then that nothing is claimed, because the database is another one than was accepted."""
+        if self._config.any_timeline or time.monotonic() < self._warn_at:
+            return
+        self._warn_at = time.monotonic() + WARNING_INTERVAL
+        with autocommit(self._engine) as connection:
+            change = timeline.change(connection)
+        if change:
+            log.error("%s; nothing is claimed until `snoozer restored` was run (docs/keeping.md)", change)
+
     def _probe(self) -> int:
         self._reap_all(within=EXCLUSIVE_SECONDS)
         claimed = self._claim_and_submit(self._scheduler.claim_one)
         while any(map(self._heartbeat.is_tracked, claimed)) and not self._is_stopping():
-            self._executor.reap(timeout=POLL_INTERVAL)
+            self._pipeline.reap(timeout=POLL_INTERVAL)
         self._breaker.report(self._permit)
         self._permit = CLOSED
         return len(claimed)
 
     def _is_stopping(self) -> bool:
-        if self._executor.is_stalled() and not self._heartbeat.declared_dead.is_set():
+        if self._pipeline.is_stalled() and not self._heartbeat.declared_dead.is_set():
             log.critical("a delivery blocks the event loop; this worker ends and leaves its claims to recovery")
             self._heartbeat.declared_dead.set()
         return self._stopping.is_set() or self._heartbeat.declared_dead.is_set()
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
-        since = boot_time()
-        deliveries = claim_and_reserve(
-            self._engine, config=self._config, claim=claim, failpoint=self._deliverer.failpoint
-        )
+        if self._lost_reply:
+            # What that claim took would lose its lease, and pass for rows that killed a worker.
+            with self._engine.begin() as connection:
+                held = queue.claimed_by(connection, worker=self._config.worker)
+                queue.unclaim(connection, held=self._heartbeat.untracked(held))
+        since, self._lost_reply = boot_time(), True
+        deliveries = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
+        self._lost_reply = False
         self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
         telemetry.count_claimed(len(deliveries))
-        self._executor.submit(deliveries)
+        self._pipeline.submit(deliveries)
         return [delivery.claim for delivery in deliveries]
 
     def _reap_all(self, *, within: float) -> bool:
         """Wait so many seconds for the deliveries in flight; returns whether all have ended."""
         ends = time.monotonic() + within
-        while self._executor and time.monotonic() < ends and not self._is_stopping():
-            self._executor.reap(timeout=POLL_INTERVAL)
-        return not self._executor
+        while self._pipeline and time.monotonic() < ends and not self._is_stopping():
+            self._pipeline.reap(timeout=POLL_INTERVAL)
+        return not self._pipeline
 
-    def _shut_down(self) -> None:
-        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
-        pending = self._executor.cancel_pending()
-        try:
-            with self._engine.begin() as connection:
-                workers.drain(connection, id=self._config.worker)
-                queue.unclaim(connection, held=[(claim.id, claim.claim_token) for claim in pending])
-        except SQLAlchemyError as error:
-            log.warning("claims that were not started are recovered later: %s", error_text(error))
-        for claim in pending:
-            self._heartbeat.untrack(claim)
-        cancelled, ends = False, time.monotonic() + GRACE_SECONDS
-        while self._executor and not self._executor.is_stalled():
-            self._executor.reap(timeout=POLL_INTERVAL)
-            if not cancelled and time.monotonic() > ends:
-                cancelled = True
-                self._executor.call_on_loop(self._deliverer.cancellation.cancel_all)
-
-    def _sleep(self, wait: float) -> None:
-        """Sleep until the next snooze is due, a poll at the most, with jitter so that workers do not poll in step."""
-        if self._is_stopping():
-            return
+    def _sleep(self, wait: float, *, until_any_ends: bool) -> None:
+        """Sleep until the next snooze is due or `wake` is called, a poll at the most; with jitter, so that workers do
+        not poll in step."""
         poll = self._poll * (0.75 + self._rng.random() / 2)
-        self._executor.reap(timeout=min(poll, wait))
+        ends = time.monotonic() + min(poll, wait)
+        while (left := ends - time.monotonic()) > 0 and not (self._woken.is_set() or self._is_stopping()):
+            self._pipeline.reap(timeout=left)
+            if until_any_ends:
+                break
+        self._woken.clear()
 
-    def _seconds_until_due(self, *, not_due_yet: bool = False) -> float:
+    def _seconds_until_due(self, *, missed: float | None) -> float:
         def peek() -> float:
             with autocommit(self._engine) as connection:
-                return queue.next_due(connection, known_schema=SUPPORTED_SCHEMA, not_due_yet=not_due_yet)
+                return queue.next_due(
+                    connection,
+                    known_schema=SUPPORTED_SCHEMA,
+                    missed=None if missed is None else timedelta(seconds=missed),
+                    buckets=self._heartbeat.buckets,
+                    steal_after=STEAL_AFTER,
+                )
 
         return self._retry_transient(peek)
 
@@ -303,5 +356,6 @@ class Worker:
                     raise
                 if self._is_stopping():
                     raise ShutdownRequested from None
-                log.warning("the database is unavailable: %s", error_text(error))
+                what = "is unavailable" if is_unavailable(error) else "cancelled a statement"
+                log.warning("the database %s: %s", what, error_text(error))
             self._stopping.wait(backoff.next_wait())

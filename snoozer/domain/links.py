@@ -3,6 +3,9 @@
 A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
 login. It has no time of issue, so the same link and the same newest key give the same token in every process.
 
+A reminder has one token, of the action "see". The path behind it names the act of each button, and needs no signature:
+the page offers every act to whom it shows the occurrence. Mails of earlier releases have a token for each button.
+
 Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
 """
@@ -21,6 +24,14 @@ from typing import Literal, get_args
 from snoozer.domain.secret_keys import derive
 
 Action = Literal["done", "again", "see"]
+
+# What a path behind a token asks for: the action, and the phrase of a button for "again".
+ACTS: dict[str, tuple[Action, str | None]] = {
+    "done": ("done", None),
+    "tomorrow": ("again", "tomorrow"),
+    "next-week": ("again", "next week"),
+    "again": ("again", None),
+}
 
 ACTIVE_FOR = timedelta(days=30)
 MAX_PHRASE_LENGTH = 100
@@ -48,33 +59,23 @@ class Link:
 
     snooze_id: int
     scheduled_for: datetime
-    action: Action
+    action: Action = "see"
     phrase: str | None = None
 
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
     """A URL-safe token, signed with the newest (first) key. Raises ValueError for a naive instant or an empty ring."""
-    [token] = sign_all(
-        [(link.action, link.phrase)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys
-    )
-    return token
-
-
-def sign_all(
-    actions: Sequence[tuple[Action, str | None]], *, snooze_id: int, scheduled_for: datetime, keys: Sequence[str]
-) -> list[str]:
-    """A token for each action and phrase on one occurrence, as `sign` makes it."""
     if not keys:
         raise ValueError("A link cannot be signed without a key.")
-    if scheduled_for.tzinfo is None:
+    if link.scheduled_for.tzinfo is None:
         raise ValueError("A link is bound to an instant, and this one has no zone.")
     key = _mail_key(keys[0])
     try:
-        head = _HEAD.pack(_VERSION, _key_id(key), snooze_id, (scheduled_for - _EPOCH) // _MICROSECOND)
+        head = _HEAD.pack(_VERSION, _key_id(key), link.snooze_id, (link.scheduled_for - _EPOCH) // _MICROSECOND)
     except struct.error as error:
         raise ValueError("The snooze's number does not fit into a link.") from error
-    bodies = [head + _pack_action(action, phrase) for action, phrase in actions]
-    return [urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii") for body in bodies]
+    body = head + _pack_action(link.action, link.phrase)
+    return urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii")
 
 
 def verify(token: str, *, keys: Sequence[str]) -> Link:
@@ -103,10 +104,9 @@ def is_old(mailed_at: datetime, now: datetime) -> bool:
     return now - mailed_at > ACTIVE_FOR
 
 
-def occurrence_id(link: Link, *, keys: Sequence[str]) -> str:
-    """An identifier of the occurrence for headers: 128 bits of HMAC, which reveal nothing about the row."""
-    [body] = sign_all([("see", None)], snooze_id=link.snooze_id, scheduled_for=link.scheduled_for, keys=keys)
-    return _mac(derive(keys[0], purpose=b"snoozer occurrence"), body.encode("ascii")).hex()
+def occurrence_id(token: str) -> str:
+    """An identifier of the token's occurrence for headers: 128 bits of a hash; they reveal nothing and open nothing."""
+    return hashlib.sha256(token.encode("ascii")).hexdigest()[:32]
 
 
 def _pack_action(action: Action, phrase: str | None) -> bytes:
@@ -134,4 +134,4 @@ def _key_id(derived: bytes) -> bytes:
 
 
 def _mac(derived: bytes, body: bytes) -> bytes:
-    return hmac.digest(derived, body, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(derived, body, "sha256")[:_MAC_BYTES]

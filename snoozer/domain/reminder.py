@@ -1,7 +1,7 @@
 """The data of a delivery: a claim, the send made from it, its outcome, and the sentences of what went wrong."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -41,14 +41,17 @@ class Claim:
     recurrence: dict[str, Any] | None
     zone: str | None
     traceparent: str | None
+    serialization_key: str | None = None
+    crash_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Send:
     """One reminder in the ledger, with everything its bytes are made of.
 
-    `scheduled_for` is the instant the user was promised, `reserved_at` the first time a worker reserved this send.
-    Both are aware and never change, so the same send renders the same bytes in every process.
+    `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
+    snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
+    again renders the same bytes. `resends` is how often it was sent again because no reply came.
     """
 
     id: int
@@ -57,13 +60,14 @@ class Send:
     user_email: str
     message_id: str
     scheduled_for: datetime
-    reserved_at: datetime
+    dated: datetime
     reminder_message_id: str
     subject: str | None
     sender_email: str | None
     note: str | None
     zone: str
     bytes_sha256: str | None
+    resends: int = 0
 
 
 class DeliveryOutcome(StrEnum):
@@ -77,3 +81,25 @@ class DeliveryOutcome(StrEnum):
     UNCERTAIN = "uncertain"
     LOST = "lost"
     UNCLAIMED = "handed_back"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again."""
+
+    id: int
+    claim_token: UUID
+    error: str
+    attempts_used: int
+    delay: timedelta
+    permanent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """A claim that was released because its worker was lost."""
+
+    id: int
+    worker: str
+    uncertain: bool
+    retired: bool

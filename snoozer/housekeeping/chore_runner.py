@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.errors import is_transient
+from snoozer.db.errors import is_timeout, is_transient
 from snoozer.db.statements import ALL_IDS, execute
 
 T = TypeVar("T")
@@ -53,6 +53,9 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
     try:
         return run_exclusive(engine, name, lambda connection: chore(connection, ALL_IDS))
     except DBAPIError as error:
+        if is_timeout(error):
+            log.warning("%s: took too long, and goes on at its next turn", name)
+            return None
         if is_transient(error):
             raise
         return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))

@@ -17,10 +17,9 @@ from snoozer import telemetry
 from snoozer.db import accounts, events, ledger, queue, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
-from snoozer.db.errors import is_transient
+from snoozer.db.errors import error_text, is_transient
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.queue import Recovered
-from snoozer.domain.reminder import MAX_RESENDS
+from snoozer.domain.reminder import MAX_RESENDS, Recovered
 from snoozer.housekeeping.chore_runner import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
 from snoozer.settings import Settings
 
@@ -193,23 +192,23 @@ class _Batch:
 
 def _archive(connection: Connection, *, config: Retention, after: Archivable | None) -> _Batch:
     found = archive_db.list_archivable(connection, older_than=config.archive_after, batch_size=BATCH_SIZE, after=after)
-    archive_db.create_partitions(connection, months=sorted({row.month for row in found}))
-    moved = _move(connection, [row.id for row in found], config=config)
+    moved = _move(connection, found, config=config)
     return _Batch(moved=moved, last=found[-1] if len(found) == BATCH_SIZE else None)
 
 
-def _move(connection: Connection, ids: Sequence[int], *, config: Retention) -> int:
-    """Move a batch; where that fails, row by row, so that one bad row does not stop the others."""
+def _move(connection: Connection, rows: Sequence[Archivable], *, config: Retention) -> int:
+    """Move a batch; where that fails, row by row, so that one bad row or month does not stop the others."""
     try:
         with connection.begin_nested():
-            return len(queue.archive(connection, ids=ids, older_than=config.archive_after))
+            archive_db.create_partitions(connection, months=sorted({row.month for row in rows}))
+            return len(queue.archive(connection, ids=[row.id for row in rows], older_than=config.archive_after))
     except DBAPIError as error:
         if is_transient(error):
             raise
-        if len(ids) == 1:
-            log.warning("snooze %d cannot be archived: %s; it stays in the queue", ids[0], type(error.orig).__name__)
+        if len(rows) == 1:
+            log.warning("snooze %d cannot be archived: %s; it stays in the queue", rows[0].id, error_text(error))
             return 0
-    return sum(_move(connection, [id], config=config) for id in ids)
+    return sum(_move(connection, [row], config=config) for row in rows)
 
 
 def _append_events(connection: Connection, kind: str, lines: Sequence[tuple[int, Mapping[str, object]]]) -> None:

@@ -1,8 +1,7 @@
-"""The mails that Snoozer sends, as bytes. Everything comes from the arguments: the same row gives the same bytes.
+"""The mails that Snoozer sends, as bytes. Everything comes from the arguments: the same send gives the same bytes.
 
-What is the same in every mail is rendered and encoded once. A template only prints words and tests whether they are
-empty. So all mails with the same words have the same lines, and only lines around a word are encoded anew; no word is
-ever cached.
+What is the same in every mail is rendered, encoded and checked once. A template only prints words and tests whether
+they are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word is ever cached.
 """
 
 import hashlib
@@ -10,9 +9,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from email.utils import format_datetime
-from functools import lru_cache
-from itertools import groupby
+from functools import cache, lru_cache
+from itertools import chain
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
@@ -20,13 +18,21 @@ from snoozer.domain import links
 from snoozer.domain.reminder import MAX_NOTE_LENGTH, Send
 from snoozer.mime import headers
 from snoozer.mime.html_to_text import clean_text
-from snoozer.mime.mime_writer import Field, Text, build_message, format_mailbox, quoted_printable
+from snoozer.mime.mime_writer import (
+    MULTIPART,
+    SOFT_BREAK,
+    Field,
+    Text,
+    format_mailbox,
+    multipart,
+    quoted_piece,
+    write_fields,
+)
 from snoozer.resources import resource_folder
-from snoozer.timephrase.describe import EXACT, MONTH_NAMES, WEEKDAY_NAMES, span_in_words
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES
 from snoozer.timephrase.zones import zone_or_utc
 
 NO_SUBJECT = "(no subject)"
-LATE_AFTER = timedelta(seconds=60)
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(resource_folder("templates") / "emails"),
@@ -37,13 +43,8 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 
-# The link of each button: its action and phrase.
-BUTTONS: dict[str, tuple[links.Action, str | None]] = {
-    "done": ("done", None),
-    "tomorrow": ("again", "tomorrow"),
-    "next_week": ("again", "next week"),
-    "another_time": ("again", None),
-}
+# The path of each button behind the token, one of `links.ACTS`.
+BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
 
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
@@ -51,28 +52,91 @@ _UNLINK = "\u200c"
 # No script before Hebrew is written from right to left.
 _FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
 
-_PLACEHOLDER = re.compile("\0([a-z_]+)\0")
-_MARKUP = re.compile("[&<>'\"]")
+_PLACE = re.compile("\0([a-z_]+)\0")
+_MARKUP = re.compile("[&<>'\"\n]")
 _escape = TEMPLATES.filters["escape"]
-# Encoding fewer characters together with their neighbours costs less than encoding them apart.
-_MIN_ENCODED_LENGTH = 100
 
 
-def compose_reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
-    """The reminder for one row of the ledger: the same bytes in every process that has the same templates.
+def place(word: str) -> str:
+    """Where `BodyTemplate.fill` writes the word of that name."""
+    return f"\0{word}\0"
 
-    Links are signed with the first, newest key; a row whose bytes were fixed under an older one (`bytes_sha256`) with
-    that one again. Raises ValueError when an address or id cannot be part of a header.
-    """
-    newest = b""
-    for index in range(len(keys)):
-        written = _reminder(send, mail_from=mail_from, base_url=base_url, keys=keys[index:], instance=instance)
-        newest = newest or written
-        if send.bytes_sha256 is None or send.bytes_sha256 == hashlib.sha256(written).hexdigest():
-            return written
-    if not newest:
-        raise ValueError("A reminder cannot be signed without a key.")
-    return newest
+
+class BodyTemplate:
+    """Both bodies of a mail. All but its words is rendered, encoded and checked once."""
+
+    def __init__(self, template: str, *, words: Sequence[str], texts: Mapping[str, str]) -> None:
+        """`words` are the names of what `fill` is called with. `texts` are the template's other names: the same in
+        each mail, but that they may hold the `place` of a word; "" is one that is absent."""
+        values = {**texts, **{word: place(word) for word in words}}
+        text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
+        pieces = multipart(text=text, html=html).split(b"\0")
+        places, count = [word.decode("ascii") for word in pieces[1::2]], text.count(b"\0") // 2
+        self._in_text, self._in_html = places[:count], places[count:]
+        self._format = b"%b".join([fixed.replace(b"%", b"%%") for fixed in pieces[::2]])
+
+    @staticmethod
+    def _encode(template: str, values: Mapping[str, str]) -> bytes:
+        """The rendered template in quoted-printable, but for places."""
+        pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
+        encoded = [quoted_piece(piece) for piece in pieces]
+        encoded[1::2] = [place(word).encode("ascii") for word in pieces[1::2]]
+        return SOFT_BREAK.join(encoded)
+
+    def fill(self, words: Mapping[str, str]) -> bytes:
+        """The multipart body with these words, escaped in HTML.
+
+        Line breaks in a word are kept: `<br>` in HTML, two spaces before each line in text.
+        """
+        text = {name: quoted_piece(word.replace("\n", "\n  ")) for name, word in words.items()}
+        html = {
+            name: quoted_piece(str(_escape(word)).replace("\n", "<br>")) if _MARKUP.search(word) else text[name]
+            for name, word in words.items()
+        }
+        return self._format % tuple([text[name] for name in self._in_text] + [html[name] for name in self._in_html])
+
+
+class ReminderWriter:
+    """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
+
+    def __init__(self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> None:
+        """Raises ValueError without a key, and for what cannot be part of a header."""
+        if not keys:
+            raise ValueError("A reminder cannot be signed without a key.")
+        self._keys = keys
+        self._fields = write_fields(_fixed_fields(mail_from, instance))
+        page = f"{base_url.rstrip('/')}/r/{place('token')}"
+        texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        # By the words that not every reminder has.
+        self._bodies: dict[tuple[str, ...], BodyTemplate] = {
+            given: BodyTemplate("reminder", words=("subject", "promised", "zone", *given), texts=texts)
+            for given in ((), ("sender",), ("note",), ("sender", "note"))
+        }
+
+    def write(self, send: Send) -> bytes:
+        """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
+
+        Links are signed with the first, newest key; a row whose bytes were fixed under an older one (`bytes_sha256`)
+        with that one again.
+        """
+        copies = (self._write(send, keys=self._keys[index:]) for index in range(len(self._keys)))
+        newest = next(copies)
+        if send.bytes_sha256 is None:
+            return newest
+        same = (copy for copy in chain([newest], copies) if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
+        return next(same, newest)
+
+    def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        token = links.sign(links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for), keys=keys)
+        subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        if original := headers.message_id(send.message_id):
+            fields += [("In-Reply-To", original), ("References", original)]
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
+        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone)}
+        optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
+        given = {name: word for name, word in optional if word}
+        return b"".join([self._fields, write_fields(fields), b"\r\n", self._bodies[tuple(given)].fill(words | given)])
 
 
 def compose_sign_in(
@@ -80,95 +144,70 @@ def compose_sign_in(
 ) -> bytes:
     """The sign-in mail: a link for this browser, a code for another one. The subject contains no secret."""
     subject = TEMPLATES.get_template("sign_in/subject.txt").render().strip()
-    fields = _fields(mail_from, to, subject, at=now, message_id=message_id, instance=instance)
+    fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"link": link, "code": code, "minutes": str(minutes)}
-    text, html = render_qp("sign_in/body.txt", words), render_qp("sign_in/body.html", words)
-    return build_message(fields, text=text, html=html, seed=message_id)
+    return write_fields(fields) + b"\r\n" + _sign_in_body().fill(words)
 
 
-def _reminder(send: Send, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> bytes:
-    subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
-    original = headers.message_id(send.message_id)
-    occurrence = links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, action="see")
-    message_id = send.reminder_message_id
-    fields = _fields(mail_from, send.user_email, subject, at=send.reserved_at, message_id=message_id, instance=instance)
-    if original:
-        fields += [("In-Reply-To", original), ("References", original)]
-    fields.append(("X-Snoozer-Occurrence", links.occurrence_id(occurrence, keys=keys)))
-    words = _reminder_words(send, subject=subject) | _reminder_links(send, base_url=base_url, keys=keys)
-    text, html = render_qp("reminder/body.txt", words), render_qp("reminder/body.html", words)
-    return build_message(fields, text=text, html=html, seed=message_id)
+@cache
+def _sign_in_body() -> BodyTemplate:
+    return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={})
 
 
-def _reminder_words(send: Send, *, subject: str) -> dict[str, str]:
-    # sanitize_line also breaks encoded words: the row holds decoded text, which must not be decoded twice.
-    sender = headers.sender(headers.sanitize_line(send.sender_email or "", limit=400))
-    shown = [sender.name, sender.email] if sender.email else [headers.sanitize_line(send.sender_email or "")]
-    note = clean_text(send.note).strip() if send.note else ""
-    if len(note) > MAX_NOTE_LENGTH:
-        note = note[: MAX_NOTE_LENGTH - 1].rstrip() + "…"
-    return {
-        "subject": _quoted(subject),
-        "sender": _quoted(" · ".join(part for part in shown if part)),
-        "note": "\n".join([_quoted(line) for line in note.split("\n")]) if note else "",
-        **_time_words(send.scheduled_for, send.reserved_at, send.zone),
-    }
+def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
+    """The fields that all mails have; some keep automatic responders silent (RFC 3834)."""
+    address = headers.mail_from_address(mail_from)
+    if not address:
+        raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
+    return [
+        ("From", format_mailbox(headers.sender(mail_from).name or "Snoozer", address)),
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+        ("X-Snoozer-Instance", instance),
+        *MULTIPART,
+    ]
 
 
-# A batch is reserved at one time, and many of its rows were promised for the same one.
-@lru_cache(maxsize=128)
-def _time_words(promised: datetime, reserved: datetime, zone_name: str) -> Mapping[str, str]:
-    zone, late = zone_or_utc(zone_name), format_lateness(promised, reserved)
-    return {
-        "promised": format_instant(promised, zone, seen_from=reserved),
-        "zone": zone_label(promised, zone),
-        "late": late or "",
-        "ready": format_instant(reserved, zone, seen_from=promised, near=True) if late else "",
-    }
-
-
-def _reminder_links(send: Send, *, base_url: str, keys: Sequence[str]) -> dict[str, str]:
-    page = f"{base_url.rstrip('/')}/r/"
-    tokens = links.sign_all(
-        list(BUTTONS.values()), snooze_id=send.snooze_id, scheduled_for=send.scheduled_for, keys=keys
-    )
-    return {button: page + token for button, token in zip(BUTTONS, tokens, strict=True)}
-
-
-def _fields(mail_from: str, to: str, subject: str, *, at: datetime, message_id: str, instance: str) -> list[Field]:
-    """The fields of every mail; some keep automatic responders silent (RFC 3834).
-
-    A recipient that needs SMTPUTF8 is named in the envelope only.
-    """
+def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
+    """The fields of one mail. A recipient that needs SMTPUTF8 is named in the envelope only."""
     recipient = headers.ascii_address(to)
     if recipient is None and headers.address(to) is None:
         raise ValueError("The recipient is not an address.")
     if headers.message_id(message_id) != message_id:
         raise ValueError("A mail needs a Message-ID of the form <left@right>.")
     return [
-        ("From", _from_field(mail_from)),
-        ("To", format_mailbox(None, recipient) if recipient else "undisclosed-recipients:;"),
+        ("To", recipient or "undisclosed-recipients:;"),
         ("Subject", Text(subject)),
-        ("Date", _date(at.astimezone(UTC).replace(microsecond=0))),
+        ("Date", _date(at.astimezone(UTC))),
         ("Message-ID", message_id),
-        ("Auto-Submitted", "auto-generated"),
-        ("X-Auto-Response-Suppress", "All"),
-        ("X-Snoozer-Instance", instance),
     ]
 
 
-@lru_cache(maxsize=8)
-def _from_field(mail_from: str) -> str:
-    address = headers.mail_from_address(mail_from)
-    if not address:
-        raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
-    return format_mailbox(headers.sender(mail_from).name or "Snoozer", address)
+def _date(at: datetime) -> str:
+    day = f"{WEEKDAY_NAMES[at.weekday()]:.3}, {at.day:02} {MONTH_NAMES[at.month - 1]:.3} {at.year:04}"
+    return f"{day} {at.hour:02}:{at.minute:02}:{at.second:02} +0000"
 
 
-# A worker writes hundreds of mails in a second.
-@lru_cache(maxsize=8)
-def _date(second: datetime) -> str:
-    return format_datetime(second)
+def _sender(raw: str | None) -> str:
+    # sanitize_line also breaks encoded words: the row holds decoded text, which must not be decoded twice.
+    line = headers.sanitize_line(raw or "", limit=400)
+    sender = headers.sender(line)
+    shown = [sender.name, sender.email] if sender.email else [headers.sanitize_line(raw or "")]
+    return _quoted(" · ".join(part for part in shown if part))
+
+
+def _note(raw: str | None) -> str:
+    note = clean_text(raw).strip() if raw else ""
+    if len(note) > MAX_NOTE_LENGTH:
+        note = note[: MAX_NOTE_LENGTH - 1].rstrip() + "…"
+    return "\n".join([_quoted(line) for line in note.split("\n")])
+
+
+# Many reminders are promised for the same time.
+@lru_cache(maxsize=128)
+def _promise(instant: datetime, zone_name: str) -> Mapping[str, str]:
+    zone = zone_or_utc(zone_name)
+    return {"promised": format_instant(instant, zone), "zone": zone_label(instant, zone)}
 
 
 def _quoted(text: str) -> str:
@@ -179,55 +218,11 @@ def _quoted(text: str) -> str:
     return f"\u2068{text}\u2069" if turns else text
 
 
-def render_qp(template: str, words: Mapping[str, str]) -> bytes:
-    """The template with its words, in quoted-printable. "" is a word that is not there.
-
-    Words are escaped in HTML. Line breaks in a word are kept: `<br>` in HTML, two spaces before each line in text.
-    """
-    if template.endswith(".html"):
-        shown = {name: _in_html(word) for name, word in words.items()}
-    else:
-        shown = {name: word.replace("\n", "\n  ") for name, word in words.items()}
-    missing = tuple([name for name, word in words.items() if not word])
-    return b"\r\n".join(
-        [
-            piece if isinstance(piece, bytes) else quoted_printable(piece.format_map(shown))
-            for piece in _pieces(template, tuple(words), missing)
-        ]
-    )
-
-
-def _in_html(word: str) -> str:
-    # Most words have nothing to escape, and escaping makes a Markup object of each.
-    escaped = str(_escape(word)) if _MARKUP.search(word) else word
-    return escaped.replace("\n", "<br>")
-
-
-@lru_cache(maxsize=32)
-def _pieces(template: str, names: tuple[str, ...], missing: tuple[str, ...]) -> tuple[bytes | str, ...]:
-    """The template in pieces: long stretches without a word, already encoded, and format strings for the rest."""
-    placeholders = {name: "" if name in missing else f"\0{name}\0" for name in names}
-    lines = TEMPLATES.get_template(template).render(placeholders).rstrip("\n").split("\n")
-    stretches = [(changes, "\n".join(stretch)) for changes, stretch in groupby(lines, key=lambda line: "\0" in line)]
-    pieces: list[bytes | str] = []
-    for fixed, group in groupby(stretches, key=lambda one: not one[0] and len(one[1]) > _MIN_ENCODED_LENGTH):
-        text = "\n".join(stretch for _, stretch in group)
-        pieces.append(quoted_printable(text) if fixed else _format_string(text))
-    return tuple(pieces)
-
-
-def _format_string(text: str) -> str:
-    return _PLACEHOLDER.sub(r"{\1}", text.replace("{", "{{").replace("}", "}}"))
-
-
-def format_instant(instant: datetime, zone: tzinfo, *, seen_from: datetime, near: bool = False) -> str:
-    """`Friday 6 March, 08:00`; with the year when `seen_from` lies in another, `near` without the day on the same."""
-    local, other = instant.astimezone(zone), seen_from.astimezone(zone)
-    clock = f"{local.hour:02}:{local.minute:02}"
-    if near and local.date() == other.date():
-        return clock
-    year = "" if local.year == other.year else f" {local.year}"
-    return f"{WEEKDAY_NAMES[local.weekday()]} {local.day} {MONTH_NAMES[local.month - 1]}{year}, {clock}"
+def format_instant(instant: datetime, zone: tzinfo) -> str:
+    """`Friday 6 March 2026, 08:00`."""
+    local = instant.astimezone(zone)
+    day = f"{WEEKDAY_NAMES[local.weekday()]} {local.day} {MONTH_NAMES[local.month - 1]} {local.year}"
+    return f"{day}, {local.hour:02}:{local.minute:02}"
 
 
 def zone_label(instant: datetime, zone: tzinfo) -> str:
@@ -237,12 +232,3 @@ def zone_label(instant: datetime, zone: tzinfo) -> str:
         return f"{key.rpartition('/')[2].replace('_', ' ')} time"
     minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
     return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
-
-
-def format_lateness(promised: datetime, ready: datetime) -> str | None:
-    """`2 hours 5 minutes` when `ready` is more than a minute after the promise, else None."""
-    late = ready - promised
-    if late <= LATE_AFTER:
-        return None
-    # Begun minutes do not count: the mail must not claim more than passed.
-    return span_in_words(late - late % timedelta(minutes=1), EXACT)

@@ -48,6 +48,8 @@ _PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
 _WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+"
 _ATOM = re.compile(_WORD)
 _ADDRESS = re.compile(f"{_WORD}@{_WORD}")
+# A mailbox without quotes and comments, as most are: an address, or a name and an address in angle brackets.
+_SIMPLE_MAILBOX = re.compile(rf'(?:([^\\"()<>,@]*)<)?({_WORD}@{_WORD})(?(1)>)')
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ def ascii_address(raw: str) -> str | None:
 
 def message_id(raw: bytes | str | None) -> str | None:
     """The first msg-id in `raw` with its angle brackets, of RFC 5322 without quotes and comments; else None."""
-    found = references(raw)
-    return found[0] if found else None
+    found = _MESSAGE_ID.finditer(raw_text(raw or ""))
+    return next((id for id in map(re.Match.group, found) if len(id) <= MAX_MESSAGE_ID_LENGTH), None)
 
 
 def references(raw: bytes | str | None) -> tuple[str, ...]:
@@ -181,8 +183,9 @@ def mail_from_domain(mail_from: str) -> str:
 def _sanitize(text: str) -> str:
     """`sanitize_line` for any text. Printable ASCII needs nothing of it except for runs of spaces."""
     text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text)))
-    text = unicodedata.normalize("NFC", _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text)))
-    return _TOWER.sub(r"\1", _BLANKS.sub(" ", text)).strip()
+    if "\u200c" in text or "\u200d" in text:
+        text = _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text))
+    return " ".join(_TOWER.sub(r"\1", unicodedata.normalize("NFC", text)).split())
 
 
 def _decoded_runs(raw: str) -> Iterator[str]:
@@ -219,6 +222,8 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
 
     Quotes are left out, except where a local part needs them: without them "a b"@c would be another address, b@c.
     """
+    if simple := _SIMPLE_MAILBOX.fullmatch(raw[:MAX_FROM_LENGTH]):
+        return (simple[1] or "").strip(), simple[2], ""
     phrase: list[str] = []
     comment: list[str] = []
     angle: list[str] | None = None

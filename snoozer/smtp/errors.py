@@ -32,7 +32,8 @@ class ServerUnavailable(Exception):
 class Rejected(Exception):
     """The server refused this message: for good when `permanent` (5xx), else for now (4xx). It has not accepted it.
 
-    `is_server_wide` for 421: the server closes the connection, so the reply is not about this message.
+    `is_server_wide` for 421: the server closes the connection, so the reply is not about this message. So it is where
+    the server refuses everybody (`blame_server`).
     """
 
     def __init__(self, phase: str, reply: Reply) -> None:
@@ -41,6 +42,15 @@ class Rejected(Exception):
         self.reply = reply
         self.permanent = reply.code >= 500
         self.is_server_wide = reply.code == 421
+
+    @property
+    def is_about_address(self) -> bool:
+        """True when the enhanced code says that the recipient's address or mailbox is at fault (RFC 3463, 3.2, 3.3)."""
+        return (self.reply.enhanced_code or "").startswith(("5.1.", "5.2."))
+
+    def blame_server(self) -> None:
+        """The server refuses everybody: this message is not at fault."""
+        self.is_server_wide, self.permanent = True, False
 
     @property
     def is_throttling(self) -> bool:

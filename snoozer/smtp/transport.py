@@ -10,7 +10,7 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -27,14 +27,16 @@ MAX_REPLY_LENGTH = 500
 
 HUNG_UP = "the mail server hung up"
 BROKE = "the connection to the mail server broke"
+NO_SMTP = "the mail server's reply was no SMTP"
 ENDLESS = "the mail server's reply did not end"
 FULL = "the mail server took nothing more until the deadline"
+SILENT = "the mail server gave no answer in time"
 
 POLL_INTERVAL = 0.005
 
 Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
 
-_LINE = re.compile(rb"([2-5][0-9]{2})([ -]|$)(.*)", re.DOTALL)
+_LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])([^\n]*?))?\r?\n")
 _ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
 _QUEUE_ID = re.compile(
@@ -84,9 +86,14 @@ class Reply:
 
 
 class Transport(asyncio.Protocol):
-    """One TCP or TLS connection, for the event loop it was made on. `until` is a point on `time.monotonic()`."""
+    """One TCP or TLS connection, for the event loop it was made on. `until` is a point on `time.monotonic()`.
+
+    It is waited on by `send` and `read_reply`, or drives a state machine: once `on_event` is set, it is called whenever
+    something came, went out or ended, and must not raise.
+    """
 
     def __init__(self) -> None:
+        self.on_event: Callable[[], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._read = bytearray()
         self._ended: str | None = None
@@ -148,45 +155,76 @@ class Transport(asyncio.Protocol):
 
     async def send(self, data: bytes, *, until: float) -> None:
         """Returns when every byte was given to the operating system. Raises ConnectionLost."""
+        self.write(data)
+        while not self.is_flushed:
+            await self._wait(min(until, self._loop.time() + POLL_INTERVAL), None)
+            if self._loop.time() > until:
+                raise ConnectionLost(FULL)
+
+    def write(self, data: bytes) -> None:
+        """Sends without waiting for it. Raises ConnectionLost where the connection has ended."""
         if self._ended is not None:
             raise ConnectionLost(self._ended)
         self._transport.write(data)
-        while self._full:
-            await self._wait(until, FULL)
-            if self._ended is not None:
-                raise ConnectionLost(self._ended)
-        while self._tcp.get_write_buffer_size():
-            # TLS may have more to write here, and there is no callback for when it is written.
-            if self._loop.time() > until:
-                raise ConnectionLost(FULL)
-            await asyncio.sleep(POLL_INTERVAL)
+
+    @property
+    def is_flushed(self) -> bool:
+        """True when every byte was given to the operating system. Raises ConnectionLost where the connection has ended.
+
+        Under TLS bytes may be left when there is room again, and no callback follows: ask again a little later.
+        """
+        if self._ended is not None:
+            raise ConnectionLost(self._ended)
+        if self._full or self._tcp.get_write_buffer_size():
+            return False
         if self._tcp.is_closing():
             raise ConnectionLost(BROKE)
+        return True
 
     async def read_reply(self, *, until: float) -> Reply:
-        """The next reply. Raises ConnectionLost for EOF, silence, a line without a code, two codes, or too much."""
-        lines: list[str] = []
-        code = b""
-        size = 0
-        while True:
-            line = await self._line(until=until)
-            size += len(line)
-            found = _LINE.fullmatch(line)
-            if found is None or (code and found.group(1) != code):
-                raise ConnectionLost("the mail server's reply was no SMTP")
-            code = found.group(1)
-            lines.append(found.group(3).decode("utf-8", "replace"))
-            if found.group(2) != b"-":
-                return Reply(int(code), tuple(lines))
-            if len(lines) >= MAX_REPLY_LINES or size > MAX_REPLY_BYTES:
-                raise ConnectionLost(ENDLESS)
+        """The next reply. Raises ConnectionLost as `next_reply`, and for silence."""
+        while (reply := self.next_reply()) is None:
+            await self._wait(until, SILENT)
+        return reply
 
-    async def has_data(self) -> bool:
-        """True when the server sent something, or hung up, unasked. Does not wait for the network."""
-        while not self._read and self._ended is None and self._has_unread():
-            # What the kernel holds is read within a few turns of the loop; under TLS it may be no data for us.
-            await asyncio.sleep(0)
+    def next_reply(self) -> Reply | None:
+        """The next reply, None until it is complete. Raises ConnectionLost for EOF, a line without a code, two codes,
+        or too much."""
+        lines: list[str] = []
+        code, start = b"", 0
+        while found := _LINE.match(self._read, start):
+            if code and found.group(1) != code:
+                raise ConnectionLost(NO_SMTP)
+            code, start = found.group(1), found.end()
+            lines.append((found.group(3) or b"").decode("utf-8", "replace"))
+            if found.group(2) != b"-":
+                del self._read[:start]
+                return Reply(int(code), tuple(lines))
+            if len(lines) >= MAX_REPLY_LINES:
+                raise ConnectionLost(ENDLESS)
+        if self._read.find(b"\n", start) >= 0:
+            raise ConnectionLost(NO_SMTP)
+        if len(self._read) > MAX_REPLY_BYTES:
+            raise ConnectionLost(ENDLESS)
+        if self._ended is not None:
+            raise ConnectionLost(self._ended)
+        return None
+
+    @property
+    def has_data(self) -> bool:
+        """True when the server sent something that was not read yet by `next_reply`, or hung up."""
         return bool(self._read) or self._ended is not None
+
+    @property
+    def has_unread(self) -> bool:
+        """True when the kernel holds something, which is read within a few turns of the loop; under TLS it may be no
+        data for us."""
+        number = self._tcp.get_extra_info("socket").fileno()
+        if number < 0:
+            return True  # Closed; connection_lost comes next.
+        unread = select.poll()
+        unread.register(number, select.POLLIN)
+        return bool(unread.poll(0))
 
     def close(self) -> None:
         """Closes at once; what was not sent yet never is. Never raises."""
@@ -223,19 +261,9 @@ class Transport(asyncio.Protocol):
         self._full = False
         self._wake()
 
-    async def _line(self, *, until: float) -> bytes:
-        while (end := self._read.find(b"\n")) < 0:
-            if len(self._read) > MAX_REPLY_BYTES:
-                raise ConnectionLost(ENDLESS)
-            if self._ended is not None:
-                raise ConnectionLost(self._ended)
-            await self._wait(until, "the mail server gave no answer in time")
-        line = bytes(self._read[:end]).removesuffix(b"\r")
-        del self._read[: end + 1]
-        return line
-
-    async def _wait(self, until: float, too_late: str) -> None:
-        """Waits for data, room to write, or the end. One wait at a time: SMTP takes turns."""
+    async def _wait(self, until: float, too_late: str | None) -> None:
+        """Waits for data, room to write, or the end, until a time; then raises ConnectionLost where `too_late` says
+        why. One wait at a time: SMTP takes turns."""
         waiter = self._waiter = self._loop.create_future()
         # A third of the cost of asyncio.timeout_at, and there are several waits in each message.
         timer = self._loop.call_at(until, _expire, waiter, too_late)
@@ -248,18 +276,12 @@ class Transport(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter is not None:
             wake(self._waiter, None)
+        if self.on_event is not None:
+            self.on_event()
 
     def _end(self, why: str) -> None:
         self._ended = self._ended or why
         self._wake()
-
-    def _has_unread(self) -> bool:
-        number = self._tcp.get_extra_info("socket").fileno()
-        if number < 0:
-            return True  # Closed; connection_lost comes next.
-        unread = select.poll()
-        unread.register(number, select.POLLIN)
-        return bool(unread.poll(0))
 
 
 @cache
@@ -276,8 +298,10 @@ def wake(waiter: "asyncio.Future[T]", result: T) -> bool:
     return True
 
 
-def _expire(waiter: "asyncio.Future[None]", too_late: str) -> None:
-    if not waiter.done():
+def _expire(waiter: "asyncio.Future[None]", too_late: str | None) -> None:
+    if too_late is None:
+        wake(waiter, None)
+    elif not waiter.done():
         waiter.set_exception(ConnectionLost(too_late))
 
 

@@ -26,12 +26,10 @@ class SpanStyle:
     whose limit is above the span, or years. `seconds`: below a minute, seconds."""
 
     two_units_below: timedelta
-    units: tuple[tuple[str, timedelta, timedelta], ...] = ()
+    units: tuple[tuple[str, timedelta, timedelta], ...]
     seconds: bool = False
 
 
-# 2 hours 5 minutes, 3 days 4 hours: as exact as two units are.
-EXACT = SpanStyle(two_units_below=timedelta.max)
 # 45 seconds, 1 hour 20 minutes, 22 hours, 40 days: the limits are where a rounded 36 hours, 60 days, 24 months begin.
 ROUNDED = SpanStyle(
     two_units_below=2 * HOUR,

@@ -96,7 +96,7 @@ def from_environment() -> Flask:
     """Returns the site that the environment describes, with telemetry; exits like `required_settings`."""
     settings = required_settings()
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
-    atexit.register(telemetry.start(service="snoozer-web", engine=engine, **settings.telemetry))
+    atexit.register(telemetry.start(service="snoozer-web", engine=engine, has_page=True, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)
     trace_requests(app)
     # Pages are served meanwhile: /healthz is 200, and /readyz is 503 until the schema is there.

@@ -43,7 +43,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
     reminder = a_sent_reminder(engine, subject=CANARY, note=LONG)
     with engine.begin() as connection:
         mail = mailbox_store.save_captured(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
-    link = a_link(engine, site.settings, reminder, act="again", phrase="tomorrow")
+    link = a_link(engine, site.settings, reminder)
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         *(
@@ -53,7 +53,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
             f"/mailbox/{kept}",
             f"/mailbox/{kept}/snooze",
         ),
-        *(f"/sink/{mail}", link, "/r/forged", "/sign-in/forged"),
+        *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/forged", "/r/forged", "/sign-in/forged"),
     ]
 
 

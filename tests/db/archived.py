@@ -1,6 +1,7 @@
 """Finished snoozes, and what the archive holds of them."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -66,3 +67,18 @@ def without_partitions(engine: Engine) -> Iterator[Engine]:
     yield engine
     with engine.begin() as connection:
         archive.drop_expired(connection, keep_months=-12_000)
+
+
+@contextmanager
+def without_constraint(engine: Engine, name: str) -> Iterator[None]:
+    """As before the migration that brought it; the queue is empty afterwards."""
+    definition = text("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = :name")
+    with engine.begin() as connection:
+        was = connection.execute(definition, {"name": name}).scalar_one()
+        connection.execute(text(f"ALTER TABLE email_snoozes DROP CONSTRAINT {name}"))
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("TRUNCATE email_snoozes CASCADE"))
+            connection.exec_driver_sql(f"ALTER TABLE email_snoozes ADD CONSTRAINT {name} {was}")

@@ -6,13 +6,12 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from snoozer import reminder_actions
-from snoozer.db import ledger, queue
 from snoozer.db.queue import ReminderTime
-from snoozer.delivery.outcome_recorder import finalize
+from snoozer.delivery.settling import finish
 from snoozer.domain.links import Link
 from snoozer.domain.reminder import Claim, Send
 from snoozer.reminder_actions import Occurrence
-from tests.db.transitions import a_reserved_send, mark, record
+from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, record, release_one
 from tests.factories import HOUR, a_kept_message, now
 
 MESSAGE = "<m@mail.example>"
@@ -70,8 +69,8 @@ def uncertain(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
     """A send whose connection was lost after the dot; the row waits out the hold."""
     held, send = in_flight(engine, **columns)
     with engine.begin() as connection:
-        ledger.mark_uncertain(connection, send=send, reply="no answer")
-        queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", attempts_used=0, delay=HOLD)
+        mark_uncertain_one(connection, send)
+        release_one(connection, held, error="?", attempts_used=0, delay=HOLD)
     return held, send
 
 
@@ -90,5 +89,5 @@ def sent_and_gone_on(engine: Engine) -> Send:
     """A send whose 250 is recorded, and whose snooze is promised anew."""
     held, send = before_the_end(engine)
     with engine.begin() as connection:
-        assert finalize(connection, [held])
+        assert finish(connection, [held])
     return send

@@ -11,7 +11,7 @@ from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.statements import ALL_IDS
 from snoozer.domain.reminder import MAX_RESENDS, Claim, Send
-from tests.db.transitions import LEASE, SHA, a_fact
+from tests.db.transitions import LEASE, SHA, a_fact, mark_uncertain_one, refuse_one, release_one
 
 NO_HOLD = UncertainPolicy(hold=timedelta(0))
 AT_ONCE = timedelta(seconds=-1)
@@ -56,27 +56,29 @@ class Actor:
 
 def next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
     """Execute it; the worker knows of it once it is committed."""
+    held = [(job.claim.id, job.claim.claim_token)]
     if not job.marked:
         if ledger.mark(connection, dots=[(job.send, SHA)]):
             actor.learnt.append(lambda: setattr(job, "marked", True))
-        else:
+        elif not queue.owned(connection, held=held):
             actor.learnt.append(lambda: actor.forget(job))
     elif not job.replied:
-        assert ledger.record(connection, facts=[a_fact(job.send)])
-        actor.learnt.append(lambda: setattr(job, "replied", True))
-    else:
-        queue.finalize(connection, held=[(job.claim.id, job.claim.claim_token)])
+        if ledger.record(connection, facts=[a_fact(job.send)]):
+            actor.learnt.append(lambda: setattr(job, "replied", True))
+        else:
+            assert ledger.exists(connection, reminder_message_ids=[job.send.reminder_message_id]), "it is locked"
+    elif queue.finalize(connection, held=held) or not queue.owned(connection, held=held):
         actor.learnt.append(lambda: actor.forget(job))
 
 
 def get_no_reply(connection: Connection, *, actor: Actor, job: Job) -> None:
-    ledger.mark_uncertain(connection, send=job.send, reply="the connection was closed")
+    mark_uncertain_one(connection, job.send)
     _release(connection, job.claim, spent=0)
     actor.learnt.append(lambda: actor.forget(job))
 
 
 def fail(connection: Connection, *, actor: Actor, job: Job) -> None:
-    ledger.refuse(connection, send=job.send, permanent=False, reply="451 later")
+    refuse_one(connection, job.send, permanent=False, reply="451 later")
     _release(connection, job.claim, spent=1)
     actor.learnt.append(lambda: actor.forget(job))
 
@@ -92,10 +94,9 @@ def resolve_known(connection: Connection, claim: Claim) -> None:
 
 
 def _release(connection: Connection, claim: Claim, *, spent: int, permanent: bool = False) -> None:
-    queue.release(
+    release_one(
         connection,
-        id=claim.id,
-        claim_token=claim.claim_token,
+        claim,
         error="451 later",
         attempts_used=spent,
         delay=AT_ONCE,

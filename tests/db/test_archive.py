@@ -11,7 +11,17 @@ from snoozer.db.ledger import Recorded, UncertainPolicy
 from snoozer.db.queries import api_snoozes
 from snoozer.db.queries import snoozes as pages
 from snoozer.housekeeping import chores
-from tests.db.archived import DAY, OLD, RETENTION, TABLES, counts, finished, sent, without_partitions
+from tests.db.archived import (
+    DAY,
+    OLD,
+    RETENTION,
+    TABLES,
+    counts,
+    finished,
+    sent,
+    without_constraint,
+    without_partitions,
+)
 from tests.db.transitions import HOLD, a_fact, a_reserved_send, claim, record, reserve
 from tests.factories import ANN, a_snooze, now, the_row
 
@@ -90,6 +100,37 @@ def test_one_bad_row_does_not_stop_the_others(engine: Engine, monkeypatch: pytes
     assert chores.archive(engine, config=RETENTION) == len(rest)
     assert the_row(engine, bad)
     assert counts(engine)["email_snoozes"] == 1
+
+
+@pytest.mark.parametrize("at", ["-infinity", "0044-03-15 09:00 BC", "0050-01-01", "infinity"])
+def test_a_time_that_no_program_can_read_stops_no_archive(engine: Engine, at: str) -> None:
+    bad, rest = finished(engine), [finished(engine) for _ in range(3)]
+    update = text("UPDATE email_snoozes SET finished_at = :at WHERE id = :id")
+    with without_constraint(engine, "ck_email_snoozes_other_times_are_of_this_age"):
+        with engine.begin() as connection:
+            connection.execute(update, {"at": at, "id": bad})
+        assert chores.archive(engine, config=RETENTION) == len(rest)
+        assert counts(engine)["email_snoozes"] == 1
+
+
+def test_a_month_that_cannot_be_made_stops_no_other(engine: Engine) -> None:
+    """A partition that was attached by hand overlaps it."""
+    other = finished(engine, at=now() - 100 * DAY)
+    rest = [finished(engine) for _ in range(3)]
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE of_their_own (LIKE email_snoozes_archive)"))
+        connection.execute(
+            text(
+                "ALTER TABLE email_snoozes_archive ATTACH PARTITION of_their_own "
+                f"FOR VALUES FROM ('{now() - 101 * DAY}') TO ('{now() - 99 * DAY}')"
+            )
+        )
+    try:
+        assert chores.archive(engine, config=RETENTION) == len(rest)
+        assert the_row(engine, other)
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP TABLE of_their_own"))
 
 
 def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from snoozer.db import health_checks, schema
+from snoozer.db import health_checks, schema, timeline
 from snoozer.dev import binaries
 from snoozer.settings import Settings
 from snoozer.web import create_app
@@ -38,12 +38,17 @@ def test_a_restored_dump_is_the_same_place(
     asleep = a_snooze(engine, remind_at=now() + HOUR, note="ask Bob")
     a_kept_message(engine)
     path = a_link(engine, settings, sent)
+    with engine.begin() as connection:
+        timeline.accept(connection, accepted_by="tests")
     on_the_page("pg_dump", engine, tmp_path)
     on_the_page("pg_restore", empty_database, tmp_path)
     schema.upgrade(empty_database)
     for id in (sent, asleep):
         assert the_row(empty_database, id) == the_row(engine, id)
     with empty_database.connect() as connection:
+        change = timeline.change(connection)
+        assert change is not None
+        assert change.what == "database"
         assert schema.status(connection).where == "at head"
         assert health_checks.disabled_guards(connection) == []
         health_checks.set_thresholds(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)

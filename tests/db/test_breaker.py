@@ -1,18 +1,15 @@
 """A mail server that is down is left alone by all workers together, and one probe decides when to go on."""
 
-import asyncio
 from datetime import timedelta
 from threading import Barrier, Thread
 from uuid import uuid4
 
-import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
-from snoozer.smtp.connection_pool import ServerLimits
-from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
-from tests import loops
+from snoozer.delivery.breaker_client import BreakerClient
+from snoozer.smtp.server_limits import ServerLimits
 
 SERVER = "mail.example:25"
 NOW, LATER = timedelta(seconds=-1), timedelta(hours=1)
@@ -115,94 +112,35 @@ def test_a_probe_that_took_longer_than_the_cooldown_closes_it_all_the_same(engin
 
 
 def test_no_more_connections_are_opened_than_the_threshold_however_many_want_one() -> None:
-    limits, tried, shut = ServerLimits(threshold=5), [], []
-
-    async def attempt(go: asyncio.Event) -> None:
-        try:
-            async with limits.attempt():
-                tried.append(1)
-                await go.wait()
-                raise ServerUnavailable("refused")
-        except ServerUnavailable:
-            pass
-        except CircuitOpen:
-            shut.append(1)
-
-    async def attempt_often() -> None:
-        go = asyncio.Event()
-        attempts = [asyncio.create_task(attempt(go)) for _ in range(40)]
-        await asyncio.sleep(0)
-        assert len(tried) == 5
-        go.set()
-        await asyncio.gather(*attempts)
-
-    loops.run(attempt_often())
-    assert (len(tried), len(shut)) == (5, 35)
+    limits, connecting = ServerLimits(threshold=5), 0
+    while limits.may_connect(connecting=connecting):
+        connecting += 1
+    assert connecting == 5
+    for left in reversed(range(5)):
+        limits.record_failure("refused")
+        assert not limits.may_connect(connecting=left)
+    assert limits.is_open
     assert limits.take_report().failures == 5
     assert limits.take_report().failures == 0
-
-
-async def attempted(limits: ServerLimits, *, fails: bool) -> None:
-    async with limits.attempt():
-        if fails:
-            raise ServerUnavailable("refused")
 
 
 def test_a_probe_allows_one_attempt() -> None:
     limits = ServerLimits(threshold=5)
     limits.reset(max_failures=1)
-    with pytest.raises(ServerUnavailable):
-        loops.run(attempted(limits, fails=True))
-    with pytest.raises(CircuitOpen):
-        loops.run(attempted(limits, fails=False))
-
-
-def test_a_waiting_attempt_goes_on_when_the_limits_are_reset_from_another_thread() -> None:
-    limits, through = ServerLimits(threshold=1), []
-
-    async def two() -> None:
-        limits.reset(max_failures=2)
-        limits.record_failure("refused")
-        go = asyncio.Event()
-
-        async def hold() -> None:
-            async with limits.attempt():
-                await go.wait()
-
-        async def follow() -> None:
-            async with limits.attempt():
-                through.append(1)
-
-        holding = asyncio.create_task(hold())
-        following = asyncio.create_task(follow())
-        await asyncio.sleep(0)
-        assert not through
-        await asyncio.to_thread(limits.reset, max_failures=2)
-        await following
-        go.set()
-        await holding
-
-    loops.run(two())
-    assert through == [1]
+    assert limits.may_connect(connecting=0)
+    assert not limits.may_connect(connecting=1)
+    limits.record_failure("refused")
+    assert limits.is_open
 
 
 def test_a_reply_is_no_failure_and_ends_the_failures_in_a_row() -> None:
     limits = ServerLimits(threshold=2)
     limits.record_failure("refused")
-    loops.run(attempted(limits, fails=False))
     limits.record_success()
     report = limits.take_report()
     assert (report.failures, report.succeeded) == (0, True)
     limits.record_failure("refused")
     assert not limits.is_open
-
-
-def test_a_server_that_accepts_connections_and_then_hangs_up_opens_the_circuit_too() -> None:
-    limits = ServerLimits(threshold=2)
-    for _ in range(2):
-        loops.run(attempted(limits, fails=False))
-        limits.record_failure("421")
-    assert limits.is_open
 
 
 def test_a_late_failure_of_another_worker_leaves_the_probe_alone(engine: Engine) -> None:
@@ -238,3 +176,55 @@ def test_one_servers_troubles_are_not_anothers(engine: Engine) -> None:
         breaker.succeed(connection, server=other, probe_token=uuid4())
     assert kinds == ["closed", "closed"]
     assert state(engine) == before
+
+
+def refuses_everybody(engine: Engine, asked: Permit | None = None, *, failures: int = 5) -> None:
+    with engine.begin() as connection:
+        breaker.fail(
+            connection,
+            server=SERVER,
+            failures=failures,
+            threshold=5,
+            reason="it refuses everybody",
+            probe_token=asked.probe_token if asked else None,
+            refuses_everybody=True,
+        )
+
+
+def test_a_server_that_refuses_everybody_is_searched_for_a_message_that_it_accepts(engine: Engine) -> None:
+    """It is up: the messages of some that it refuses must not hold up those it would accept."""
+    permit(engine)
+    refuses_everybody(engine)
+    for _ in range(3):
+        probe = permit(engine)
+        assert (probe.kind, probe.refuses_everybody) == ("probe", True)
+        assert permit(engine).kind == "open"
+        refuses_everybody(engine, asked=probe)
+    refuses_everybody(engine, asked=permit(engine), failures=480)
+    assert permit(engine).kind == "open"
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET opened_at = opened_at - INTERVAL '7 minutes'"))
+    assert permit(engine).kind == "probe"
+
+
+def test_why_it_opened_is_forgotten_when_it_closes_and_not_before(engine: Engine) -> None:
+    permit(engine)
+    refuses_everybody(engine)
+    fail(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert probe.refuses_everybody
+    assert succeed(engine, probe)
+    assert permit(engine).refuses_everybody is False
+    assert fail(engine, failures=5) == "open"
+    assert permit(engine, cooldown=NOW).refuses_everybody is False
+
+
+def test_a_closed_permit_is_not_asked_for_again_at_every_claim_until_this_worker_fails(engine: Engine) -> None:
+    limits = ServerLimits(threshold=5)
+    client = BreakerClient(engine=engine, limits=limits, server=SERVER, threshold=5, cooldown=LATER)
+    asked = client.acquire()
+    fail(engine, failures=4)
+    assert client.acquire() is asked, "the claim itself finds a breaker that another worker opened"
+    limits.record_failure("refused")
+    client.report(asked)
+    assert client.acquire().kind == "open"

@@ -14,7 +14,15 @@ from snoozer.db import ledger, mailbox_store, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import Claim, Send
-from tests.db.transitions import a_fact, a_reserved_send, mark
+from tests.db.transitions import (
+    a_fact,
+    a_reserved_send,
+    mark,
+    mark_uncertain_one,
+    refuse_one,
+    release_one,
+    schedule_next_one,
+)
 from tests.factories import ANN, HOUR, a_kept_message, an_original, now
 
 BOB, THIS, OTHER = "bob@snoozer.example", "<this@mail.example>", "<other@mail.example>"
@@ -58,9 +66,9 @@ def returned_to_inbox(db: Connection, claim: Claim, _: Send) -> bool:
 
 
 ACTS: dict[str, tuple[str, Act]] = {
-    "release": ("held", lambda db, claim, _: queue.release(db, **of(claim), error="?", attempts_used=1, delay=HOUR)),
+    "release": ("held", lambda db, claim, _: release_one(db, claim, error="?", attempts_used=1, delay=HOUR)),
     "finalize": ("held", lambda db, claim, _: queue.finalize(db, held=pair(claim))),
-    "schedule next": ("held", lambda db, claim, _: queue.schedule_next(db, **of(claim), remind_at=now() + HOUR)),
+    "schedule next": ("held", lambda db, claim, _: schedule_next_one(db, claim, now() + HOUR)),
     "unclaim": ("held", lambda db, claim, _: queue.unclaim(db, held=pair(claim))),
     "extend": ("held", lambda db, claim, _: queue.extend(db, held=pair(claim), lease=HOUR)),
     "cancel": ("asleep", lambda db, claim, _: queue.cancel(db, **owned(claim))),
@@ -79,8 +87,8 @@ ACTS: dict[str, tuple[str, Act]] = {
     "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
     "dismiss in the ledger": ("a case", lambda db, claim, _: ledger.dismiss(db, ids=[claim.id], actor="operator:1")),
-    "mark uncertain": ("held", lambda db, _, send: ledger.mark_uncertain(db, send=send, reply="no answer") is not None),
-    "refuse": ("held", lambda db, _, send: ledger.refuse(db, send=send, permanent=True, reply="no")),
+    "mark uncertain": ("held", lambda db, _, send: mark_uncertain_one(db, send)),
+    "refuse": ("held", lambda db, _, send: refuse_one(db, send, permanent=True, reply="no")),
     "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),
     "acknowledge": (
         "uncertain",

@@ -10,10 +10,12 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from snoozer.db import ledger, queue
+from snoozer.db import queue
+from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, ReserveError, claim_and_reserve, no_failpoint
-from tests.db.transitions import a_reserved_send, mark
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
+from snoozer.delivery.refused_rows import ReserveError
+from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, release_one
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
 
 LEASE = timedelta(seconds=90)
@@ -124,10 +126,9 @@ def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engi
     error = the_error(claimed(engine)[bad])
     row = the_row(engine, bad)
     with engine.begin() as connection:
-        state = queue.release(
+        state = release_one(
             connection,
-            id=bad,
-            claim_token=row.claim_token,
+            row,
             error=error.error,
             attempts_used=error.attempts_used,
             delay=timedelta(0),
@@ -147,9 +148,47 @@ def test_a_resend_appends_an_event(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
     with engine.begin() as connection:
-        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        mark_uncertain_one(connection, send)
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 hour'"))
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
     first_time = a_snooze(engine)
     assert {delivery.send is not None for delivery in claimed(engine).values()} == {True}
     assert (the_events(engine, held.id), the_events(engine, first_time)) == (["resent"], [])
+
+
+@contextmanager
+def slow_updates(engine: Engine) -> Iterator[None]:
+    """Each row that is claimed takes the server a while."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION slowly() RETURNS TRIGGER LANGUAGE plpgsql "
+                "AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END';"
+                "CREATE TRIGGER slowly BEFORE UPDATE ON email_snoozes FOR EACH ROW EXECUTE FUNCTION slowly()"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP TRIGGER slowly ON email_snoozes; DROP FUNCTION slowly()"))
+
+
+def test_a_claim_that_exceeds_the_statement_timeout_is_tried_again_with_fewer_rows(
+    engine: Engine, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It failed again and again, and the log reported a database that is unavailable."""
+    for number in range(50):
+        a_snooze(engine, user_email=f"p{number}@snoozer.example")
+    scheduler = FairScheduler(worker="w", lease=LEASE)
+    limited = make_engine(postgres_url, name="tests", pool_size=1)
+    with limited.connect() as connection:
+        connection.execute(text("SET SESSION statement_timeout = '2s'"))
+        connection.commit()
+    with slow_updates(engine), caplog.at_level(logging.WARNING):
+        claim = partial(scheduler.claim_batch, batch_size=50)
+        deliveries = claim_and_reserve(limited, config=CONFIG, claim=claim, failpoint=no_failpoint)
+    limited.dispose()
+    assert len(deliveries) == 6
+    assert "statement timeout" in caplog.text
+    assert "unavailable" not in caplog.text

@@ -1,10 +1,12 @@
 """Engines from a DATABASE_URL: several hosts, session settings, failover."""
 
+import gc
+import weakref
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine, make_url, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from snoozer.db.engine import autocommit, make_engine, parse_url
 from snoozer.db.errors import is_read_only, is_transient
@@ -74,3 +76,23 @@ def test_sessions_of_a_demoted_primary_are_replaced(postgres_url: str) -> None:
         modes = [each.execute(text("SHOW transaction_read_only")).scalar_one() for each in (one, other)]
     assert modes == ["off", "off"]
     engine.dispose()
+
+
+def test_lost_sessions_are_not_kept(postgres_url: str) -> None:
+    """A worker looks for cycles rarely, and grew by 14 MB over 854 lost sessions."""
+    engine, watcher = (make_engine(postgres_url, name=name, pool_size=1) for name in ("lost", "watcher"))
+    lost: list[weakref.ref[object]] = []
+    gc.disable()
+    try:
+        for _ in range(5):
+            with pytest.raises(OperationalError), engine.connect() as connection:
+                lost.append(weakref.ref(connection.connection.dbapi_connection))
+                pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+                with watcher.connect() as other:
+                    other.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+                connection.execute(text("SELECT 1"))
+        assert sum(session() is not None for session in lost) <= 1
+    finally:
+        gc.enable()
+        engine.dispose()
+        watcher.dispose()

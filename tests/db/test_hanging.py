@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import QueryTimeout, TimeoutConnection, deadline, make_engine, per_query_timeout
 from snoozer.db.errors import is_transient, is_unavailable
-from snoozer.db.timeouts import QueryTimeout, TimeoutConnection, deadline, per_query_timeout
 from tests.stalling import StallingWay
 
 

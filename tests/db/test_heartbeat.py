@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine, text
@@ -44,15 +46,16 @@ def lease_of(engine: Engine, claim: Claim) -> datetime:
 def test_the_lease_of_a_fresh_claim_is_safe_until_it_ends(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
     heartbeat.track([held], since=boot_time())
-    assert heartbeat.lease_is_safe(held.id) is True
+    assert heartbeat.lease_is_safe(held) is True
+    assert heartbeat.lease_is_safe(replace(held, claim_token=uuid4())) is False, "another claim of the same row"
     heartbeat.untrack(held)
-    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.lease_is_safe(held) is False
 
 
 def test_a_claim_whose_lease_is_nearly_over_authorises_no_dot(engine: Engine, heartbeat: Heartbeat) -> None:
     [held] = claimed(engine, 1)
     heartbeat.track([held], since=boot_time() - 90 * 0.81)
-    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.lease_is_safe(held) is False
 
 
 def test_a_worker_without_a_recent_heartbeat_authorises_no_dot(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +63,9 @@ def test_a_worker_without_a_recent_heartbeat_authorises_no_dot(engine: Engine, m
     heartbeat.start()
     [held] = claimed(engine, 1)
     heartbeat.track([held], since=boot_time())
-    assert heartbeat.lease_is_safe(held.id) is True
+    assert heartbeat.lease_is_safe(held) is True
     later(monkeypatch, 8.1)
-    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.lease_is_safe(held) is False
     assert heartbeat.is_healthy is False
     heartbeat.stop()
 
@@ -82,7 +85,7 @@ def test_a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat(engine: En
         connection.execute(text("UPDATE email_snoozes SET claim_token = gen_random_uuid()"))
     heartbeat.track([held], since=boot_time())
     heartbeat.beat()
-    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.lease_is_safe(held) is False
 
 
 def test_a_locked_row_does_not_delay_the_heartbeat(
@@ -99,7 +102,7 @@ def test_a_locked_row_does_not_delay_the_heartbeat(
         heartbeat.beat()
         assert heartbeat.is_healthy
         assert lease_of(engine, other) > others
-        assert heartbeat.lease_is_safe(locked.id)
+        assert heartbeat.lease_is_safe(locked)
     assert lease_of(engine, locked) == first
     heartbeat.beat()
     assert lease_of(engine, locked) > first
@@ -120,7 +123,7 @@ def test_a_worker_that_was_declared_dead_stops(engine: Engine, heartbeat: Heartb
         connection.execute(text("UPDATE workers SET state = 'dead', stopped_at = now()"))
     heartbeat.beat()
     assert heartbeat.declared_dead.is_set()
-    assert heartbeat.lease_is_safe(held.id) is False
+    assert heartbeat.lease_is_safe(held) is False
 
 
 def test_a_heartbeat_thread_that_ends_for_any_reason_ends_the_worker(engine: Engine) -> None:

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import health_checks, ledger, queue
-from snoozer.db.queue import ReminderTime
+from snoozer.db.queue import Claims, Lane, ReminderTime
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
 from tests.db.transitions import LEASE
@@ -41,13 +42,13 @@ commits = st.integers(0, 3).map(bool)
 class Interleavings(RuleBasedStateMachine):
     """Steps of the protocol in any order. `delivered` is what the mail server took, by Message-ID of the reminder."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, key: str | None) -> None:
         super().__init__()
         self.engine = engine
         with engine.begin() as connection:
             connection.execute(text("TRUNCATE email_snoozes, reminder_sends, snooze_events RESTART IDENTITY"))
         for number in range(1, SNOOZES + 1):
-            a_snooze(engine, message_id=_message(number))
+            a_snooze(engine, message_id=_message(number), serialization_key=key)
         self.actors = {name: Actor(name, engine.connect()) for name in (*WORKERS, PERSON, CLOCK)}
         self.delivered: Counter[str] = Counter()
 
@@ -58,7 +59,8 @@ class Interleavings(RuleBasedStateMachine):
 
         def take(connection: Connection) -> None:
             ask = partial(queue.claim, connection, worker=worker, batch_size=size, lease=LEASE)
-            claims = ask(poison_rows=True) or ask()
+            lanes = (Lane(crashes=crashes, keyed=keyed) for crashes in (2, 1, 0) for keyed in (True, False))
+            claims = next(filter(None, (ask(lane=lane) for lane in lanes)), Claims())
             ids = [claim.id for claim in claims]
             entries = ledger.reserve(connection, worker=worker, ids=ids, domain="snoozer.example", uncertainty=NO_HOLD)
             sends = {entry.send.snooze_id: entry.send for entry in entries}
@@ -244,15 +246,16 @@ def _message(number: int) -> str:
     return f"<message-{number}@mail.example>"
 
 
-def test_no_interleaving_of_workers_clock_and_person_breaks_the_promise(engine: Engine) -> None:
+@pytest.mark.parametrize("key", [None, "mailbox-1"], ids=["free", "of one key"])
+def test_no_interleaving_of_workers_clock_and_person_breaks_the_promise(engine: Engine, key: str | None) -> None:
     class Here(Interleavings):
         def __init__(self) -> None:
-            super().__init__(engine)
+            super().__init__(engine, key=key)
 
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=150 if FULL else 40,
+            max_examples=100 if FULL else 25,
             stateful_step_count=50,
             deadline=None,
             derandomize=True,

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact
-from snoozer.delivery.outcome_recorder import record_inherited_facts
+from snoozer.delivery.settling import record_inherited_facts
 from tests.db.transitions import a_fact, a_reserved_send, mark
 from tests.factories import the_events, the_send
 

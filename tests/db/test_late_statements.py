@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db import ledger, queue, workers
 from snoozer.db.engine import autocommit, make_engine
 from snoozer.domain.reminder import Claim, Send
-from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, finalize, mark, reserve
+from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, finalize, mark, refuse_one, reserve
 from tests.factories import the_row, the_send
 from tests.stalling import StallingWay
 
@@ -38,7 +38,7 @@ def mark_without_reply(far: Engine, send: Send) -> None:
 def abort_send(engine: Engine, held: Claim, send: Send) -> None:
     with engine.begin() as connection:
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
-        ledger.refuse(connection, send=send, permanent=False, reply="The final dot was never sent")
+        refuse_one(connection, send, permanent=False, reply="The final dot was never sent")
 
 
 def wait_for_abandoned_sessions(engine: Engine) -> None:

@@ -10,10 +10,9 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import engine as engine_module
 from snoozer.db import ledger, queue
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.statements import statement
-from snoozer.db.timeouts import TimeoutConnection
 from snoozer.domain.reminder import Claim, Send
 from tests.db.transitions import a_fact
 

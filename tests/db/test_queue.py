@@ -21,7 +21,7 @@ def test_a_late_worker_changes_nothing(engine: Engine) -> None:
     assert finalize(engine, late) is False
     with engine.begin() as connection:
         assert queue.extend(connection, held=[(late.id, late.claim_token)], lease=LEASE) == {}
-        assert queue.unclaim(connection, held=[(late.id, late.claim_token)]) == []
+        assert queue.unclaim(connection, held=[(late.id, late.claim_token)]) == set()
     assert the_row(engine, late.id).claim_token == current.claim_token
     assert finalize(engine, current) is True
 
@@ -143,7 +143,7 @@ def test_a_stopping_worker_gives_back_claims_it_never_began(engine: Engine) -> N
     before = the_row(engine, id)
     [held] = claim(engine, worker="leaving")
     with engine.begin() as connection:
-        assert queue.unclaim(connection, held=[(id, held.claim_token)]) == [id]
+        assert queue.unclaim(connection, held=[(id, held.claim_token)]) == {id}
     row = the_row(engine, id)
     assert (row.attempts, row.crash_count, row.remind_at, row.claimed_at) == (0, 0, before.remind_at, None)
 

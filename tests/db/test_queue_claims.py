@@ -87,7 +87,9 @@ def test_the_claim_walks_its_index_and_sorts_nothing(engine: Engine) -> None:
         lines = "\n".join(plan.scalars())
         connection.rollback()
     assert re.search(r"Index Scan using ix_email_snoozes_(due|lane)", lines)
-    assert "Sort" not in lines
+    # The rows ahead in a key are at most four, in an index of their own.
+    walked, _, _ = lines.partition("Subquery Scan on ahead")
+    assert walked != lines and "Sort" not in walked
 
 
 def test_an_unpaused_or_finished_row_stays_where_it_is(engine: Engine) -> None:

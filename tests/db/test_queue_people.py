@@ -153,3 +153,9 @@ def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
     assert (row.claim_token, row.scheduled_for, row.remind_at) == (None, None, promised + HOUR)
     assert (row.attempts, row.recurrence) == (0, {"unit": "day"})
     assert finalize(engine, held) is False
+
+
+@pytest.mark.parametrize("priority", [-1001, 1001])
+def test_a_priority_beyond_the_limits_is_refused_before_the_database(priority: int) -> None:
+    with pytest.raises(ValueError, match="between -1000 and 1000"):
+        EnqueueOptions(priority=priority)

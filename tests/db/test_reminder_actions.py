@@ -10,7 +10,7 @@ from snoozer.db import ledger, queue
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
 from tests.db.links import MESSAGE, act, folder, found, living
-from tests.db.transitions import a_fact, a_reserved_send, mark, record
+from tests.db.transitions import a_fact, a_reserved_send, mark, mark_uncertain_one, record, release_one
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
 
 
@@ -72,15 +72,8 @@ def test_done_stops_a_second_copy_that_was_still_to_come(engine: Engine) -> None
     held, send = a_reserved_send(engine, message_id=MESSAGE)
     mark(engine, send)
     with engine.begin() as connection:
-        ledger.mark_uncertain(connection, send=send, reply="no answer")
-        queue.release(
-            connection,
-            id=held.id,
-            claim_token=held.claim_token,
-            error="?",
-            attempts_used=0,
-            delay=timedelta(minutes=10),
-        )
+        mark_uncertain_one(connection, send)
+        release_one(connection, held, error="?", attempts_used=0, delay=timedelta(minutes=10))
     link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
     assert found(engine, link).status == "open"
     assert act(engine, link, "done") is True
@@ -105,7 +98,7 @@ def test_a_link_of_a_rescheduled_snooze_changes_nothing(engine: Engine) -> None:
     held, send = a_reserved_send(engine, message_id=MESSAGE)
     mark(engine, send)
     with engine.begin() as connection:
-        ledger.mark_uncertain(connection, send=send, reply="no answer")
+        mark_uncertain_one(connection, send)
         queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=ReminderTime(remind_at=now() + HOUR))
     link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
     assert (found(engine, link).status, found(engine, link).repeats) == ("asleep", False)

@@ -7,8 +7,8 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger, mailbox_store, queue
-from snoozer.delivery.outcome_recorder import finalize
+from snoozer.db import ledger, mailbox_store
+from snoozer.delivery.settling import finish
 from snoozer.domain.reminder import Claim, Send
 from snoozer.timephrase import Recurrence, next_occurrence
 from tests.db.invariants import look
@@ -25,7 +25,7 @@ from tests.db.links import (
     sent_and_gone_on,
     uncertain,
 )
-from tests.db.transitions import claim, mark, record, recovered, reserve
+from tests.db.transitions import claim, mark, record, recovered, release_one, reserve
 from tests.factories import HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 
 # A recurring snooze at some moment between its dot and its next promise.
@@ -102,11 +102,8 @@ def test_no_second_copy_of_an_acknowledged_occurrence_is_sent(engine: Engine, wi
     act(engine, link_in(send), what)
     assert mark(engine, send) is False
     with engine.begin() as connection:
-        assert finalize(connection, [held]) == set(), "the worker finds its claim gone"
-        assert (
-            queue.release(connection, id=held.id, claim_token=held.claim_token, error="?", attempts_used=0, delay=HOLD)
-            is None
-        )
+        assert finish(connection, [held]) == set(), "the worker finds its claim gone"
+        assert release_one(connection, held, error="?", attempts_used=0, delay=HOLD) is None
     assert goes_on(engine, send)
     assert claim(engine) == claim(engine, poison_rows=True) == []
     if window is in_flight:
@@ -142,7 +139,7 @@ def test_done_that_comes_during_the_workers_end_is_for_this_time_only(engine: En
     held, send = before_the_end(engine)
     answers: list[bool] = []
     with engine.begin() as connection:
-        assert finalize(connection, [held])
+        assert finish(connection, [held])
         pressing = Thread(target=lambda: answers.append(act(engine, link_in(send), "done")))
         pressing.start()
         wait_until_a_session_waits(engine)

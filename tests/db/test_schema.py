@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import schema
 from snoozer.db.models import metadata
-from tests.factories import a_snooze, now, the_row
+from tests.factories import a_snooze, now, the_row, wait_until_a_session_waits
 
 
 @pytest.fixture
@@ -78,6 +78,21 @@ def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engin
     assert current == head
 
 
+def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_writes(empty: Engine) -> None:
+    """A claim does. The upgrade held a trigger's lock, which lets others read, and waited for a stronger one."""
+    schema.upgrade(empty, revision="0010")
+    with ThreadPoolExecutor(1) as another, empty.connect() as claim:
+        with claim.begin():
+            claim.execute(text("SELECT FROM email_snoozes"))
+            upgrading = another.submit(schema.upgrade, empty)
+            wait_until_a_session_waits(empty)
+            claim.execute(text("UPDATE email_snoozes SET updated_at = now()"))
+        upgrading.result()
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
 def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
     with engine.begin() as connection:
         id = connection.execute(
@@ -109,6 +124,8 @@ def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engin
         {"claimed_by": "w"},
         {"attempts": -1},
         {"max_attempts": 0},
+        {"priority": 1001},
+        {"priority": -1001},
         {"outcome": "lost", "inactive": True, "finished_at": now()},
         {"outcome": "sent", "inactive": True},
         {"user_email": ""},
@@ -118,6 +135,10 @@ def test_unpausing_with_a_careless_update_does_not_resurrect_a_sent_snooze(engin
         {"wall_time": "0044-03-15 09:00 BC"},
         {"recurrence": "1"},
         {"recurrence": "[]"},
+        {"outcome": "sent", "inactive": True, "finished_at": "infinity"},
+        {"outcome": "sent", "inactive": True, "finished_at": "-infinity"},
+        {"created_at": "0044-03-15 09:00 BC"},
+        {"last_error_at": "1969-12-31 00:00+00"},
     ],
 )
 def test_a_row_that_breaks_an_invariant_is_refused(engine: Engine, columns: dict[str, object]) -> None:
@@ -145,6 +166,30 @@ def test_a_row_from_before_the_limit_stops_no_upgrade_and_no_update(empty: Engin
     with empty.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET attempts = 1 WHERE id = :id"), {"id": id})
     assert the_row(empty, id).message_id == "€" * 400
+
+
+def test_a_time_from_before_the_limit_is_moved_to_the_nearest_that_is_allowed(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="0021")
+    times = {"finished_at": "-infinity", "created_at": "infinity", "updated_at": "0044-03-15 09:00 BC"}
+    a_snooze(empty, inactive=True, outcome="sent", **times)
+    right = a_snooze(empty)
+    before = the_row(empty, right)
+    schema.upgrade(empty)
+    with empty.connect() as connection:
+        moved = connection.execute(
+            text("SELECT finished_at, created_at, updated_at, claimed_at FROM email_snoozes WHERE inactive")
+        ).one()
+    assert [time and time.year for time in moved] == [1970, 9999, 1970, None]
+    assert the_row(empty, right) == before
+
+
+def test_a_priority_from_before_the_limit_is_moved_to_the_limit(empty: Engine) -> None:
+    schema.upgrade(empty)
+    schema.downgrade(empty, revision="0020")
+    ids = [a_snooze(empty, priority=priority) for priority in (32_000, -32_000, 7)]
+    schema.upgrade(empty)
+    assert [the_row(empty, id).priority for id in ids] == [1000, -1000, 7]
 
 
 def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:

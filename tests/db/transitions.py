@@ -1,17 +1,15 @@
 """What workers, the clock and the mail server's replies do to the queue and the ledger: one call each, committed."""
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
-from psycopg.errors import LockNotAvailable
-from sqlalchemy import Engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import ledger, queue
-from snoozer.db.ledger import Fact, Reserved, UncertainPolicy
-from snoozer.db.queue import Recovered
-from snoozer.domain.reminder import Claim, Send
+from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
+from snoozer.db.queue import Lane
+from snoozer.domain.reminder import Claim, Failure, Recovered, Send
 from tests.factories import a_snooze
 
 LEASE = timedelta(seconds=90)
@@ -19,18 +17,40 @@ DELAY = timedelta(seconds=60)
 HOLD = timedelta(minutes=10)
 SHA = "0" * 64
 
-Answer = TypeVar("Answer")
-
 
 def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_rows: bool = False) -> list[Claim]:
+    """Rows that lost workers, or all others, with a serialization key or without."""
+    claimed: list[Claim] = []
     with engine.begin() as connection:
-        return queue.claim(connection, worker=worker, batch_size=batch_size, lease=LEASE, poison_rows=poison_rows)
+        for lane in (Lane(crashes=crashes, keyed=keyed) for crashes in (0, 1, 2) for keyed in (False, True)):
+            room = batch_size - len(claimed)
+            if room and poison_rows == bool(lane.crashes):
+                claimed += queue.claim(connection, worker=worker, batch_size=room, lease=LEASE, lane=lane)
+    return sorted(claimed, key=lambda claim: (claim.scheduled_for, claim.id))
 
 
 def release(engine: Engine, held: Claim, **values: Any) -> str | None:
     given: dict[str, Any] = {"error": "451 try later", "attempts_used": 1, "delay": DELAY} | values
     with engine.begin() as connection:
-        return queue.release(connection, id=held.id, claim_token=held.claim_token, **given)
+        return release_one(connection, held, **given)
+
+
+def release_one(connection: Connection, held: Any, **values: Any) -> str | None:
+    """Returns "released" or "retired", None where nothing changed."""
+    failure = Failure(id=held.id, claim_token=held.claim_token, **values)
+    return {False: "released", True: "retired", None: None}[queue.release(connection, failures=[failure]).get(held.id)]
+
+
+def refuse_one(connection: Connection, send: Send, **values: Any) -> bool:
+    return bool(ledger.refuse(connection, refusals=[Refusal(send=send, **values)]))
+
+
+def mark_uncertain_one(connection: Connection, send: Send) -> bool:
+    return bool(ledger.mark_uncertain(connection, silences=[(send, "no answer")]))
+
+
+def schedule_next_one(connection: Connection, held: Claim, remind_at: datetime) -> bool:
+    return bool(queue.schedule_next(connection, occurrences=[(held, remind_at)]))
 
 
 def finalize(engine: Engine, held: Claim) -> bool:
@@ -74,16 +94,6 @@ def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
     [held] = claim(engine)
     [entry] = reserve(engine, held)
     return held, entry.send
-
-
-def until_locked(act: Callable[[], Answer]) -> Answer:
-    """Call `act` again as long as a lock_timeout ends it, as on a machine that stands still for a second."""
-    while True:
-        try:
-            return act()
-        except OperationalError as error:
-            if not isinstance(error.orig, LockNotAvailable):
-                raise
 
 
 def mark(engine: Engine, send: Send) -> bool:

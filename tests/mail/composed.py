@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from snoozer.domain.reminder import Send
-from snoozer.mime.compose import compose_reminder
+from snoozer.mime.compose import ReminderWriter
 
 KEYS = ["newest key", "older key"]
 PROMISED = datetime(2026, 3, 6, 7, 0, tzinfo=UTC)
@@ -24,7 +24,7 @@ def reminder(send: Send, **changes: Any) -> bytes:
         "keys": KEYS,
         "instance": "i-1",
     }
-    return compose_reminder(send, **(settled | changes))
+    return ReminderWriter(**(settled | changes)).write(send)
 
 
 def opened(mail: bytes) -> EmailMessage:

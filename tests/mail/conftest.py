@@ -23,7 +23,7 @@ Sends = Callable[..., Send]
 
 @pytest.fixture
 def a_send() -> Sends:
-    """One row of the ledger, promised for Friday 6 March 2026, 08:00 in Berlin, and on time."""
+    """One row of the ledger, promised for Friday 6 March 2026, 08:00 in Berlin."""
 
     def make(**changes: Any) -> Send:
         row: dict[str, Any] = {
@@ -33,7 +33,7 @@ def a_send() -> Sends:
             "user_email": "ann@example.com",
             "message_id": "<original@example.com>",
             "scheduled_for": datetime(2026, 3, 6, 7, 0, tzinfo=UTC),
-            "reserved_at": datetime(2026, 3, 6, 7, 0, 0, 120_000, tzinfo=UTC),
+            "dated": datetime(2026, 3, 6, 7, 0, tzinfo=UTC),
             "reminder_message_id": "<0123456789abcdef@snoozer.example>",
             "subject": "Quarterly figures",
             "sender_email": "Anna Berg <anna.berg@example.com>",

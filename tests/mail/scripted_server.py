@@ -4,7 +4,8 @@
         deliver(server.smtp_server(), …)
 
 A script names, for each phase, the reply to give or one of the faults below. A list is used up one entry at a time
-and its last entry stays. What was taken whole stands in `received`, what broke off before its dot in `abandoned`.
+and its last entry stays. What was taken whole stands in `received`, what broke off before its dot in `abandoned`, and
+what had come together with each final dot in `behind_dots`.
 """
 
 import contextlib
@@ -18,9 +19,10 @@ from typing import Self
 
 from snoozer.smtp.url import Security, SmtpServer
 
-EOF = "<eof>"  # hang up instead of a reply
+EOF = "<eof>"  # hang up instead of a reply, or after it where a reply stands in front
 RESET = "<reset>"  # tear the connection down
 STALL = "<stall>"  # silent until the server is closed
+HOLD = "<hold>"  # silent until `go_on` is set; then the usual reply
 DRIP = "<drip>"  # one byte every 50 ms, never a whole line
 ENDLESS_LINES = "<endless lines>"
 ENDLESS_LINE = "<endless line>"
@@ -65,8 +67,10 @@ class ScriptedServer:
     ) -> None:
         self.received: list[Received] = []
         self.abandoned: list[bytes] = []
+        self.behind_dots: list[bytes] = []
         self.commands: list[str] = []
         self.connections = 0
+        self.go_on = threading.Event()
         self._script = {
             phase: list(reply) if isinstance(reply, list) else [reply]
             for phase, reply in {**USUAL, **(script or {}), **replies}.items()
@@ -91,6 +95,7 @@ class ScriptedServer:
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
+        self.go_on.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -123,6 +128,11 @@ class ScriptedServer:
         with self._lock:
             replies = self._script[phase]
             return replies.pop(0) if len(replies) > 1 else replies[0]
+
+    def answer(self, phase: str, reply: str) -> None:
+        """From now on."""
+        with self._lock:
+            self._script[phase] = [reply]
 
     def wait_until_closing(self, seconds: float) -> bool:
         return self._closing.wait(seconds)
@@ -183,6 +193,7 @@ class _ScriptedSession:
             self._server.abandoned.append(b"".join(lines))
             raise
         self._server.received.append(Received(self._sender, tuple(self._recipients), b"".join(lines)))
+        self._server.behind_dots.append(self._read)
         self._reply("dot")
 
     def _reply(self, phase: str) -> str:
@@ -192,12 +203,17 @@ class _ScriptedSession:
         if reply == RESET:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             raise EOFError
+        if reply == HOLD:
+            self._server.go_on.wait(60)
+            reply = USUAL[phase]
         if reply == STALL:
             self._server.wait_until_closing(60)
             raise EOFError
         if reply in (DRIP, ENDLESS_LINE, ENDLESS_LINES):
             self._pour({DRIP: b"2", ENDLESS_LINE: b"2" * 65_536, ENDLESS_LINES: b"250-more\r\n" * 1_000}[reply], reply)
-        self._send(reply)
+        self._send(reply.removesuffix(EOF))
+        if reply.endswith(EOF):
+            raise EOFError
         return reply
 
     def _pour(self, data: bytes, fault: str) -> None:

@@ -2,25 +2,23 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
 from snoozer.smtp import connection_pool
-from snoozer.smtp.connection_pool import (
+from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
+from snoozer.smtp.server_limits import (
     MAX_CONNECTIONS,
     MAX_INTERVAL,
     MAX_MESSAGES,
     MIN_INTERVAL,
     RELAX_AFTER_SECONDS,
-    ConnectionPool,
     ServerLimits,
 )
-from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
-from snoozer.smtp.session import SmtpSession
-from tests import loops
-from tests.mail.scripted_server import USUAL, ScriptedServer
-
-MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
+from tests.loops import on_a_loop
+from tests.mail.scripted_server import EOF, HOLD, PIPELINING, USUAL
+from tests.mail.sending import TIMEOUT, a_queue
 
 
 def test_a_server_that_never_throttles_is_never_waited_for() -> None:
@@ -67,165 +65,259 @@ def test_after_a_minute_without_refusals_the_limits_relax() -> None:
     assert (limits.connections, limits.messages, limits.interval) == (4, 20, 0.0)
 
 
-def a_pool(server: ScriptedServer) -> ConnectionPool:
-    limits = ServerLimits(threshold=5)
-    return ConnectionPool(server.smtp_server(), helo="x", mail_from="s@s.example", connect_deadline=5, limits=limits)
-
-
-async def delivered(pool: ConnectionPool) -> None:
-    session = await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-    await session.send_dot(deadline=5)
-    pool.release(session)
-
-
 @pytest.mark.parametrize("dot", [USUAL["dot"], "550 5.7.1 no"], ids=["taken", "refused"])
-def test_a_reply_to_a_mail_ends_the_failures_in_a_row(dot: str) -> None:
+@on_a_loop
+async def test_a_reply_to_a_mail_ends_the_failures_in_a_row(dot: str) -> None:
     """Else failures far apart would add up, and all mail would wait for a server that is up."""
-    with ScriptedServer(dot=dot) as server:
-        pool = a_pool(server)
-        pool.limits.record_failure("a hiccup")
-
-        async def deliver() -> None:
-            session = await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-            try:
-                await session.send_dot(deadline=5)
-            except Rejected as refused:
-                pool.rejected(session, refused)
-            else:
-                pool.release(session)
-            pool.close()
-
-        loops.run(deliver())
-        assert pool.limits.take_report().failures == 0
+    async with a_queue(dot=dot) as (_, queue):
+        queue.limits.record_failure("a hiccup")
+        [mail] = queue.submit(1)
+        with suppress(Rejected):
+            await mail.end()
+        assert queue.limits.take_report().failures == 0
 
 
-def test_a_server_that_accepts_two_connections_gets_everything_over_two() -> None:
+@on_a_loop
+async def test_a_server_that_accepts_two_connections_gets_everything_over_two() -> None:
     banner = ["220 one", "220 two", "421 4.7.0 too many connections from you"]
-    with ScriptedServer(banner=banner) as server:
-        pool = a_pool(server)
-
-        async def deliver_many() -> None:
-            await asyncio.gather(delivered(pool), delivered(pool))
-            holding = [await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5) for _ in "12"]
-            others = [asyncio.create_task(delivered(pool)) for _ in range(10)]
-            while pool.limits.connections > len(holding):
-                await asyncio.sleep(0)
-            for session in holding:
-                await session.send_dot(deadline=5)
-                pool.release(session)
-            await asyncio.gather(*others)
-            pool.close()
-
-        loops.run(deliver_many())
-        assert len(server.received) == 14
-    assert pool.limits.connections == 2
-    assert pool.limits.take_report().failures == 0
+    async with a_queue(banner=banner) as (server, queue):
+        holding = queue.submit(2, held=True)
+        for mail in holding:
+            await mail.body()
+        others = queue.submit(10)
+        while queue.limits.connections > 2:
+            await asyncio.sleep(0)
+        for mail in holding:
+            mail.send_dot()
+        for mail in [*holding, *others]:
+            await mail.end()
+        assert len(server.received) == 12
+        assert queue.limits.connections == 2
+        assert queue.limits.take_report().failures == 0
 
 
-def test_of_many_connections_opened_at_once_the_accepted_ones_become_the_limit() -> None:
-    with ScriptedServer(banner=["220 one", "220 two", "220 three", "421 4.7.0 too many connections"]) as server:
-        pool = a_pool(server)
-
-        async def hold_many() -> None:
-            async def hold(session: SmtpSession | None = None) -> None:
-                session = session or await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-                while pool.limits.connections > 3:
-                    await asyncio.sleep(0)
-                await session.send_dot(deadline=5)
-                pool.release(session)
-
-            first = await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-            await asyncio.gather(hold(first), *(hold() for _ in range(19)))
-            pool.close()
-
-        loops.run(hold_many())
+@on_a_loop
+async def test_of_many_connections_opened_at_once_the_accepted_ones_become_the_limit() -> None:
+    banner = ["220 one", "220 two", "220 three", "421 4.7.0 too many connections"]
+    async with a_queue(banner=banner) as (server, queue):
+        mails = queue.submit(1, held=True)
+        await mails[0].body()
+        mails = [*mails, *queue.submit(19, held=True)]
+        while queue.limits.connections > 3:
+            await asyncio.sleep(0)
+        for mail in mails:
+            await mail.body()
+            mail.send_dot()
+        for mail in mails:
+            await mail.end()
         assert len(server.received) == 20
         assert server.connections <= 3 + 5
-    assert pool.limits.connections == 3
+        assert queue.limits.connections == 3
 
 
-def test_a_refusal_before_other_connections_are_greeted_waits_for_them() -> None:
-    with ScriptedServer(banner=["421 4.7.0 too many", "421 4.7.0 too many", "220 one", "220 two", "220"]) as server:
-        pool = a_pool(server)
-
-        async def deliver_many() -> None:
-            await asyncio.gather(*(delivered(pool) for _ in range(20)))
-            pool.close()
-
-        loops.run(deliver_many())
+@on_a_loop
+async def test_a_refusal_before_other_connections_are_greeted_waits_for_them() -> None:
+    banner = ["421 4.7.0 too many", "421 4.7.0 too many", "220 one", "220 two", "220"]
+    async with a_queue(banner=banner) as (server, queue):
+        await queue.send(20)
         assert len(server.received) == 20
-    assert pool.limits.take_report().failures == 0
+        assert queue.limits.take_report().failures == 0
 
 
-def test_a_server_that_refuses_every_connection_gets_no_more_than_the_threshold() -> None:
-    with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
-        pool = a_pool(server)
-
-        async def deliver_many() -> list[object]:
-            return await asyncio.gather(*(delivered(pool) for _ in range(20)), return_exceptions=True)
-
-        ends = loops.run(deliver_many())
-        assert {type(end) for end in ends} == {ServerUnavailable, CircuitOpen}
+@on_a_loop
+async def test_a_server_that_refuses_every_connection_gets_no_more_than_the_threshold() -> None:
+    async with a_queue(banner="421 4.7.0 too many connections from you") as (server, queue):
+        mails = queue.submit(20)
+        assert {type(await mail.error()) for mail in mails} == {ServerUnavailable, CircuitOpen}
         assert server.connections == 5
-    assert pool.limits.take_report().failures == 5
-    assert pool.limits.connections == MAX_CONNECTIONS
+        assert queue.limits.take_report().failures == 5
+        assert queue.limits.connections == MAX_CONNECTIONS
 
 
-def test_a_timeout_of_the_server_lowers_no_limit() -> None:
-    with ScriptedServer(mail=["250 ok", "421 closing", "250 ok", "421 4.4.2 idle too long", "250 ok"]) as server:
-        pool = a_pool(server)
+@on_a_loop
+async def test_a_mail_for_which_the_circuit_is_open_is_given_back_at_once() -> None:
+    async with a_queue() as (server, queue):
+        for _ in range(5):
+            queue.limits.record_failure("down")
+        for mail in queue.submit(3):
+            assert type(await mail.error()) is CircuitOpen
+        assert server.connections == 0
 
-        async def deliver_many() -> None:
-            for _ in range(3):
-                await delivered(pool)
-            pool.close()
 
-        loops.run(deliver_many())
+@on_a_loop
+async def test_a_timeout_of_the_server_lowers_no_limit() -> None:
+    mail = ["250 ok", "421 closing", "250 ok", "421 4.4.2 idle too long", "250 ok"]
+    async with a_queue(mail=mail) as (server, queue):
+        for _ in range(3):
+            await queue.send()
         assert len(server.received) == 3
-    assert pool.limits.messages == MAX_MESSAGES
+        assert queue.limits.messages == MAX_MESSAGES
 
 
-def test_a_server_that_refuses_the_first_connection_is_down() -> None:
-    with ScriptedServer(banner="421 4.7.0 too many connections from you") as server:
-        pool = a_pool(server)
+@on_a_loop
+async def test_a_connection_that_went_stale_is_no_failure() -> None:
+    async with a_queue(dot=f"250 2.0.0 ok{EOF}") as (server, queue):
+        for _ in range(3):
+            await queue.send()
+        assert len(server.received) == server.connections == 3
+        assert queue.limits.take_report().failures == 0
+
+
+@on_a_loop
+async def test_a_fresh_connection_that_fails_is_not_tried_again_for_the_same_mail() -> None:
+    async with a_queue(mail=EOF) as (server, queue):
+        [mail] = queue.submit(1)
+        assert type(await mail.error()) is ServerUnavailable
+        assert server.connections == 1
+        assert queue.limits.take_report().failures == 1
+
+
+@on_a_loop
+async def test_a_server_that_refuses_the_first_connection_is_down() -> None:
+    async with a_queue(banner="421 4.7.0 too many connections from you") as (_, queue):
         with pytest.raises(ServerUnavailable):
-            loops.run(delivered(pool))
-    assert pool.limits.take_report().failures == 1
+            await queue.send()
+        assert queue.limits.take_report().failures == 1
 
 
-def test_a_server_that_takes_two_mails_on_a_connection_gets_two() -> None:
+@pytest.mark.parametrize("ehlo", [USUAL["ehlo"], PIPELINING], ids=["one by one", "in one piece"])
+@on_a_loop
+async def test_a_server_that_takes_two_mails_on_a_connection_gets_two(ehlo: str) -> None:
     mail = ["250 ok", "250 ok", "421 4.7.0 too many mails", "250 ok"]
-    with ScriptedServer(mail=mail) as server:
-        pool = a_pool(server)
-
-        async def deliver_many() -> None:
-            for _ in range(6):
-                await delivered(pool)
-            pool.close()
-
-        loops.run(deliver_many())
+    async with a_queue(ehlo=ehlo, mail=mail, concurrency=1) as (server, queue):
+        await queue.send(6)
         assert len(server.received) == 6
         assert server.connections == 3
-    assert pool.limits.messages == 2
+        assert queue.limits.messages == 2
 
 
-def test_a_mail_that_gets_no_slot_in_time_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "MAX_WAIT_SECONDS", 0.01)
-    with ScriptedServer() as server:
-        pool = a_pool(server)
-        pool.limits.too_many_connections(1, now=time.monotonic())
+@on_a_loop
+async def test_beyond_a_limit_that_was_lowered_sessions_are_quit() -> None:
+    async with a_queue() as (server, queue):
+        mails = queue.submit(2, held=True)
+        for mail in mails:
+            await mail.body()
+        queue.limits.too_many_connections(1, now=time.monotonic())
+        for mail in mails:
+            mail.send_dot()
+        for mail in mails:
+            await mail.end()
+        first, second = queue.submit(2, held=True)
+        await first.body()
+        assert queue.waiting == 1
+        first.send_dot()
+        await second.body()
+        second.send_dot()
+        await second.end()
+        assert server.connections == 2
 
-        async def two_at_once() -> None:
-            session = await pool.send_body(rcpt_to="a@b.example", message=MESSAGE, deadline=5)
-            with pytest.raises(CircuitOpen):
-                await delivered(pool)
-            pool.discard(session)
-            await delivered(pool)
-            await delivered(pool)
-            pool.limits.interval = 60.0
-            with pytest.raises(CircuitOpen):
-                await delivered(pool)
-            pool.close()
 
-        loops.run(two_at_once())
-    assert len(server.received) == 2
+@on_a_loop
+async def test_a_mail_that_was_given_up_leaves_its_turn_to_the_next() -> None:
+    async with a_queue() as (server, queue):
+        queue.limits.too_many_connections(1, now=time.monotonic())
+        [held] = queue.submit(1, held=True)
+        session = await held.body()
+        others = queue.submit(2)
+        assert queue.waiting == 2
+        queue.pool.discard(session)
+        for mail in others:
+            await mail.end()
+        assert (len(server.received), server.connections) == (2, 2)
+
+
+@on_a_loop
+async def test_a_rate_that_allows_no_mail_now_stops_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither waits the event loop for it, nor are more and more connections opened meanwhile."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    async with a_queue(concurrency=2) as (server, queue):
+        queue.limits.too_fast(now=time.monotonic())
+        queue.limits.interval = 10.0
+        first, second = queue.submit(2)
+        await first.end()
+        assert queue.waiting == 1
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert server.connections <= 2
+        queue.limits.interval = 0.0
+        await second.end()
+
+
+@on_a_loop
+async def test_two_thousand_bad_addresses_in_a_row_are_refused_and_the_next_mail_is_sent() -> None:
+    async with a_queue(ehlo=PIPELINING) as (server, queue):
+        bad = queue.submit(1_000, rcpt_to="ann@")
+        [good] = queue.submit(1)
+        bad = [*bad, *queue.submit(1_000, rcpt_to="@example.com")]
+        for mail in bad:
+            assert type(await mail.error()) is Rejected
+        await good.end()
+        await queue.send(3)
+        assert len(server.received) == 4
+
+
+@on_a_loop
+async def test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(connection_pool, "MAX_SLOW", 3)
+    async with a_queue(dot=HOLD, concurrency=2) as (server, queue):
+        mails = queue.submit(10)
+        while len(server.received) < 2 + 3:
+            await asyncio.sleep(0.001)
+        assert queue.pool.slow == 3
+        server.go_on.set()
+        for mail in mails:
+            await mail.end()
+        assert (len(server.received), server.connections) == (10, 5)
+
+
+@on_a_loop
+async def test_a_mail_behind_a_slow_reply_goes_over_another_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began with the dot of that mail, and stayed claimed until the server had made up its mind."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    async with a_queue(ehlo=PIPELINING, dot=[HOLD, USUAL["dot"]], concurrency=1) as (server, queue):
+        first, second = queue.submit(2)
+        while len(server.received) < 1:
+            await asyncio.sleep(0.001)
+        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+        await second.end()
+        assert server.connections == 2
+        server.go_on.set()
+        await first.end()
+        assert len(server.received) == 2
+
+
+@on_a_loop
+async def test_sessions_that_wait_for_our_database_are_not_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outage of the database would have spread to hundreds of mails."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    async with a_queue(concurrency=2) as (server, queue):
+        mails = queue.submit(4, held=True)
+        for mail in mails[:2]:
+            await mail.body()
+        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert (queue.pool.slow, queue.waiting) == (0, 2)
+        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", TIMEOUT)
+        for mail in mails:
+            await mail.body()
+            mail.send_dot()
+            await mail.end()
+        assert server.connections == 2
+
+
+@on_a_loop
+async def test_a_session_that_is_idle_too_long_is_quit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(connection_pool, "MAX_IDLE_SECONDS", 0.01)
+    async with a_queue() as (server, queue):
+        await queue.send()
+        async with asyncio.timeout(TIMEOUT):
+            while "QUIT" not in server.commands:
+                await asyncio.sleep(0.001)
+        await queue.send()
+        assert server.connections == 2

@@ -6,7 +6,7 @@ import smtplib
 
 import pytest
 
-from snoozer.mime.compose import compose_reminder
+from snoozer.mime.compose import ReminderWriter
 from tests.conftest import missing
 from tests.mail import dovecot
 from tests.mail.conftest import Sends
@@ -17,9 +17,10 @@ def test_a_reminder_arrives_whole_and_is_found_by_its_message_id(a_send: Sends) 
     if shutil.which("dovecot") is None:
         missing("dovecot")
     send = a_send(subject="Quartalszahlen für דוח 🎉", note="Ask about travel.\n.\nThen answer.")
-    mail = compose_reminder(
-        send, mail_from="Snoozer <s@snoozer.example>", base_url="https://snoozer.example", keys=["k"], instance="i-1"
+    writer = ReminderWriter(
+        mail_from="Snoozer <s@snoozer.example>", base_url="https://snoozer.example", keys=["k"], instance="i-1"
     )
+    mail = writer.write(send)
     with dovecot.running() as server:
         with smtplib.LMTP("127.0.0.1", server.lmtp_port, local_hostname="test.example") as client:
             assert client.sendmail("s@snoozer.example", [send.user_email], mail) == {}

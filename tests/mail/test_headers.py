@@ -49,6 +49,21 @@ def test_a_line_of_ascii_is_cleaned_as_it_is_beside_a_foreign_letter(text: str) 
     assert sanitize_line(f"{text} é", limit=1_000) == f"{sanitize_line(text, limit=1_000)} é".lstrip()
 
 
+@given(
+    name=st.text("aé .=?;:'[\t\u200d", max_size=20), email=st.text("aé.@=?[", max_size=20) | st.just("a.b@c.example")
+)
+def test_a_simple_sender_is_read_as_one_that_is_not(name: str, email: str) -> None:
+    """Most senders are read by one expression; a comment behind them leads to the reader of all others."""
+    for raw in (f"{name}<{email}>", email):
+        simple, general = sender(raw), sender(f"{raw} ()")
+        assert simple == general
+
+
+@given(raw=ENCODED | st.lists(st.sampled_from(["<a@b>", "<c.d@e>", f"<{'x' * 250}@y>", " ", "<@>"])).map("".join))
+def test_the_message_id_is_the_first_reference(raw: str) -> None:
+    assert message_id(raw) == next(iter(references(raw)), None)
+
+
 @given(raw=ENCODED | st.binary(max_size=400))
 def test_a_sender_is_harmless_text(raw: str | bytes) -> None:
     found = sender(raw)

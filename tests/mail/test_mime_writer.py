@@ -4,6 +4,7 @@ import email
 import email.policy
 import quopri
 import re
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.parser import BytesHeaderParser
 
@@ -13,25 +14,31 @@ from hypothesis import strategies as st
 
 from snoozer.mime.mime_writer import (
     FALLBACK_SUBJECT,
+    MULTIPART,
+    SOFT_BREAK,
     Field,
     RoundTripError,
     Text,
-    build_message,
     format_mailbox,
     is_seven_bit,
+    multipart,
     parses_as,
+    quoted_piece,
     quoted_printable,
+    write_fields,
 )
-from tests.mail.hostile import HOSTILE_SUBJECT
+from tests.mail.hostile import HOSTILE, HOSTILE_SUBJECT
 
 FRAME: list[Field] = [("From", "s@s.example"), ("To", "a@b.example")]
 
 
+def mail_of(fields: list[Field], *, text: str, html: str) -> bytes:
+    body = multipart(text=quoted_printable(text), html=quoted_printable(html))
+    return write_fields([*fields, *MULTIPART]) + b"\r\n" + body
+
+
 def written(subject: str) -> bytes:
-    fields = [*FRAME, ("Subject", Text(subject))]
-    return build_message(
-        fields, text=quoted_printable("text"), html=quoted_printable("<p>html</p>"), seed="<1@s.example>"
-    )
+    return mail_of([*FRAME, ("Subject", Text(subject))], text="text", html="<p>html</p>")
 
 
 def is_sound(mail: bytes) -> bool:
@@ -75,13 +82,34 @@ def test_the_machines_own_library_would_have_been_injected() -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", ["é" * 200, "word " * 39, "x" * 199, "日本" * 99, "🎉" * 100, " leading", "trailing ", ""]
+    "subject",
+    ["é" * 200, "word " * 39, "x" * 199, "日本" * 99, "🎉" * 100, " leading", "trailing ", "", "=?utf-8?q?hi?="],
 )
 def test_long_and_foreign_subjects_come_back_whole(subject: str) -> None:
     read = email.message_from_bytes(written(subject), policy=email.policy.compat32)
     decoded = str(email.header.make_header(email.header.decode_header(read["Subject"])))
     assert decoded == subject
     assert is_sound(written(subject))
+
+
+@given(subjects=st.lists(HOSTILE | st.text(" !~a:=?", max_size=90), max_size=4))
+@example(subjects=[" b", "a", ""])
+@example(subjects=["a\r\nBcc: x@y.example", "a\r\n", "\r\n\r\nb", "\n a"])
+@example(subjects=["=?utf-8?q?a=0D=0ABcc:_x?=", "=?utf-8?b?YQ==?="])
+def test_fields_side_by_side_are_read_as_they_were_meant(subjects: list[str]) -> None:
+    """Fields are checked one by one, and a plain line not even read back."""
+    block = write_fields([*FRAME, *(("Subject", Text(subject)) for subject in subjects), *MULTIPART])
+    assert is_sound(block)
+    found = BytesHeaderParser(policy=email.policy.compat32).parsebytes(block + b"\r\n").items()
+    meant = [subject if is_text(subject) else FALLBACK_SUBJECT for subject in subjects]
+    assert [name for name, _ in found] == ["From", "To", *("Subject" for _ in subjects), "MIME-Version", "Content-Type"]
+    read = [str(make_header(decode_header(str(value)))) for name, value in found if name == "Subject"]
+    assert read == meant
+
+
+def is_text(subject: str) -> bool:
+    """Whether UTF-8 can write it."""
+    return subject.encode("utf-8", "replace").decode() == subject
 
 
 def test_what_reads_back_differently_is_replaced_by_a_plain_subject() -> None:
@@ -145,17 +173,17 @@ def test_the_guard_finds_what_the_librarys_parser_finds(head: bytes) -> None:
 @pytest.mark.parametrize("value", ["a\r\nBcc: x", "a\nb", "é", "", "a\0b"])
 def test_a_field_that_is_no_printable_ascii_is_a_mistake_of_ours(value: str) -> None:
     with pytest.raises(ValueError, match="printable ASCII"):
-        build_message([("X-Snoozer-Instance", value)], text=b"", html=b"", seed="s")
+        write_fields([("X-Snoozer-Instance", value)])
 
 
 def test_a_field_that_only_the_guard_would_catch_makes_no_mail() -> None:
     with pytest.raises(RoundTripError, match="reads back differently"):
-        build_message([("X-Snoozer-Instance", " begins with a space")], text=b"", html=b"", seed="s")
+        write_fields([("X-Snoozer-Instance", " begins with a space")])
 
 
 def test_bodies_come_back_as_they_were() -> None:
     text = "a line\n.\n..\nFrom here\n" + "é" * 300 + "\ntrailing space \ntab\t\n=3D\n" + "x" * 1_000
-    mail = build_message(FRAME, text=quoted_printable(text), html=quoted_printable(f"<p>{text}</p>"), seed="s")
+    mail = mail_of(FRAME, text=text, html=f"<p>{text}</p>")
     assert is_sound(mail)
     read = email.message_from_bytes(mail, policy=email.policy.default)
     assert isinstance(read, EmailMessage)
@@ -184,6 +212,19 @@ def test_a_mailbox_is_written_so_that_it_stays_one(name: str | None, written_as:
 def test_a_mailbox_needs_a_plain_address(address: str) -> None:
     with pytest.raises(ValueError, match="plain address"):
         format_mailbox("Snoozer", address)
+
+
+@given(pieces=st.lists(st.text(st.characters(exclude_categories=["Cs"])) | st.text("a. \t\nF", max_size=90)))
+@example(pieces=["a" * 75, "a" * 76, "From here", ".", ".\n.", " ", "\t", "a ", "\n", "", "=", "é" * 99])
+def test_pieces_between_soft_line_breaks_are_read_as_they_were(pieces: list[str]) -> None:
+    written = SOFT_BREAK.join([quoted_piece(piece) for piece in pieces])
+    assert written.isascii()
+    assert max(map(len, written.split(b"\r\n"))) <= 76
+    assert not re.search(rb"\r(?!\n)|(?<!\r)\n", written)
+    starts = [quoted_piece(piece) for piece in pieces]
+    assert not any(start.startswith((b".", b"From ")) for start in starts)
+    whole = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
+    assert quopri.decodestring(written).decode().replace("\r\n", "\n") == whole
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))

@@ -1,48 +1,96 @@
-"""A body from the cached pieces is what its template renders, whatever the words."""
+"""A body from its encoded pieces is what its templates render, whatever the words."""
 
+import html
 import quopri
+import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import DictLoader, meta
 
-from snoozer.mime.compose import TEMPLATES, render_qp
-from snoozer.mime.mime_writer import quoted_printable
+from snoozer.mime.compose import TEMPLATES, BodyTemplate, place
+from tests.mail.hostile import HOSTILE
 
-BODIES = TEMPLATES.list_templates(filter_func=lambda name: "/body." in name and not name.startswith("_base/"))
-WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40) | st.sampled_from(
-    ["", "{subject}", "{0}", "}}", "%s", "<b>&amp;'\"", "=3D", "x" * 200, "trailing ", "\0subject\0"]
-)
+MAILS = sorted({name.split("/")[0] for name in TEMPLATES.list_templates() if not name.startswith("_base/")})
+LONG = ["x" * 74, "x" * 75, "x" * 76, "é" * 200]
+SIGNS = ["{subject}", "{0}", "}}", "%s", "%b%", "<b>&amp;'\"", "=3D", "\0subject\0", "--=_snoozer", "--=_snoozer--"]
+EDGES = ["trailing ", " ", ".", "..", "From here", "a\nb \n\n<c>"]
+ANY = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
+WORDS = ANY | st.sampled_from([*LONG, *SIGNS, *EDGES])
 
 
-def names(template: str) -> list[str]:
-    """Every word that the template uses in its own file."""
+class Safe(str):
+    """HTML that a template prints as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+def names(mail: str) -> list[str]:
+    """Every word that the mail's templates use in their own files."""
     assert TEMPLATES.loader is not None
-    source, _, _ = TEMPLATES.loader.get_source(TEMPLATES, template)
-    return sorted(meta.find_undeclared_variables(TEMPLATES.parse(source)))
+    sources = [TEMPLATES.loader.get_source(TEMPLATES, f"{mail}/body.{kind}")[0] for kind in ("txt", "html")]
+    return sorted(set[str]().union(*(meta.find_undeclared_variables(TEMPLATES.parse(source)) for source in sources)))
 
 
-def test_every_body_is_covered_here() -> None:
-    assert {name.partition("/")[0] for name in BODIES} == {"reminder", "sign_in"}
+def bodies(body: bytes) -> list[str]:
+    """What stands in the two parts, decoded."""
+    parts = body.split(b"--=_snoozer")
+    assert [parts[0], parts[3]] == [b"", b"--\r\n"]
+    encoded = [part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n") for part in parts[1:3]]
+    assert max(len(line) for part in encoded for line in part.split(b"\r\n")) <= 76
+    return [quopri.decodestring(part).decode().replace("\r\n", "\n") for part in encoded]
 
 
-@pytest.mark.parametrize("template", BODIES)
+def rendered(mail: str, words: dict[str, str]) -> list[str]:
+    in_text = {name: word.replace("\n", "\n  ") for name, word in words.items()}
+    in_html = {
+        name: Safe(html.escape(word).replace("&#x27;", "&#39;").replace("&quot;", "&#34;").replace("\n", "<br>"))
+        for name, word in words.items()
+    }
+    return [
+        TEMPLATES.get_template(f"{mail}/body.{kind}").render(shown).rstrip("\n")
+        for kind, shown in (("txt", in_text), ("html", in_html))
+    ]
+
+
+def test_every_mail_is_covered_here() -> None:
+    assert MAILS == ["reminder", "sign_in"]
+
+
+@pytest.mark.parametrize("mail", MAILS)
 @given(data=st.data())
-def test_the_pieces_are_what_the_template_renders(template: str, data: st.DataObject) -> None:
-    words = {name: data.draw(WORDS, label=name) for name in names(template)}
-    rendered = TEMPLATES.get_template(template).render(words).rstrip("\n")
-    assert render_qp(template, words) == quoted_printable(rendered)
+def test_the_pieces_are_what_the_templates_render(mail: str, data: st.DataObject) -> None:
+    words = {name: data.draw(st.just("") | WORDS, label=name) for name in names(mail)}
+    present = {name: word for name, word in words.items() if word}
+    body = BodyTemplate(mail, words=list(present), texts=dict.fromkeys(words, "")).fill(present)
+    assert bodies(body) == rendered(mail, words)
 
 
-@pytest.mark.parametrize(("kind", "between"), [("txt", "\r\n  "), ("html", "<br>")])
-def test_the_lines_of_a_word_stay_lines(kind: str, between: str) -> None:
-    words = dict.fromkeys(names(f"reminder/body.{kind}"), "word") | {"note": "first <b>\n\nlast"}
-    first = "first &lt;b&gt;" if kind == "html" else "first <b>"
-    body = quopri.decodestring(render_qp(f"reminder/body.{kind}", words)).decode()
-    assert f"{first}{between}{between}last" in body
+@pytest.mark.parametrize("mail", MAILS)
+def test_a_word_within_a_text_is_written_where_its_place_is(mail: str) -> None:
+    urls = {name: f"https://x.example/?a=1&b={place('token')}/{name}" for name in names(mail)}
+    words = {name: url.replace(place("token"), "T") for name, url in urls.items()}
+    assert bodies(BodyTemplate(mail, words=(), texts=urls).fill({"token": "T"})) == rendered(mail, words)
 
 
-def test_braces_of_a_template_are_no_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TEMPLATES, "loader", DictLoader({"braces/body.txt": "a {word} {} {{ word }}"}))
-    assert render_qp("braces/body.txt", {"word": "{word}"}) == b"a {word} {} {word}"
+@given(word=HOSTILE)
+@example(word="\r\n--=_snoozer--\r\n")
+@example(word="\r")
+@example(word="\n")
+def test_no_word_ends_a_part_or_a_line_of_ours(word: str) -> None:
+    """Words of strangers are on lines by themselves, where a boundary would count."""
+    body = BodyTemplate("sign_in", words=names("sign_in"), texts={}).fill(dict.fromkeys(names("sign_in"), word))
+    assert body.isascii()
+    assert not re.search(rb"\r(?!\n)|(?<!\r)\n|\0", body)
+    assert len(bodies(body)) == 2
+
+
+def test_braces_and_percent_signs_of_a_template_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "a {word} {} %b %(word)s 100% {{ word }}"
+    monkeypatch.setattr(TEMPLATES, "loader", DictLoader({f"signs/body.{kind}": source for kind in ("txt", "html")}))
+    body = BodyTemplate("signs", words=["word"], texts={}).fill({"word": "{word} %b"})
+    assert bodies(body) == ["a {word} {} %b %(word)s 100% {word} %b"] * 2

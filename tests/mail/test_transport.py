@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from snoozer.smtp.connection_pool import ConnectionPool, ServerLimits
+from snoozer.smtp.client import check_reachable
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.session import check_reachable
 from snoozer.smtp.transport import ConnectionLost, Transport
 from snoozer.smtp.url import SmtpServer
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail.scripted_server import ScriptedServer
+from tests.mail.sending import MailQueue
 
 # No kernel knows it, as one without IPv6 does not know that.
 UNKNOWN_FAMILY = 12345
@@ -100,12 +100,10 @@ def test_a_resolver_that_hangs_delays_neither_the_deadline_nor_the_end_of_the_lo
 def test_a_machine_that_cannot_open_a_socket_fails_the_server_and_not_the_mail(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was an error of the reminder: attempts were spent on it, and not counted by the breaker."""
     resolves_to([at(25, UNKNOWN_FAMILY)], monkeypatch)
-    limits = ServerLimits(threshold=5)
-    server = SmtpServer.from_url("smtp://mail.example:25")
-    pool = ConnectionPool(server, helo="x.example", mail_from="a@snoozer.example", connect_deadline=1, limits=limits)
+    queue = MailQueue(SmtpServer.from_url("smtp://mail.example:25"))
     with pytest.raises(ServerUnavailable):
-        loops.run(pool.send_body(rcpt_to="ann@snoozer.example", message=b"x\r\n", deadline=1))
-    assert limits.take_report().failures == 1
+        loops.run(queue.send())
+    assert queue.limits.take_report().failures == 1
 
 
 class Lines:

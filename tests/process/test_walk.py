@@ -14,16 +14,14 @@ import pytest
 from sqlalchemy import Engine
 
 from snoozer.db import statements
-from snoozer.db.fact_journal import FactJournal
 from snoozer.delivery import claiming
-from snoozer.delivery.claiming import no_failpoint
-from snoozer.delivery.main import build_worker, connection_pool, delivery_config, start_heartbeat
 from snoozer.settings import Settings
 from tests.factories import a_snooze, now
 from tests.process.conftest import ROOT, Field, wait
+from tests.process.worker_here import a_worker
 
 PACKAGE = str(ROOT / "snoozer")
-MAX_PYTHON_FILES, MAX_SQL_FILES = 20, 7
+MAX_PYTHON_FILES, MAX_SQL_FILES = 19, 6
 
 # The last statement of the transaction that finalizes.
 LAST_STATEMENT = "snoozer/db/sql/ledger/record.sql"
@@ -67,29 +65,12 @@ class Trace:
 def the_walk_of_a_second_reminder(place: Field, settings: Settings) -> list[str]:
     """The first one opens the connections."""
     trace, engine = Trace(), place.engine
-    config = delivery_config(settings)
-    pool, journal = connection_pool(settings, helo=config.domain), FactJournal(place.home, worker=config.worker)
-    heartbeat = start_heartbeat(settings, engine, worker=config.worker)
-    with trace.installed():
-        worker = build_worker(
-            settings,
-            engine,
-            config=config,
-            pool=pool,
-            journal=journal,
-            heartbeat=heartbeat,
-            failpoint=no_failpoint,
-            stopping=Event(),
-            batch_size=10,
-            concurrency=8,
-        )
+    with trace.installed(), a_worker(place, settings) as worker:
         deliver(engine, worker.tick, place)
+        wait(lambda: worker.is_idle)
         trace.recording.set()
         deliver(engine, worker.tick, place)
         trace.recording.clear()
-        worker.close()
-    heartbeat.stop()
-    journal.close()
     return trace.walk()
 
 
@@ -101,9 +82,7 @@ def deliver(engine: Engine, tick: Callable[[], int], place: Field) -> None:
 
 @pytest.fixture
 def walk(place: Field, settings: Settings) -> list[str]:
-    place.home.mkdir()
-    given = settings.model_dump(by_alias=True) | {"SMTP_URL": f"smtp://127.0.0.1:{place.sink.port}"}
-    return the_walk_of_a_second_reminder(place, Settings(**given))
+    return the_walk_of_a_second_reminder(place, settings)
 
 
 def test_from_claim_to_finalize_a_reminder_runs_through_the_files_of_the_written_walk(walk: list[str]) -> None:

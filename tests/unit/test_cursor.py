@@ -24,11 +24,10 @@ def test_a_trailing_cursor_starts_a_lag_before_the_first_row_and_sweeps_every_so
     assert cursor.start(100.0 + SWEEP_SECONDS) is None
 
 
-def moved(cursor: ExactCursor, *found: int, room: int, took: float = 0.01, at: float = 100.0) -> object:
+def moved(cursor: ExactCursor, *found: int, room: int) -> object:
     """Where the next claim starts; `found` are the seconds past noon of the rows that were claimed."""
-    cursor.start(at)
-    cursor.advance(claims(*found), room=room, until=NOON + timedelta(hours=1), began=at, ended=at + took)
-    return cursor.start(at + took)
+    cursor.advance(claims(*found), full=len(found) >= room, until=NOON + timedelta(hours=1))
+    return cursor.after
 
 
 def test_an_exact_cursor_starts_after_the_last_row_of_a_full_claim() -> None:
@@ -40,19 +39,30 @@ def test_an_exact_cursor_starts_at_the_end_after_a_claim_that_was_not_full() -> 
     assert moved(ExactCursor(), room=4) == (NOON + timedelta(hours=1), MAX_ID)
 
 
+def test_a_sweep_goes_on_where_it_was_and_begins_anew_at_the_end() -> None:
+    cursor, middle = ExactCursor(), (NOON, 5)
+    cursor.advance_sweep([], full=False, until=middle, began=100.0, ended=100.01)
+    assert cursor.swept == middle
+    assert cursor.is_sweep_due(100.01)
+    cursor.advance_sweep(claims(9), full=True, until=(NOON + timedelta(hours=1), 0), began=100.0, ended=100.01)
+    assert cursor.swept == (NOON + timedelta(seconds=9), 9)
+    cursor.advance_sweep([], full=False, until=None, began=100.0, ended=100.01)
+    assert cursor.swept is None
+
+
 def test_a_short_sweep_is_repeated_soon_and_a_long_one_later() -> None:
     quick, slow = ExactCursor(), ExactCursor()
-    moved(quick, 1, room=1, took=0.01)
-    assert quick.start(100.0 + 0.01 * SWEEP_SPACING) is not None
-    assert quick.start(100.02 + 0.01 * SWEEP_SPACING) is None
-    moved(slow, 1, room=1, took=5.0)
-    assert slow.start(104.9 + SWEEP_SECONDS) is not None
-    assert slow.start(105.0 + SWEEP_SECONDS) is None
+    quick.advance_sweep([], full=False, until=None, began=100.0, ended=100.01)
+    assert not quick.is_sweep_due(100.0 + 0.01 * SWEEP_SPACING)
+    assert quick.is_sweep_due(100.02 + 0.01 * SWEEP_SPACING)
+    slow.advance_sweep([], full=False, until=None, began=100.0, ended=105.0)
+    assert not slow.is_sweep_due(104.9 + SWEEP_SECONDS)
+    assert slow.is_sweep_due(105.0 + SWEEP_SECONDS)
 
 
-def test_a_claim_that_was_no_sweep_postpones_none() -> None:
-    cursor = ExactCursor()
-    moved(cursor, 1, room=1, took=0.1)
-    cursor.start(100.5)
-    cursor.advance(claims(2), room=1, until=NOON, began=100.5, ended=100.9)
-    assert cursor.start(101.2) is None
+def test_where_rows_return_a_trailing_cursor_sweeps_as_often_as_that_is_cheap() -> None:
+    cursor = TrailingCursor(rows_return=True)
+    assert cursor.start(100.0) is None
+    cursor.advance(claims(1), began=100.0, ended=100.01)
+    assert cursor.start(100.0 + 0.01 * SWEEP_SPACING) is not None
+    assert cursor.start(100.02 + 0.01 * SWEEP_SPACING) is None

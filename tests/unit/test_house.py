@@ -20,6 +20,7 @@ STATEMENT_FOLDERS = {
     "ledger": ["ledger"],
     "mailbox_store": ["mailbox"],
     "queue": ["queue", "peek"],
+    "timeline": ["timeline"],
     "workers": ["workers"],
 }
 # Functions that read by the ORM.

@@ -1,6 +1,7 @@
 """Links: only what was signed is verified."""
 
 import ast
+import re
 import sys
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta, timezone
@@ -30,6 +31,25 @@ def test_a_link_comes_back_as_it_was_signed(link: Link) -> None:
     token = sign(link, keys=["new", "old"])
     assert verify(token, keys=["new", "old"]) == link
     assert set(token) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+@pytest.mark.parametrize(
+    ("token", "action", "phrase"),
+    [
+        ("AWR1j-sAAAAAAAAAKgAGTFWaA55AABErEJymco_5mDMmo2lAq7s", "done", None),
+        ("AWR1j-sAAAAAAAAAKgAGTFWaA55AAXRvbW9ycm93BOMEOo87LW-eMbuKNL_riQ", "again", "tomorrow"),
+        ("AWR1j-sAAAAAAAAAKgAGTFWaA55AAW5leHQgd2Vlayok_yLJEwYziL9QcbAh4s8", "again", "next week"),
+        ("AWR1j-sAAAAAAAAAKgAGTFWaA55AAe1Rz4iAsu_eLpLO7afaqx0", "again", None),
+        ("AWR1j-sAAAAAAAAAKgAGTFWaA55AAkj-_Xlwf2dgKPXCh0yFzV8", "see", None),
+    ],
+)
+def test_links_that_were_mailed_are_read_for_ever(token: str, action: links.Action, phrase: str | None) -> None:
+    link = Link(snooze_id=42, scheduled_for=PROMISED, action=action, phrase=phrase)
+    assert verify(token, keys=["newer key", "key"]) == link
+
+
+def test_every_act_is_one_piece_of_a_path() -> None:
+    assert all(re.fullmatch("[a-z-]+", act) for act in links.ACTS)
 
 
 @given(junk=st.text(st.characters(), max_size=400) | st.text("ABCabc012-_=", max_size=2_000))
@@ -116,10 +136,11 @@ def test_nonsense_is_not_signed() -> None:
 
 
 def test_the_occurrence_id_reveals_nothing_and_opens_nothing() -> None:
-    name = occurrence_id(DONE, keys=["key"])
-    assert len(name) == 32
-    assert name == occurrence_id(Link(snooze_id=42, scheduled_for=PROMISED, action="see"), keys=["key", "old"])
-    assert name != occurrence_id(DONE, keys=["other"])
+    token = sign(DONE, keys=["key"])
+    name = occurrence_id(token)
+    assert re.fullmatch("[0-9a-f]{32}", name)
+    assert name == occurrence_id(sign(DONE, keys=["key", "old"]))
+    assert name != occurrence_id(sign(DONE, keys=["other"]))
     with pytest.raises(InvalidLink):
         verify(name, keys=["key"])
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from opentelemetry import trace
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -16,8 +15,7 @@ from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
-from snoozer.db.engine import make_engine
-from snoozer.db.timeouts import TimeoutConnection
+from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.telemetry import RedactingExporter
 from tests.factories import ANN, a_snooze
 
@@ -69,8 +67,9 @@ def test_a_delivery_is_a_span_linked_to_the_request_that_snoozed_the_message(mon
     tracers.add_span_processor(SimpleSpanProcessor(exported))
     monkeypatch.setattr(telemetry.tracing, "tracer", tracers.get_tracer("snoozer"))
     for traceparent in (REQUEST, None, "nonsense"):
-        with telemetry.delivery_span(traceparent=traceparent, snooze_id=42):
-            assert trace.get_current_span().is_recording()
+        span = telemetry.delivery_span(traceparent=traceparent, snooze_id=42)
+        assert span.is_recording()
+        span.end()
     linked, *others = exported.get_finished_spans()
     assert linked.name == "queue.process"
     assert dict(linked.attributes or {}) == {"queue": "email_snoozes", "job.id": 42}
@@ -80,8 +79,7 @@ def test_a_delivery_is_a_span_linked_to_the_request_that_snoozed_the_message(mon
 
 def test_without_tracing_a_delivery_is_no_span(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry.tracing, "tracer", None)
-    with telemetry.delivery_span(traceparent=REQUEST, snooze_id=42):
-        assert not trace.get_current_span().get_span_context().is_valid
+    assert not telemetry.delivery_span(traceparent=REQUEST, snooze_id=42).get_span_context().is_valid
 
 
 def gauges_of(engine: Engine) -> InMemoryMetricReader:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
+from tests.db.transitions import mark_uncertain_one, release_one
 from tests.factories import HOUR, a_snooze, now
 
 UNTIL = (now() + 365 * timedelta(days=1)).isoformat()
@@ -29,11 +30,10 @@ def an_uncertain_case(engine: Engine, **columns: Any) -> int:
             uncertainty=UncertainPolicy(hold=HOUR, for_operator=True),
         )
         assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
-        assert ledger.mark_uncertain(connection, send=reserved.send, reply="connection lost") == 0
-        queue.release(
+        assert mark_uncertain_one(connection, reserved.send)
+        release_one(
             connection,
-            id=id,
-            claim_token=claim.claim_token,
+            claim,
             error="It may have been sent: connection lost",
             attempts_used=0,
             delay=HOUR,

@@ -54,8 +54,12 @@ def a_sent_reminder(
     return id
 
 
-def a_link(engine: Engine, settings: Settings, id: int, *, act: links.Action = "see", phrase: str | None = None) -> str:
-    """Returns the path of a link in the reminder of that snooze."""
-    scheduled_for = the_row(engine, id).scheduled_for
-    link = links.Link(snooze_id=id, scheduled_for=scheduled_for, action=act, phrase=phrase)
+def a_link(engine: Engine, settings: Settings, id: int) -> str:
+    """Returns the path of the reminder of that snooze; that of a button has an act behind it."""
+    return an_old_link(engine, settings, id, act="see")
+
+
+def an_old_link(engine: Engine, settings: Settings, id: int, *, act: links.Action, phrase: str | None = None) -> str:
+    """Returns the path of a button in a mail from before there were acts in paths."""
+    link = links.Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for, action=act, phrase=phrase)
     return f"/r/{links.sign(link, keys=settings.keys)}"

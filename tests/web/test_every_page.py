@@ -34,8 +34,13 @@ def placeholders(engine: Engine, settings: Settings, people: People) -> dict[str
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
     with engine.begin() as connection:
         mailbox_store.save_captured(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
-    link = a_link(engine, settings, a_sent_reminder(engine), act="again", phrase="tomorrow")
-    return {"<row:id>": "1", "<token>": link.removeprefix("/r/"), "<path:filename>": "snoozer.css"}
+    link = a_link(engine, settings, a_sent_reminder(engine))
+    return {
+        "<row:id>": "1",
+        "<token>": link.removeprefix("/r/"),
+        "<act>": "tomorrow",
+        "<path:filename>": "snoozer.css",
+    }
 
 
 def paths(app: Flask, method: str, fill: dict[str, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from opentelemetry.sdk.metrics import MetricsTimeoutError
 from sqlalchemy import Engine, text
 
-from snoozer.db import schema
+from snoozer.db import schema, timeline
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from snoozer.web import create_app
@@ -41,6 +41,15 @@ def test_ready_reports_how_late_the_oldest_due_row_is(client: FlaskClient, engin
     ready = client.get("/readyz")
     assert ready.status_code == 200
     assert 90 <= ready.get_json()["oldest_due_seconds"] < 100
+
+
+def test_ready_reports_that_workers_wait_after_a_failover(client: FlaskClient, engine: Engine) -> None:
+    assert "waiting" not in client.get("/readyz").get_json()
+    with engine.begin() as connection:
+        timeline.accept(connection, accepted_by="tests")
+        connection.execute(text("UPDATE accepted_timelines SET timeline = '00000000'"))
+    ready = client.get("/readyz")
+    assert (ready.status_code, "a standby was promoted" in ready.get_json()["waiting"]) == (200, True)
 
 
 def test_not_ready_while_the_database_is_away(cut_off: FlaskClient) -> None:

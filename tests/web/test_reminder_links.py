@@ -13,7 +13,7 @@ from snoozer.settings import Settings
 from tests.db.links import DAILY, link_in, sent_and_gone_on, uncertain
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
 from tests.web.page_forms import shown_reading
-from tests.web.reminders import a_link, a_sent_reminder
+from tests.web.reminders import a_link, a_sent_reminder, an_old_link
 
 
 def forms(page: str) -> list[tuple[str, str]]:
@@ -28,8 +28,8 @@ def awake(engine: Engine) -> int:
 def test_looking_changes_nothing_however_often(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     id = a_sent_reminder(engine)
     before = the_row(engine, id)
-    for act in ("done", "again", "see"):
-        path = a_link(engine, settings, id, act=act, phrase="tomorrow" if act == "again" else None)
+    ours, old = a_link(engine, settings, id), an_old_link(engine, settings, id, act="again", phrase="tomorrow")
+    for path in (ours, *(f"{ours}/{act}" for act in links.ACTS), old, f"{old}/done"):
         for agent in ("Mozilla/5.0", "SafeLinks", "BarracudaCentral", "Slackbot-LinkExpanding"):
             for _ in range(20):
                 assert client.get(path, headers={"User-Agent": agent}).status_code == 200
@@ -42,9 +42,9 @@ def test_a_robot_that_submits_the_first_form_changes_nothing(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     id = a_sent_reminder(engine)
-    path = a_link(engine, settings, id, act="done")
+    path = a_link(engine, settings, id)
     for _ in range(3):
-        method, action = forms(client.get(path).text)[0]
+        method, action = forms(client.get(f"{path}/done").text)[0]
         assert method == "get"
         assert client.get(action, query_string={"keep": "1"}).status_code == 200
         assert the_events(engine, id) == []
@@ -60,7 +60,7 @@ def test_a_robot_that_submits_the_first_form_changes_nothing(
 def test_done_is_done_once_and_can_be_undone(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     a_kept_message(engine, message_id="<m@x>")
     id = a_sent_reminder(engine, message_id="<m@x>")
-    path = a_link(engine, settings, id, act="done")
+    path = a_link(engine, settings, id)
     for _ in range(5):
         answer = client.post(f"{path}/done", follow_redirects=True)
         assert "You are done with it" in answer.text
@@ -75,8 +75,8 @@ def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     id = a_sent_reminder(engine, note="ask Bob")
-    path = a_link(engine, settings, id, act="again", phrase="tomorrow")
-    page = client.get(path).text
+    path = a_link(engine, settings, id)
+    page = client.get(f"{path}/tomorrow").text
     proposed = re.search(r'class="primary" name="preset" value="([^"]+)"', page)
     assert proposed is not None
     for _ in range(5):
@@ -161,7 +161,7 @@ def test_a_link_in_a_fresh_mail_acts_however_long_ago_its_promise_was(
 ) -> None:
     """A link counted as too old in a mail that was just sent: of a reactivated case, or a row inserted late."""
     id = a_sent_reminder(engine, promised=now() - timedelta(days=40), late=timedelta(days=39))
-    path = a_link(engine, settings, id, act="done")
+    path = a_link(engine, settings, id)
     assert "more than 30 days old" not in client.get(path).text
     client.post(f"{path}/done")
     assert the_events(engine, id) == ["done"]
@@ -169,7 +169,7 @@ def test_a_link_in_a_fresh_mail_acts_however_long_ago_its_promise_was(
 
 def test_an_old_link_explains_offers_and_does_not_act(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     id = a_sent_reminder(engine, promised=now() - timedelta(days=31))
-    path = a_link(engine, settings, id, act="done")
+    path = a_link(engine, settings, id)
     page = client.get(path)
     assert page.status_code == 200
     assert "more than 30 days old" in page.text
@@ -178,11 +178,50 @@ def test_an_old_link_explains_offers_and_does_not_act(client: FlaskClient, engin
     assert the_events(engine, id) == []
 
 
+def test_each_button_of_a_mail_leads_to_what_it_names(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    done, tomorrow, week, again = (
+        client.get(f"{path}/{act}").text for act in ("done", "tomorrow", "next-week", "again")
+    )
+    assert re.search(r'/done"><button class="primary">', done)
+    assert re.search(r'name="preset" value="tomorrow\|[^"]+">.*Snooze until', tomorrow)
+    assert re.search(r'name="preset" value="next week\|[^"]+">.*Snooze until', week)
+    assert "Snooze it again</h2>" in again
+
+
+def test_a_button_of_an_old_mail_works_for_ever(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    id = a_sent_reminder(engine)
+    tomorrow = an_old_link(engine, settings, id, act="again", phrase="tomorrow")
+    proposed = re.search(r'class="primary" name="preset" value="(tomorrow\|[^"]+)"', client.get(tomorrow).text)
+    assert proposed is not None
+    put_off = client.post(f"{tomorrow}/again", data={"preset": unescape(proposed.group(1))}, follow_redirects=True)
+    assert "It comes back" in put_off.text
+    client.post(f"{tomorrow}/undo")
+    done = an_old_link(engine, settings, id, act="done")
+    assert re.search(r'/done"><button class="primary">', client.get(done).text)
+    assert "You are done with it" in client.post(f"{done}/done", follow_redirects=True).text
+    assert the_events(engine, id) == ["again", "undone", "done"]
+
+
+@pytest.mark.parametrize("act", ["tomorro", "undo", "next week", "DONE", "x" * 2_000, "<i>", "%00"])
+def test_an_act_that_no_mail_offers_explains_itself(
+    act: str, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    id = a_sent_reminder(engine)
+    path = a_link(engine, settings, id)
+    page = client.get(f"{path}/{act}")
+    assert page.status_code == 404
+    assert "This reminder has no such button" in page.text
+    assert f'href="{path}"' in page.text
+    assert client.head(f"{path}/{act}").status_code == 404
+    assert the_events(engine, id) == []
+
+
 def test_no_changed_letter_makes_another_link(client: FlaskClient, engine: Engine, settings: Settings) -> None:
     path = a_link(engine, settings, a_sent_reminder(engine))
     for place in range(len("/r/"), len(path)):
         forged = path[:place] + ("A" if path[place] != "A" else "B") + path[place + 1 :]
-        for answer in (client.get(forged), client.post(f"{forged}/done")):
+        for answer in (client.get(forged), client.get(f"{forged}/done"), client.post(f"{forged}/done")):
             assert answer.status_code == 404
             assert "not one of ours" in answer.text
 
@@ -212,8 +251,8 @@ def test_the_page_of_a_recurrence_explains_that_it_goes_on(
     client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
     _, send = uncertain(engine)
-    path = a_link(engine, settings, send.snooze_id, act="again", phrase="tomorrow")
-    page = client.get(path).text
+    path = a_link(engine, settings, send.snooze_id)
+    page = client.get(f"{path}/tomorrow").text
     assert "Done with it is for this time only" in page
     assert f"{path}/again" not in page, "nothing is offered that would change the series"
     done = client.post(f"{path}/done", follow_redirects=True).text

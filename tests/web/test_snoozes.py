@@ -6,6 +6,7 @@ from html import unescape
 from threading import Thread
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, event, insert, text
@@ -134,6 +135,22 @@ def test_a_recurrence_shows_which_occurrence_was_sent(ann: FlaskClient, engine: 
     assert answer.startswith(f"Not yet, for {times.inline(the_row(engine, send.snooze_id).remind_at)}.")
     assert f"For the time before, {times.inline(send.scheduled_for)}: yes. The mail server took it" in answer
     assert f"The mail server took the reminder for {times.inline(send.scheduled_for)}." in trail
+
+
+@pytest.mark.parametrize(
+    ("late", "took", "went"),
+    [(timedelta(0), "", "on time"), (timedelta(minutes=2), ", late by 2 minutes", "late by 2 minutes")],
+)
+def test_the_page_of_a_snooze_states_how_late_its_reminder_was(
+    late: timedelta, took: str, went: str, ann: FlaskClient, engine: Engine
+) -> None:
+    """The mail cannot know it: a copy must have the same bytes whenever it leaves."""
+    promised = (now() - HOUR).replace(second=0)
+    id = a_sent_reminder(engine, promised=promised, late=late)
+    times = TimeFormatter(now=now(), zone="Europe/Berlin", locale="en_GB")
+    page = ann.get(f"/snoozes/{id}").text
+    assert f"Yes. The mail server took it {times.inline(promised + late)}{took}." in page
+    assert f"The reminder went out {went}." in page
 
 
 def test_what_came_back_can_be_put_away_again_from_its_page(ann: FlaskClient, engine: Engine) -> None:

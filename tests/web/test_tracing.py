@@ -59,14 +59,14 @@ def test_no_token_and_no_phrase_is_exported_with_a_trace(
         spans = list(collector.spans())
     assert SECRET.encode() not in collector.everything.lower()
     names = {span.name for span in spans}
-    assert {"GET /r/<token>", "POST /sign-in/<token>", "GET /api/v1/when"} <= names
+    assert {"GET /r/<token>", "GET /r/<token>/<act>", "POST /sign-in/<token>", "GET /api/v1/when"} <= names
     assert {"GET (no route)", "DELETE (no route)", "_OTHER (no route)"} <= names
 
 
 def test_a_row_holds_the_trace_of_the_request_that_created_it(
     ann: FlaskClient, settings: Settings, engine: Engine
 ) -> None:
-    link = a_link(engine, settings, a_sent_reminder(engine), act="again")
+    link = a_link(engine, settings, a_sent_reminder(engine))
     paths = ("/add", f"/mailbox/{a_kept_message(engine)}/snooze", f"{link}/again")
     with TracerProvider().get_tracer("request").start_as_current_span("request") as span:
         for path in paths:

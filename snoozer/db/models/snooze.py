@@ -63,17 +63,29 @@ class Snooze(Base):
     traceparent: Mapped[str | None]
     serialization_key: Mapped[str | None]
     schema_version: Mapped[int] = mapped_column(SmallInteger, server_default="1")
+    behind_key: Mapped[bool] = mapped_column(server_default=text("false"))
 
     __table_args__ = (
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
-        Index("ix_email_snoozes_due", "remind_at", "id", postgresql_where=text("NOT inactive AND claimed_at IS NULL")),
+        Index("ix_email_snoozes_due", "remind_at", postgresql_where=text("NOT inactive AND claimed_at IS NULL")),
         Index(
             "ix_email_snoozes_lane",
             "priority",
-            text("(crash_count > 0)"),
+            text("LEAST(crash_count, 2)"),
+            text("num_nonnulls(serialization_key)"),
             "remind_at",
             "id",
-            postgresql_where=text("NOT inactive AND claimed_at IS NULL"),
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND NOT behind_key"),
+        ),
+        Index(
+            "ix_email_snoozes_behind",
+            "serialization_key",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND behind_key"),
+        ),
+        Index(
+            "ix_email_snoozes_poison",
+            "remind_at",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND NOT behind_key AND crash_count > 1"),
         ),
         Index(
             "ix_email_snoozes_key",

@@ -30,6 +30,7 @@ class CircuitBreaker(Base):
     probe_token: Mapped[UUID | None]
     probe_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    refuses_everybody: Mapped[bool] = mapped_column(server_default=text("false"))
 
 
 class HousekeepingRun(Base):
@@ -46,3 +47,15 @@ class ServerStart(Base):
     __tablename__ = "server_starts"
     started_at: Mapped[datetime] = mapped_column(primary_key=True)
     met_at: Mapped[datetime]
+
+
+class AcceptedTimeline(Base):
+    """A database that workers may go on with, as it was accepted; the latest row counts."""
+
+    __tablename__ = "accepted_timelines"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    system_identifier: Mapped[int | None]
+    database_oid: Mapped[int | None]
+    timeline: Mapped[str | None]
+    accepted_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+    accepted_by: Mapped[str]

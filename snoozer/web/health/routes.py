@@ -8,11 +8,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from snoozer.db import health_checks, schema
-from snoozer.db.engine import limit_transaction
+from snoozer.db import health_checks, schema, timeline
+from snoozer.db.engine import deadline, limit_transaction
 from snoozer.db.errors import is_read_only
 from snoozer.db.queries import metrics as queue_metrics
-from snoozer.db.timeouts import deadline
 from snoozer.web import context
 
 # Load balancers probe every few seconds and take no response for a dead process.
@@ -30,7 +29,7 @@ def healthz() -> dict[str, str]:
 @blueprint.get("/readyz")
 def readyz() -> tuple[dict[str, Any], int]:
     """200 when pages can be served and messages snoozed, else 503. A schema newer than this code is ready: so it is
-    during a rolling release."""
+    during a rolling release. `waiting` states why no worker claims anything, where that is so."""
     try:
         with deadline(READY_SECONDS), context.transaction() as connection:
             limit_transaction(connection, seconds=READY_SECONDS)
@@ -39,11 +38,13 @@ def readyz() -> tuple[dict[str, Any], int]:
                 return _not_ready("schema_behind", f"{status.message}; {status.do}.")
             health_checks.check_writable(connection)
             oldest_due = queue_metrics.oldest_due(connection)
+            change = timeline.change(connection) if context.settings().failover == "wait" else None
     except (DBAPIError, NoConnection) as error:
         if isinstance(error, DBAPIError) and is_read_only(error):
             return _not_ready("database_read_only", "The database only reads: nothing can be put away or sent.")
         return _not_ready("database_away", "The database cannot be reached, or gives no answer.")
-    return {"status": "ready", "schema": status.current, "oldest_due_seconds": round(oldest_due, 3)}, 200
+    ready = {"status": "ready", "schema": status.current, "oldest_due_seconds": round(oldest_due, 3)}
+    return ready | ({"waiting": str(change)} if change else {}), 200
 
 
 @blueprint.get("/metrics")

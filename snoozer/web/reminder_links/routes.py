@@ -1,8 +1,9 @@
 """Links in reminders. Opening one changes nothing, as mail scanners open them too; its buttons act on one occurrence
-and can be undone. The signed token is the credential, so no sign-in is needed."""
+and can be undone. The signed token is the credential, so no sign-in is needed; the path behind it names an act."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from flask import Blueprint, abort, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -23,11 +24,12 @@ blueprint = Blueprint("reminder_links", __name__, url_prefix="/r")
 ROUTE = "link"
 
 
-@blueprint.get("/<token>")
-def show(token: str) -> ResponseReturnValue:
-    """The occurrence that the link is about, and what can be done with it."""
-    with _occurrence(token) as (_, link, occurrence):
-        return _page(token, link, occurrence, form=snooze_form(g.times, note=occurrence.note))
+@blueprint.get("/<token>", strict_slashes=False)
+@blueprint.get("/<token>/<act>")
+def show(token: str, act: str | None = None) -> ResponseReturnValue:
+    """The occurrence that the link is about, and what can be done with it; first of all what the act asks for."""
+    with _occurrence(token, act=act) as (_, link, occurrence):
+        return _page(token, link, occurrence, act=act, form=snooze_form(g.times, note=occurrence.note))
 
 
 @blueprint.post("/<token>/done")
@@ -65,13 +67,20 @@ def undo(token: str) -> ResponseReturnValue:
 
 
 @contextmanager
-def _occurrence(token: str, *, acting: bool = False) -> Iterator[tuple[Connection, Link, Occurrence]]:
-    """One transaction on the link's occurrence; ends the request with 404 for an invalid link, 410 for a deleted
-    occurrence."""
+def _occurrence(
+    token: str, *, act: str | None = None, acting: bool = False
+) -> Iterator[tuple[Connection, Link, Occurrence]]:
+    """One transaction on the link's occurrence; ends the request with 404 for an invalid link or an act that no mail
+    offers, 410 for a deleted occurrence."""
     try:
         link = links.verify(token, keys=context.settings().keys)
     except InvalidLink:
         abort(make_response(render_template("reminder_links/unknown.html"), 404))
+    if act is not None:
+        if act not in links.ACTS:
+            abort(make_response(render_template("reminder_links/no_act.html", token=token), 404))
+        action, phrase = links.ACTS[act]
+        link = replace(link, action=action, phrase=phrase)
     with context.transaction() as connection:
         occurrence = reminder_actions.find(connection, link=link, acting=acting)
         if occurrence is None:
@@ -81,10 +90,13 @@ def _occurrence(token: str, *, acting: bool = False) -> Iterator[tuple[Connectio
         yield connection, link, occurrence
 
 
-def _page(token: str, link: Link, occurrence: Occurrence, *, form: SnoozeForm) -> ResponseReturnValue:
+def _page(
+    token: str, link: Link, occurrence: Occurrence, *, act: str | None = None, form: SnoozeForm
+) -> ResponseReturnValue:
     page = render_template(
         "reminder_links/show.html",
         token=token,
+        act=act,
         link=link,
         occurrence=occurrence,
         old=links.is_old(occurrence.mailed_at, g.times.now),

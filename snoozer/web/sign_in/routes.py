@@ -14,7 +14,7 @@ from snoozer.accounts import LINK_LIFETIME, Invitation
 from snoozer.db.accounts import set_first_zone
 from snoozer.mime import compose, headers
 from snoozer.settings import Settings
-from snoozer.smtp import session as smtp_session
+from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
 from snoozer.web import auth, context
@@ -162,7 +162,7 @@ def _send(invitation: Invitation, settings: Settings) -> None:
             now=datetime.now(UTC),
             message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
         )
-        smtp_session.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
+        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
     except Exception as error:
         log.error("A sign-in mail could not be sent: %s", type(error).__name__)
     finally:

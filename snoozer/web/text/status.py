@@ -80,8 +80,10 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
 
 
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
-    sent = send.state == "sent"
-    return f"Yes. The mail server took it {times.inline(send.sent_at)}." if sent else _SEND_STATES[send.state]
+    if send.state != "sent":
+        return _SEND_STATES[send.state]
+    late = _lateness(send)
+    return f"Yes. The mail server took it {times.inline(send.sent_at)}{f', {late}' if late else ''}."
 
 
 def _state(row: Any, times: TimeFormatter) -> tuple[str, str]:
@@ -117,8 +119,13 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
 def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
         return "The reminder is out."
-    late = row.sent_at - row.scheduled_for
-    return f"The reminder went out {'on time' if late <= LATE_AFTER else f'{span_in_words(late)} late'}."
+    return f"The reminder went out {_lateness(row) or 'on time'}."
+
+
+def _lateness(send: Any) -> str | None:
+    """Returns "late by 2 minutes", or None for what was on time. The ledger knows, and the mail itself does not."""
+    late = send.sent_at - send.scheduled_for
+    return f"late by {span_in_words(late)}" if late > LATE_AFTER else None
 
 
 def _stuck(row: Any) -> str:

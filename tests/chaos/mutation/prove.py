@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.chaos.mutation.guards import GUARDS, Guard
+from tests.chaos.mutation.guard import Guard
+from tests.chaos.mutation.guards import GUARDS
 
 ROOT = Path(__file__).resolve().parents[3]
 PARTS = ("snoozer", "bench", "tests", "migrations", "templates", "static", "pyproject.toml")

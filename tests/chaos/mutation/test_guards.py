@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.chaos.mutation.guards import GUARDS, Guard
+from tests.chaos.mutation.guard import Guard
+from tests.chaos.mutation.guards import GUARDS
 from tests.chaos.mutation.prove import ROOT
 
 

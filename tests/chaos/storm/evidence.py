@@ -4,6 +4,8 @@ Nothing here imports the product. The tables are read with plain SQL; the histor
 trigger that the harness puts into its own database and that the product does not know of.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -12,17 +14,20 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.chaos.storm import history
+from tests.chaos.storm.wishes import Asked, Wish
 
 WITNESS = """
 CREATE TABLE storm_claims (
     id BIGSERIAL PRIMARY KEY,
     snooze_id BIGINT NOT NULL,
     worker TEXT,
+    promised TIMESTAMPTZ,
     at TIMESTAMPTZ NOT NULL
 );
 CREATE FUNCTION storm_witness() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO storm_claims (snooze_id, worker, at) VALUES (NEW.id, NEW.claimed_by, clock_timestamp());
+    INSERT INTO storm_claims (snooze_id, worker, promised, at)
+    VALUES (NEW.id, NEW.claimed_by, NEW.scheduled_for, clock_timestamp());
     RETURN NULL;
 END
 $$;
@@ -32,33 +37,31 @@ CREATE TRIGGER storm_witness AFTER UPDATE ON email_snoozes
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A snooze that was asked for; `acknowledged` once the database had committed it."""
-
-    user_email: str
-    message_id: str
-    acknowledged: bool
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Mail:
-    """A mail that the mail server accepted."""
+    """A mail that the mail server accepted `at` a time, having read the end of it at `read_at`.
+
+    `wish` is the number of the wish whose note it shows, None without a note; `date` is its Date.
+    """
 
     at: float
     rcpt: str
     in_reply_to: str | None
     message_id: str | None
     sha256: str
+    read_at: float
+    date: float | None = None
+    wish: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """What the ledger says of one promise, with its snooze's fate and paper trail."""
 
     user_email: str
     message_id: str
     outcome: str | None
+    snooze_id: int = 0
     state: str | None = None
     reminder_message_id: str | None = None
     bytes_sha256: str | None = None
@@ -66,13 +69,14 @@ class Entry:
     events: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Held:
-    """A snooze changed hands: a worker claimed it, or (None) it was taken from one or settled."""
+    """A snooze changed hands: a worker claimed it for this promise, or (None) it was taken from one or settled."""
 
     snooze_id: int
     worker: str | None
     at: float
+    promised: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,26 +88,33 @@ class Killed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outage:
+    """The harness kept the database or the mail server away."""
+
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     asked: list[Asked] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     claims: list[Held] = field(default_factory=list)
     killed: list[Killed] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
 
     @classmethod
     def gather(cls, *, sink: Path, log: Path, database_url: str) -> Self:
         facts = history.read(log)
         with psycopg.connect(database_url, row_factory=dict_row) as connection:
             return cls(
-                asked=_asked(facts),
-                mails=[_mail(line) for line in history.read(sink)],
+                asked=list(_asked(facts)),
+                mails=[Mail(**line) for line in history.read(sink)],
                 entries=[_entry(row) for row in connection.execute(_ENTRIES).fetchall()],
-                claims=[
-                    Held(snooze_id=row["snooze_id"], worker=row["worker"], at=float(row["at"]))
-                    for row in connection.execute(_CLAIMS).fetchall()
-                ],
+                claims=[_held(row) for row in connection.execute(_CLAIMS).fetchall()],
                 killed=[Killed(pid=fact["pid"], at=fact["at"]) for fact in facts if fact["kind"] == "killed"],
+                outages=[Outage(since=fact["since"], until=fact["at"]) for fact in facts if fact["kind"] == "outage"],
             )
 
 
@@ -112,6 +123,7 @@ SELECT
     snooze.user_email,
     snooze.message_id,
     snooze.outcome,
+    snooze.id AS snooze_id,
     send.state,
     send.reminder_message_id,
     send.bytes_sha256,
@@ -121,31 +133,36 @@ FROM email_snoozes AS snooze
 LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id
 """
 
-_CLAIMS = "SELECT snooze_id, worker, extract(epoch FROM at) AS at FROM storm_claims ORDER BY snooze_id, id"
+_CLAIMS = """
+SELECT snooze_id, worker, extract(epoch FROM at) AS at, extract(epoch FROM promised) AS promised
+FROM storm_claims
+ORDER BY snooze_id, id
+"""
 
 
-def _asked(facts: list[dict[str, Any]]) -> list[Asked]:
-    acknowledged = {fact["message_id"] for fact in facts if fact["kind"] == "ack"}
-    return [
-        Asked(
-            user_email=fact["user_email"],
-            message_id=fact["message_id"],
-            acknowledged=fact["message_id"] in acknowledged,
-        )
-        for fact in facts
-        if fact["kind"] == "attempt"
-    ]
-
-
-def _mail(line: dict[str, Any]) -> Mail:
-    return Mail(
-        at=line["at"],
-        rcpt=line["rcpt"],
-        in_reply_to=line["in_reply_to"],
-        message_id=line["message_id"],
-        sha256=line["sha256"],
-    )
+def _asked(facts: list[dict[str, Any]]) -> Iterator[Asked]:
+    answers = {(fact["message_id"], fact["wish"]): fact for fact in facts if fact["kind"] == "ack"}
+    wishes: dict[tuple[str, str, str | None], list[Wish]] = defaultdict(list)
+    for fact in facts:
+        if fact["kind"] == "attempt":
+            answer = answers.get((fact["message_id"], fact["wish"]), {})
+            wishes[fact["user_email"], fact["message_id"], fact.get("key")].append(
+                Wish(
+                    number=fact["wish"],
+                    due=fact["due"],
+                    asked_at=fact["at"],
+                    answered_at=answer.get("at"),
+                    answer=answer.get("answer"),
+                )
+            )
+    for (user_email, message_id, key), all_of_one in wishes.items():
+        yield Asked(user_email=user_email, message_id=message_id, key=key, wishes=tuple(all_of_one))
 
 
 def _entry(row: dict[str, Any]) -> Entry:
     return Entry(**row | {"events": tuple(row["events"])})
+
+
+def _held(row: dict[str, Any]) -> Held:
+    promised = None if row["promised"] is None else float(row["promised"])
+    return Held(snooze_id=row["snooze_id"], worker=row["worker"], at=float(row["at"]), promised=promised)

@@ -7,27 +7,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 
 from snoozer import triage
 from snoozer.db import schema
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import make_engine, parse_url
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
-from tests.chaos.storm.history import History
+from tests.chaos.storm.history import History, read
 from tests.chaos.storm.judge import Verdict, judge
-from tests.chaos.storm.load import Load
+from tests.chaos.storm.load import PLAIN, Load, Mix
+from tests.chaos.storm.people import People
 from tests.process.conftest import ROOT
 
 TEMPLATE = "storm_template"
+COMMAND = 60.0
+# The product is no superuser: limits of connections and rights hold for it. It owns its tables, as its migrations do.
+ROLE = "storm_product"
 EVIDENCE = ("email_snoozes", "reminder_sends", "snooze_events", "storm_claims", "workers")
 
 # The defaults' proportions, short enough to live through a thousand deaths.
@@ -89,8 +94,11 @@ class Scene:
     sink: SinkProcess
     history: History
     load: Load
+    people: People
     maternity: Maternity
     environment: Mapping[str, str]
+    # False beside an earlier release, which dated its mails when it sent them.
+    dates_are_promises: bool = True
 
     @property
     def log(self) -> Path:
@@ -117,6 +125,20 @@ class Scene:
             names = [column.name for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """One command of the product, to its end."""
+        line = [sys.executable, "-m", "snoozer", *command]
+        return subprocess.run(
+            line, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=COMMAND
+        )
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """Inside the block the database or the mail server is away, and no mail can be expected."""
+        since = time.time()
+        yield
+        self.history.write("outage", since=since)
+
     def living(self) -> int:
         """How many snoozes are neither sent nor a case yet."""
         try:
@@ -131,11 +153,19 @@ class Scene:
     def reactivate_cases(self) -> int:
         """What an operator does when the storm is over; answers how many cases there were."""
         ids = [row["id"] for row in self.ask("SELECT id FROM email_snoozes WHERE outcome = 'retired'")]
-        engine = make_engine(_for_sqlalchemy(self.database_url), name="operator")
+        engine = make_engine(parse_url(self.database_url), name="operator")
         with engine.begin() as connection:
             triage.reactivate(connection, ids=ids, actor="olga@snoozer.example", route="storm")
         engine.dispose()
         return len(ids)
+
+    def mailed(self, message_ids: Collection[str]) -> dict[str, float]:
+        """When the first mail of each of these was accepted, by the mail server's file."""
+        wanted, found = frozenset(message_ids), dict[str, float]()
+        for line in read(self.sink.path):
+            if line["in_reply_to"] in wanted:
+                found.setdefault(line["in_reply_to"], line["at"])
+        return found
 
     def keep_evidence(self) -> None:
         """Write the tables as they stand now beside the files, to find out why a test failed."""
@@ -146,67 +176,150 @@ class Scene:
                 (self.folder / f"{table}.jsonl").write_text(lines, encoding="utf-8")
 
     def judged(self) -> Verdict:
-        return judge(Evidence.gather(sink=self.sink.path, log=self.history.path, database_url=self.database_url))
+        found = Evidence.gather(sink=self.sink.path, log=self.history.path, database_url=self.database_url)
+        if not self.dates_are_promises:
+            found = replace(found, mails=[replace(mail, date=None) for mail in found.mails])
+        return judge(found)
+
+
+class Place(Protocol):
+    """Where scenes can be played, each on a fresh database."""
+
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> AbstractContextManager[Scene]: ...
 
 
 class Ground:
     """One Postgres for all scenes of a session."""
 
     def __init__(self) -> None:
-        self._maternity = Maternity()
+        self.maternity = Maternity()
         self._home = Path(tempfile.mkdtemp(prefix="snoozer-storm-"))
         self._home.chmod(0o755)
         wanted = os.environ.get("SNOOZER_PG_BIN")
-        self._server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
-        self._server.start()
-        self._admin(f"CREATE DATABASE {TEMPLATE}")
-        engine = make_engine(_for_sqlalchemy(self._url(TEMPLATE)), name="storm")
-        schema.upgrade(engine)
-        engine.dispose()
-        with psycopg.connect(self._url(TEMPLATE)) as connection:
-            connection.execute(WITNESS)
+        self.server = Postgres(self._home, wanted=Path(wanted) if wanted else None, shared=self._home / "shared")
+        self.server.start()
+        self._password = secrets.token_hex(16)
+        _admin(self.server.url, f"CREATE ROLE {ROLE} LOGIN PASSWORD '{self._password}'")
+        create_database(self.server.url, TEMPLATE, owner=ROLE)
+        url = self._product_url(TEMPLATE)
+        prepare_database(url)
+        with psycopg.connect(url) as connection:
+            # Each scene has a copy, which would be another database than the one that was accepted.
+            connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
-    def scene(self, folder: Path, *, seed: int, rate: float = 40.0, think: float = 0.02) -> Iterator[Scene]:
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
         """A fresh database and a sink; the load is not started yet."""
-        name = f"storm_{secrets.token_hex(4)}"
-        self._admin(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-        sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
-        sink.order(think=think)
-        history = History(folder / "history.jsonl")
-        load = Load(self._url(name), history=history, seed=seed, rate=rate)
-        try:
-            yield Scene(
-                folder=folder,
-                database_url=self._url(name),
-                server=self._server,
-                sink=sink,
-                history=history,
-                load=load,
-                maternity=self._maternity,
-                environment=_environment(self._url(name), port=sink.port, home=folder / "home"),
+        with self.database(template=TEMPLATE, owner=ROLE) as url:
+            scene = open_scene(
+                folder,
+                database_url=url,
+                product_url=self._product_url(url.rpartition("/")[2]),
+                server=self.server,
+                maternity=self.maternity,
+                seed=seed,
+                rate=rate,
+                think=think,
+                mix=mix,
+                people_rate=people_rate,
             )
+            with scene as opened:
+                yield opened
+
+    @contextmanager
+    def database(self, *, template: str = "template0", owner: str = "DEFAULT") -> Iterator[str]:
+        """The URL of a new database, which is dropped at the end."""
+        name = f"storm_{secrets.token_hex(4)}"
+        try:
+            yield create_database(self.server.url, name, template=template, owner=owner)
         finally:
-            load.stop()
-            history.close()
-            sink.close()
-            self._admin(f"DROP DATABASE {name} WITH (FORCE)")
+            _admin(self.server.url, f"DROP DATABASE {name} WITH (FORCE)")
 
     def close(self) -> None:
-        self._maternity.close()
-        self._server.stop()
+        self.maternity.close()
+        self.server.stop()
         shutil.rmtree(self._home, ignore_errors=True)
 
-    def _url(self, database: str) -> str:
-        return self._server.url.rpartition("/")[0] + f"/{database}"
-
-    def _admin(self, statement: str) -> None:
-        with psycopg.connect(self._server.url, autocommit=True) as connection:
-            connection.execute(statement)
+    def _product_url(self, database: str) -> str:
+        return f"postgresql://{ROLE}:{self._password}@{self.server.url.partition('@')[2].rpartition('/')[0]}/{database}"
 
 
-def _for_sqlalchemy(url: str) -> str:
-    return url.replace("postgresql://", "postgresql+psycopg://")
+@contextmanager
+def open_scene(
+    folder: Path,
+    *,
+    database_url: str,
+    server: Postgres,
+    maternity: Maternity,
+    seed: int,
+    rate: float,
+    think: float,
+    product_url: str | None = None,
+    mix: Mix = PLAIN,
+    people_rate: float = 0.0,
+) -> Iterator[Scene]:
+    """A scene on this database, with a sink and a load that is not started yet; `product_url` where the product has a
+    role of its own."""
+    sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
+    sink.order(think=think)
+    history = History(folder / "history.jsonl")
+    load = Load(database_url, history=history, seed=seed, rate=rate, mix=mix)
+    people = People(database_url, history=history, seed=seed, rate=people_rate, mix=mix)
+    try:
+        yield Scene(
+            folder=folder,
+            database_url=database_url,
+            server=server,
+            sink=sink,
+            history=history,
+            load=load,
+            people=people,
+            maternity=maternity,
+            environment=_environment(product_url or database_url, port=sink.port, home=folder / "home"),
+        )
+    finally:
+        load.stop()
+        people.stop()
+        history.close()
+        sink.close()
+
+
+def create_database(server_url: str, name: str, *, template: str = "template0", owner: str = "DEFAULT") -> str:
+    """A new database on a server; returns its URL."""
+    _admin(server_url, f"CREATE DATABASE {name} TEMPLATE {template} OWNER {owner}")
+    return server_url.rpartition("/")[0] + f"/{name}"
+
+
+def prepare_database(url: str) -> None:
+    """The schema of this release, and the witness of claims."""
+    engine = make_engine(parse_url(url), name="storm")
+    schema.upgrade(engine)
+    engine.dispose()
+    with psycopg.connect(url) as connection:
+        connection.execute(WITNESS)
+
+
+def _admin(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)
 
 
 def _environment(database_url: str, *, port: int, home: Path) -> dict[str, str]:

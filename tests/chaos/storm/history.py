@@ -1,7 +1,8 @@
 """The harness's own log: what was asked of Snoozer, what it acknowledged, and what was done to its processes.
 
-One line of JSON a fact. `attempt` before an INSERT, `ack` once it is committed, `killed` and `stopped` with a process
-id. The judge holds the product to the attempts and acknowledgements of this file, never to the product's own word.
+One line of JSON a fact. `attempt` before each wish about a message (the first one is an INSERT), `ack` with its answer
+once that is committed, `killed` and `stopped` with a process id, `outage` when it is over. The judge holds the product
+to the attempts and acknowledgements of this file, never to the product's own word.
 """
 
 import json

@@ -2,38 +2,34 @@
 
 attempted   snoozes the harness asked for          acked       those whose INSERT was committed
 delivered   snoozes with at least one mail         recovered   delivered though never acknowledged
-lost        acked, no mail, and no case            cases       acked, no mail, shown to people as a case
-duplicated  snoozes with more than one mail        unexpected  mails that no snooze asked for
+lost        a reminder is owed, and no case        cases       owed, no mail, shown to people as a case
+duplicated  promises with more than one mail       unexpected  mails that no snooze asked for
 uncertain   snoozes whose ledger noted that once      late        facts that came after the claim was lost
+wrong       messages with a mail that was too early, withdrawn, stale or misdated (arrivals.py), or that left its
+            key's order (keys.py)
 
 A duplicate is *marked* when the ledger recorded an `uncertain` for every copy after the first, and all copies have
 the ledger's Message-ID and sha256. Any other duplicate is *unmarked*, and that is a broken promise. `differing` are
-duplicates whose copies are not the same mail; `forged` are sends that the ledger calls sent and no server has.
+duplicates whose copies are not the same mail, but for what an operator sent again with an edited note (decision 0004:
+such a copy has the ledger's id and its new bytes); `forged` are sends that the ledger calls sent and no server has.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tests.chaos.storm import arrivals, keys, timing
+from tests.chaos.storm.arrivals import Arrivals, Message, PromiseId
 from tests.chaos.storm.evidence import Entry, Evidence, Mail
+from tests.chaos.storm.timing import Figures, Recovery
 
-Key = tuple[str, str]
 MOST_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recovery:
-    """Seconds from a worker's death to the moment a claim it held was taken from it (freed), and held anew."""
-
-    claims: int
-    freed: dict[str, float]
-    reclaimed: dict[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Counts; `named` lists up to twenty message ids of each kind that should not be there."""
+    """Counts; `named` lists up to twenty message ids of each kind that should not be there. Times in seconds."""
 
     attempted: int
     acked: int
@@ -47,15 +43,20 @@ class Verdict:
     differing: int
     forged: int
     unexpected: int
+    wrong: int
     uncertain: int
     late: int
+    cancelled: int
+    edited: int
     recovery: Recovery
+    wait: Figures
+    silence: float
     named: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def keeps_the_promise(self) -> bool:
-        """Nothing lost, no unmarked duplicate, no differing byte, nothing unexpected, no forged fact."""
-        return not (self.lost or self.unmarked or self.differing or self.forged or self.unexpected)
+        """Nothing lost, no unmarked duplicate, no differing byte, nothing unexpected or wrong, no forged fact."""
+        return not any((self.lost, self.unmarked, self.differing, self.forged, self.unexpected, self.wrong))
 
     def as_json(self) -> dict[str, Any]:
         return {"valid": self.keeps_the_promise, **asdict(self)}
@@ -63,101 +64,115 @@ class Verdict:
 
 def judge(evidence: Evidence) -> Verdict:
     """Compare what was asked with what arrived."""
-    asked = {(one.user_email, one.message_id): one for one in evidence.asked}
-    acked = {key for key, one in asked.items() if one.acknowledged}
-    arrived, unexpected = _sorted(evidence.mails, expected=asked)
-    entries = {(entry.user_email, entry.message_id): entry for entry in evidence.entries}
-    missing = acked - arrived.keys()
-    cases = {key for key in missing if key in entries and entries[key].outcome == "retired"}
-    lost = missing - cases
-    copied = {key: mails for key, mails in arrived.items() if len(mails) > 1}
-    differing = {key for key, mails in arrived.items() if not _are_one_mail(mails)}
-    unmarked = {key for key, mails in copied.items() if not _is_marked(mails, entries.get(key))}
-    forged = {key for key, entry in entries.items() if entry.state == "sent" and key not in arrived}
+    found = arrivals.sort(evidence.asked, evidence.mails)
+    acked = {(one.user_email, one.message_id) for one in evidence.asked if one.acknowledged}
+    retired = {(entry.user_email, entry.message_id) for entry in evidence.entries if entry.outcome == "retired"}
+    missing = found.missing()
+    copied = {promise: mails for promise, mails in found.mails.items() if len(mails) > 1}
+    wrong = _wrong(evidence, found)
+    accepted = {mail.message_id for mail in evidence.mails}
+    named: dict[str, Iterable[Message]] = {
+        "lost": missing - retired,
+        "cases": missing & retired,
+        "unmarked": _unmarked(copied, entries=evidence.entries),
+        "differing": _differing(copied, entries=evidence.entries),
+        "forged": {
+            (entry.user_email, entry.message_id)
+            for entry in evidence.entries
+            if entry.state == "sent" and entry.reminder_message_id not in accepted
+        },
+        "duplicated": {_message(promise) for promise in copied},
+        **wrong,
+    }
     return Verdict(
-        attempted=len(asked),
+        attempted=len(evidence.asked),
         acked=len(acked),
-        delivered=len(arrived),
-        recovered=len(arrived.keys() - acked),
-        lost=len(lost),
-        cases=len(cases),
+        delivered=len(found.messages),
+        recovered=len(found.messages - acked),
+        lost=len(missing - retired),
+        cases=len(missing & retired),
         duplicated=len(copied),
         copies=sum(len(mails) - 1 for mails in copied.values()),
-        unmarked=len(unmarked),
-        differing=len(differing),
-        forged=len(forged),
-        unexpected=len(unexpected),
-        uncertain=sum("uncertain" in entry.events for entry in entries.values()),
-        late=sum(entry.late or "late" in entry.events for entry in entries.values()),
-        recovery=_recovery(evidence),
+        unmarked=len(set(named["unmarked"])),
+        differing=len(set(named["differing"])),
+        forged=len(set(named["forged"])),
+        unexpected=len(found.unexpected),
+        wrong=len(set().union(*wrong.values())),
+        uncertain=len({entry.snooze_id for entry in evidence.entries if "uncertain" in entry.events}),
+        late=sum(entry.late or "late" in entry.events for entry in evidence.entries),
+        **_changes(evidence),
+        recovery=timing.recovery(evidence, found),
+        wait=timing.figures(timing.waits(found)),
+        silence=timing.silence(evidence, found),
         named={
-            kind: sorted(message_id for _, message_id in keys)[:MOST_NAMED]
-            for kind, keys in {
-                "lost": lost,
-                "cases": cases,
-                "unmarked": unmarked,
-                "differing": differing,
-                "forged": forged,
-                "duplicated": copied.keys(),
-            }.items()
-            if keys
+            kind: sorted(message_id for _, message_id in messages)[:MOST_NAMED]
+            for kind, messages in named.items()
+            if messages
         }
-        | ({"unexpected": [str(mail.message_id) for mail in unexpected[:MOST_NAMED]]} if unexpected else {}),
+        | (
+            {"unexpected": [str(mail.message_id) for mail in found.unexpected[:MOST_NAMED]]} if found.unexpected else {}
+        ),
     )
 
 
-def _sorted(mails: Sequence[Mail], *, expected: Mapping[Key, object]) -> tuple[dict[Key, list[Mail]], list[Mail]]:
-    arrived: dict[Key, list[Mail]] = defaultdict(list)
-    unexpected = []
-    for mail in mails:
-        key = (mail.rcpt, mail.in_reply_to or "")
-        if key in expected:
-            arrived[key].append(mail)
-        else:
-            unexpected.append(mail)
-    return dict(arrived), unexpected
-
-
-def _are_one_mail(mails: Sequence[Mail]) -> bool:
-    return len({(mail.message_id, mail.sha256) for mail in mails}) == 1
-
-
-def _is_marked(mails: Sequence[Mail], entry: Entry | None) -> bool:
-    if entry is None or not _are_one_mail(mails):
-        return False
-    is_the_ledgers = (entry.reminder_message_id, entry.bytes_sha256) == (mails[0].message_id, mails[0].sha256)
-    return is_the_ledgers and entry.events.count("uncertain") >= len(mails) - 1
-
-
-def _recovery(evidence: Evidence) -> Recovery:
-    """For every claim that a killed worker held when it died: until it was freed, and until a worker held it anew."""
-    deaths = {killed.pid: killed.at for killed in evidence.killed}
-    by_snooze: dict[int, list[tuple[str | None, float]]] = defaultdict(list)
-    for held in evidence.claims:
-        by_snooze[held.snooze_id].append((held.worker, held.at))
-    freed, reclaimed = [], []
-    for changes in by_snooze.values():
-        for index, (worker, since) in enumerate(changes):
-            died = deaths.get(_pid(worker)) if worker is not None else None
-            after = changes[index + 1 :]
-            if died is None or died < since or not after or after[0][1] < died:
-                continue
-            freed.append(after[0][1] - died)
-            reclaimed += [at - died for holder, at in after if holder is not None][:1]
-    return Recovery(claims=len(freed), freed=_figures(freed), reclaimed=_figures(reclaimed))
-
-
-def _pid(worker: str) -> int:
-    """The process id inside a worker's id, `host-pid-random`."""
-    return int(worker.rsplit("-", 2)[1])
-
-
-def _figures(seconds: list[float]) -> dict[str, float]:
-    if not seconds:
-        return {}
-    ordered = sorted(seconds)
+def _wrong(evidence: Evidence, found: Arrivals) -> dict[str, set[Message]]:
+    """By its kind."""
     return {
-        "p50": round(ordered[len(ordered) // 2], 3),
-        "p99": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 3),
-        "max": round(ordered[-1], 3),
+        **found.wrong,
+        "claimed_after_withdrawal": arrivals.claimed_after_withdrawal(
+            found, entries=evidence.entries, claims=evidence.claims
+        ),
+        "disordered": keys.disordered(evidence.asked, entries=evidence.entries, claims=evidence.claims),
+        "overlapping": keys.overlapping(evidence.asked, found),
     }
+
+
+def _changes(evidence: Evidence) -> dict[str, int]:
+    """How many cancellations and edits took effect."""
+    changes = [wish for one in evidence.asked for wish in one.wishes[1:] if wish.answer in ("done", "anew")]
+    cancelled = sum(wish.due is None for wish in changes)
+    return {"cancelled": cancelled, "edited": len(changes) - cancelled}
+
+
+def _unmarked(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[Entry]) -> set[Message]:
+    """Each `uncertain` of a snooze excuses one copy of one of its promises."""
+    by_name = {entry.reminder_message_id: entry for entry in entries if entry.reminder_message_id is not None}
+    copies = Counter[int]()
+    for mails in copied.values():
+        entry = by_name.get(mails[0].message_id or "")
+        if entry is not None:
+            copies[entry.snooze_id] += len(mails) - 1
+    return {
+        _message(promise)
+        for promise, mails in copied.items()
+        if not _is_marked(mails, by_name.get(mails[0].message_id or ""), copies=copies)
+    }
+
+
+def _differing(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[Entry]) -> set[Message]:
+    reactivated = {entry.reminder_message_id: entry.events.count("reactivated") for entry in entries}
+    return {
+        _message(promise)
+        for promise, mails in copied.items()
+        if not _are_one_mail(mails, reactivated=reactivated.get(mails[0].message_id, 0))
+    }
+
+
+def _is_marked(mails: Sequence[Mail], entry: Entry | None, *, copies: Mapping[int, int]) -> bool:
+    if entry is None or entry.bytes_sha256 != mails[-1].sha256:
+        return False
+    if not _are_one_mail(mails, reactivated=entry.events.count("reactivated")):
+        return False
+    return entry.events.count("uncertain") >= copies[entry.snooze_id]
+
+
+def _are_one_mail(mails: Sequence[Mail], *, reactivated: int) -> bool:
+    """The same id and the same bytes; other bytes with another note once for each time an operator reactivated it."""
+    if len({mail.message_id for mail in mails}) > 1:
+        return False
+    contents = {(mail.sha256, mail.wish) for mail in mails}
+    return len(contents) <= 1 + reactivated and len({wish for _, wish in contents}) == len(contents)
+
+
+def _message(promise: PromiseId) -> Message:
+    return promise[:2]

@@ -17,9 +17,10 @@ from typing import Protocol
 import psycopg
 
 from tests.chaos.storm.fleet import Fleet, hurt, wake_after
-from tests.chaos.storm.ground import Scene
+from tests.chaos.storm.ground import ROLE, Scene
 
-CLOCK_SHARE = 0.05
+CLOCK_SHARE, NEWBORN_SHARE = 0.05, 0.1
+MAILS_A_KILL, MAILS_A_SESSION = 5, 1
 LONGEST_AWAY = 4.0
 LOOK = 0.005
 
@@ -62,15 +63,43 @@ class Storm:
             self.struck[name] += nemesis()
 
 
-def killer(fleet: Fleet, *, rng: Random) -> Nemesis:
-    """kill -9 to a random worker, now and then to the clock."""
+def paced(scene: Scene, nemesis: Nemesis, *, mails: int) -> Nemesis:
+    """It strikes when so many mails were accepted since its last strike, however slow the machine is. Otherwise workers
+    would never get beyond their first claim, and what is measured would be how long the storm goes on."""
+    accepted = 0
+
+    def strike() -> bool:
+        nonlocal accepted
+        now = scene.sink.order()["accepted"]
+        struck = now >= accepted + mails and nemesis()
+        accepted = now if struck else accepted
+        return struck
+
+    return strike
+
+
+def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
+    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock."""
 
     def kill() -> bool:
-        clocks = fleet.clocks
-        prey = clocks if clocks and rng.random() < CLOCK_SHARE else fleet.workers
+        dice = rng.random()
+        if dice < CLOCK_SHARE:
+            prey = fleet.clocks
+        else:
+            prey = fleet.workers if dice < CLOCK_SHARE + NEWBORN_SHARE else _at_work(scene, fleet)
         return bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
 
-    return kill
+    return paced(scene, kill, mails=MAILS_A_KILL)
+
+
+def _at_work(scene: Scene, fleet: Fleet) -> list[int]:
+    """Workers of which the witness saw a claim."""
+    seen = "SELECT DISTINCT split_part(worker, '-', -2) AS pid FROM storm_claims WHERE worker IS NOT NULL"
+    try:
+        pids = {int(row["pid"]) for row in scene.ask(seen)}
+    except psycopg.OperationalError:
+        return []
+    return [pid for pid in fleet.workers if pid in pids]
 
 
 def stopper(fleet: Fleet, *, rng: Random, sleep: float) -> Nemesis:
@@ -92,6 +121,22 @@ def stopper(fleet: Fleet, *, rng: Random, sleep: float) -> Nemesis:
     return stop
 
 
+def limiter(scene: Scene, *, rng: Random, seconds: float) -> Nemesis:
+    """For so many seconds the product's role may have only a few connections, half of the times after it lost all."""
+    terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+
+    def limit() -> bool:
+        with scene.outage():
+            scene.ask(f"ALTER ROLE {ROLE} CONNECTION LIMIT {rng.randint(2, 12)}")
+            if rng.random() < 0.5:
+                scene.ask(terminate, ROLE)
+            time.sleep(seconds)
+            scene.ask(f"ALTER ROLE {ROLE} CONNECTION LIMIT -1")
+        return True
+
+    return limit
+
+
 def terminator(scene: Scene) -> Nemesis:
     """pg_terminate_backend on a random connection of the product."""
     query = """
@@ -108,7 +153,28 @@ def terminator(scene: Scene) -> Nemesis:
         except psycopg.OperationalError:
             return False
 
-    return terminate
+    return paced(scene, terminate, mails=MAILS_A_SESSION)
+
+
+def locker(scene: Scene, *, rows: int, seconds: float) -> Nemesis:
+    """An UPDATE over rows in the hands of workers, in a transaction that stays open for so many seconds."""
+    update = """
+        UPDATE email_snoozes SET updated_at = now()
+        WHERE id IN (SELECT id FROM email_snoozes WHERE claimed_at IS NOT NULL LIMIT %s FOR UPDATE SKIP LOCKED)
+    """
+
+    def lock() -> bool:
+        try:
+            with psycopg.connect(scene.database_url, connect_timeout=5) as forgotten:
+                found = forgotten.execute(update, [rows]).rowcount
+                if found:
+                    time.sleep(seconds)
+                forgotten.rollback()
+        except psycopg.OperationalError:
+            return False
+        return found > 0
+
+    return lock
 
 
 def restarter(scene: Scene, *, rng: Random) -> Nemesis:
@@ -118,15 +184,16 @@ def restarter(scene: Scene, *, rng: Random) -> Nemesis:
     def restart() -> bool:
         seconds = rng.uniform(0.0, LONGEST_AWAY)
         away, recovering = rng.choice(((0.0, 0.0), (seconds, 0.0), (0.0, seconds)))
-        os.kill(scene.server.pid, signal.SIGQUIT)
-        while scene.server.is_running():
-            time.sleep(LOOK)
-        time.sleep(away)
-        starting = Thread(target=scene.server.start, name="postgres")
-        starting.start()
-        if recovering:
-            _hold_up_recovery(scene.server.data, seconds=recovering, while_alive=starting)
-        starting.join()
+        with scene.outage():
+            os.kill(scene.server.pid, signal.SIGQUIT)
+            while scene.server.is_running():
+                time.sleep(LOOK)
+            time.sleep(away)
+            starting = Thread(target=scene.server.start, name="postgres")
+            starting.start()
+            if recovering:
+                _hold_up_recovery(scene.server.data, seconds=recovering, while_alive=starting)
+            starting.join()
         return True
 
     return restart

@@ -1,7 +1,7 @@
 """verdict.json: what each scene of a storm did, what the judge found, on which commit, from which seed.
 
 `valid`: the promise was kept. `passed`: and what the scene's test asks for beyond that was so (no duplicate at all, a
-bound of time, a number of connections).
+bound of time, a number of connections); `exceeded` names bounds of silence and lateness that were not kept.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.process.conftest import ROOT
 
 SUMMED = (
     *("attempted", "acked", "delivered", "recovered", "lost", "cases", "duplicated", "copies", "unmarked"),
-    *("differing", "forged", "unexpected", "uncertain", "late"),
+    *("differing", "forged", "unexpected", "wrong", "uncertain", "late", "cancelled", "edited"),
 )
 
 
@@ -60,7 +60,9 @@ class Report:
         """A line a scene, for people."""
         lines = [
             f"{name:60} attempted {scene['attempted']:6}  lost {scene['lost']}  duplicated {scene['duplicated']:4}  "
-            f"unmarked {scene['unmarked']}  unexpected {scene['unexpected']}  uncertain {scene['uncertain']:4}"
+            f"unmarked {scene['unmarked']}  wrong {scene['wrong'] + scene['unexpected']}  "
+            f"uncertain {scene['uncertain']:4}  silence {scene['silence']:5.1f} s  "
+            f"kill to mail {_figures(scene['recovery']['mailed'])}"
             for name, scene in self.scenes.items()
             if "valid" in scene
         ]
@@ -70,6 +72,10 @@ class Report:
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(self.as_json(), indent=2) + "\n", encoding="utf-8")
+
+
+def _figures(seconds: dict[str, float]) -> str:
+    return " / ".join(f"{seconds[name]:.1f}" for name in ("p50", "p99", "max")) + " s" if seconds else "-"
 
 
 def _git(*command: str) -> str:

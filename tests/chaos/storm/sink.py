@@ -4,6 +4,7 @@ A process apart, on loopback: `python -m tests.chaos.storm.sink FILE SEED`. Its 
 After that each line of JSON on its input is an order and gets one line back, `{"connections": n, "accepted": n}`:
 
     {"think": 0.02}                             seconds it thinks around the moment it accepts (mean, exponential)
+    {"slow": [0.05, 30]}                        so many of all recipients, always the same, take so many seconds more
     {"drop": 0.2}                               how often it accepts and then hangs up without a word
     {"down": true}                              connections are counted and torn down at once
     {"fault": ["rcpt", "451 4.3.0 later", 3]}   the next 3 answers in this phase (null: all) are this reply, or a fault
@@ -17,11 +18,14 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import socket
 import struct
 import sys
 import time
+import zlib
 from email.parser import BytesHeaderParser
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +34,7 @@ from tests.mail.scripted_server import EOF, RESET, STALL, USUAL
 
 LARGEST_MAIL = 8 * 1024 * 1024
 END = b"\r\n.\r\n"
+WISH = re.compile(rb"stormwish(\d+)")
 
 
 class HangUp(Exception):
@@ -41,6 +46,7 @@ class Sink:
         self._file = path.open("ab")
         self._rng = Random(seed)
         self._think = 0.0
+        self._slow = (0.0, 0.0)
         self._drop = 0.0
         self._down = False
         self._faults: dict[str, tuple[str, int | None]] = {}
@@ -52,6 +58,7 @@ class Sink:
             self._drop, self._down = 0.0, False
             self._faults.clear()
         self._think = order.get("think", self._think)
+        self._slow = order.get("slow", self._slow)
         self._drop = order.get("drop", self._drop)
         self._down = order.get("down", self._down)
         if "fault" in order:
@@ -61,17 +68,16 @@ class Sink:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to its end."""
         self.connections += 1
-        session = self.connections
         try:
             if self._down:
                 self._tear(writer)
-            await self._converse(reader, writer, session)
+            await self._converse(reader, writer)
         except (HangUp, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
             writer.close()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: int) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         rcpt = ""
         await self._say("banner", reader, writer)
         while True:
@@ -84,29 +90,30 @@ class Sink:
             if phase == "rcpt" and answer.startswith("2"):
                 rcpt = line.partition("<")[2].rpartition(">")[0]
             elif phase == "data" and answer.startswith("354"):
-                await self._take(reader, writer, session=session, rcpt=rcpt)
+                await self._take(reader, writer, rcpt=rcpt)
             elif phase == "quit":
                 raise HangUp
 
-    async def _take(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, session: int, rcpt: str
-    ) -> None:
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, rcpt: str) -> None:
         content = (await reader.readuntil(END)).removesuffix(b".\r\n")
+        read_at = time.time()
         if "dot" in self._faults:
             await self._say("dot", reader, writer)
             return
-        await asyncio.sleep(self._thought())
-        self._write_down(content.replace(b"\r\n..", b"\r\n."), session=session, rcpt=rcpt)
+        await asyncio.sleep(self._thought() + self._slowness(rcpt))
+        self._write_down(content.replace(b"\r\n..", b"\r\n."), rcpt=rcpt, read_at=read_at)
         await asyncio.sleep(self._thought())
         if self._rng.random() < self._drop:
             raise HangUp
         await self._say("dot", reader, writer)
 
-    def _write_down(self, content: bytes, *, session: int, rcpt: str) -> None:
-        head = BytesHeaderParser().parsebytes(content)
+    def _write_down(self, content: bytes, *, rcpt: str, read_at: float) -> None:
+        head, wish = BytesHeaderParser().parsebytes(content), WISH.search(content)
         line = {
             "at": time.time(),
-            "session": session,
+            "read_at": read_at,
+            "date": parsedate_to_datetime(head["Date"]).timestamp() if head["Date"] else None,
+            "wish": int(wish[1]) if wish else None,
             "message_id": head["Message-ID"],
             "in_reply_to": head["In-Reply-To"],
             "sha256": hashlib.sha256(content).hexdigest(),
@@ -148,6 +155,15 @@ class Sink:
 
     def _thought(self) -> float:
         return self._rng.expovariate(2 / self._think) if self._think else 0.0
+
+    def _slowness(self, rcpt: str) -> float:
+        share, seconds = self._slow
+        return seconds if is_slow(rcpt, share=share) else 0.0
+
+
+def is_slow(rcpt: str, *, share: float) -> bool:
+    """Is this one of so many recipients whose mail takes long?"""
+    return zlib.crc32(rcpt.encode()) % 1000 < share * 1000
 
 
 async def main(path: Path, *, seed: int) -> None:

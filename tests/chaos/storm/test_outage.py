@@ -19,14 +19,15 @@ def test_the_mail_server_is_down_while_much_is_due(stage: Stage) -> None:
         "SNOOZER_BREAKER_COOLDOWN_SECONDS": str(COOLDOWN),
     }
     with stage.act(workers=WORKERS, arguments=(), settings=settings, rate=0, think=0.0) as act:
-        before = act.scene.sink.order(down=True)["connections"]
-        began = time.monotonic()
-        act.scene.load.pour(DUE)
-        act.storm.stop.wait(SECONDS)
-        down_for = time.monotonic() - began
-        connections = act.scene.sink.order()["connections"] - before
-        [spent] = act.scene.ask(SPENT)
-        act.scene.sink.order(heal=True)
+        with act.scene.outage():
+            before = act.scene.sink.order(down=True)["connections"]
+            began = time.monotonic()
+            act.scene.load.pour(DUE)
+            act.storm.stop.wait(SECONDS)
+            down_for = time.monotonic() - began
+            connections = act.scene.sink.order()["connections"] - before
+            [spent] = act.scene.ask(SPENT)
+            act.scene.sink.order(heal=True)
         healed = time.monotonic()
         assert act.scene.drained(seconds=stage.timeout)
         stage.report.note(stage.name, connections=connections, drained_after=round(time.monotonic() - healed, 1))

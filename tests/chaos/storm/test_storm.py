@@ -5,6 +5,7 @@ nemeses. A sample runs with every test run; SNOOZER_STORM=1 runs it in full. Eac
 judged (stage.py); what stands here is what is asked beyond that.
 """
 
+import os
 from random import Random
 
 import pytest
@@ -13,11 +14,17 @@ from snoozer.runtime.failpoint import STEPS
 from tests.chaos.storm import nemeses
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import Dress, Fleet, wake_after
+from tests.chaos.storm.load import ATTACK
 from tests.chaos.storm.postman import Postman
 from tests.chaos.storm.stage import Stage
+from tests.chaos.storm.timing import Bounds
 
+KILL_COUNT = int(os.environ.get("SNOOZER_STORM_KILLS") or 1000)
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
 PAST_THE_LEASE = 2.6
+# A sample shares its machine with other tests.
+KILLS = Bounds(silence=5.0, kill_to_mail=(5.0, 30.0, 60.0)) if FULL else Bounds(silence=30.0, kill_to_mail=(30, 60, 90))
+LOCKED_ROWS, LOCKED_SECONDS = 12, 2.0
 # One row in hand at a time: a worker takes the next rows while it delivers the last ones, and a failpoint at `reserved`
 # would kill it with another reminder past its dot.
 ONE_BY_ONE = ("--batch", "1", "--concurrency", "1")
@@ -25,16 +32,21 @@ VERIFY = {"SNOOZER_UNCERTAIN_POLICY": "verify", "SNOOZER_UNCERTAIN_HOLD_SECONDS"
 
 
 def test_a_storm_of_kills(stage: Stage) -> None:
-    with stage.act(think=0.04) as act:
-        killer = nemeses.killer(act.fleet, rng=act.rng)
-        act.storm.let_loose("kill -9", killer, times=1000 if FULL else 40, pace=(0.05, 0.35))
+    """With rows of all priorities, keys, people who change their minds, and transactions that are left open."""
+    with stage.act(think=0.04, mix=ATTACK, people_rate=10.0, bounds=KILLS) as act:
+        killer = nemeses.killer(act.scene, act.fleet, rng=act.rng)
+        act.storm.let_loose("kill -9", killer, times=KILL_COUNT if FULL else 40, pace=(0.05, 0.35))
+        locker = nemeses.locker(act.scene, rows=LOCKED_ROWS, seconds=LOCKED_SECONDS)
+        act.storm.let_loose("rows locked", locker, times=KILL_COUNT // 20 if FULL else 2, pace=(0.5, 3.0))
+    assert act.verdict.cancelled, "no cancellation took effect"
+    assert act.verdict.edited, "no edit took effect"
 
 
 def test_a_storm_of_kills_with_mailboxes_to_look_into(stage: Stage) -> None:
     with stage.act(think=0.04, settings=VERIFY) as act:
         postman = Postman(act.scene.database_url, sink=act.scene.sink.path)
         postman.start()
-        killer = nemeses.killer(act.fleet, rng=act.rng)
+        killer = nemeses.killer(act.scene, act.fleet, rng=act.rng)
         act.storm.let_loose("kill -9", killer, times=1000 if FULL else 20, pace=(0.05, 0.35))
         act.calm(timeout=stage.timeout)
         postman.stop()
@@ -96,9 +108,9 @@ def test_the_mail_server_accepts_and_hangs_up(stage: Stage) -> None:
 
 
 def test_all_of_it_at_once(stage: Stage) -> None:
-    with stage.act(workers=6) as act:
+    with stage.act(workers=6, mix=ATTACK, people_rate=10.0) as act:
         act.scene.sink.order(drop=0.05)
-        killer = nemeses.killer(act.fleet, rng=act.rng)
+        killer = nemeses.killer(act.scene, act.fleet, rng=act.rng)
         act.storm.let_loose("kill -9", killer, times=350 if FULL else 20, pace=(0.1, 0.5))
         stopper = nemeses.stopper(act.fleet, rng=act.rng, sleep=PAST_THE_LEASE)
         act.storm.let_loose("SIGSTOP", stopper, times=100 if FULL else 5, pace=(0.5, 1.5))

@@ -22,7 +22,7 @@ from select import select
 from typing import Any
 
 import snoozer.cli
-import snoozer.delivery.main
+import snoozer.cli.worker
 import snoozer.housekeeping.clock
 
 __all__ = ["snoozer"]
@@ -76,6 +76,9 @@ class Zygote:
             os.dup2(source, target)
         for end in (log, nothing, self._orders, self._answers):
             os.close(end)
+        if "LD_PRELOAD" in order["env"]:
+            # What is loaded before all else asks for a fresh interpreter.
+            os.execve(sys.executable, [sys.executable, "-m", "snoozer", *order["start"]], order["env"])  # noqa: S606
         os.environ.clear()
         os.environ.update(order["env"])
         seed()

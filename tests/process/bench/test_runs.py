@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.burst import people
-from bench.idle import verbs
+from bench.statement_log import verbs
 from tests.process.bench.running import run_bench
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what processes use is read from /proc")
@@ -64,7 +64,7 @@ def test_claims_beside_sleeping_rows_and_the_archive_are_measured(tmp_path: Path
 def test_idle_workers_are_measured(tmp_path: Path) -> None:
     report = figures(tmp_path, "idle", "--workers=2", "--seconds=4", "--future=10")
     assert report["workers"] == 2
-    assert report["statements"]["SELECT"] > 0
+    assert report["statements"]["WITH"] > 0
     assert report["queries"] > 0
     assert report["connections"] >= 1
     assert report["worker_bytes"] > 10_000_000
@@ -76,7 +76,8 @@ def test_the_verbs_of_statements_are_read_from_a_servers_log() -> None:
 2026-03-05 10:20:00.001 UTC [7] LOG:  execute _pg3_0: -- How many seconds until the next snooze is due.
 \tSELECT extract(epoch FROM remind_at)
 \tFROM email_snoozes
-2026-03-05 10:20:00.002 UTC [7] LOG:  execute <unnamed>: UPDATE workers
+2026-03-05 10:20:00.002 UTC [7] snoozer-worker LOG:  execute <unnamed>: UPDATE workers
+2026-03-05 10:20:00.002 UTC [9] snoozer-bench LOG:  statement: SELECT count(*)
 2026-03-05 10:20:00.003 UTC [8] LOG:  statement: ;
 2026-03-05 10:20:00.004 UTC [8] ERROR:  canceling statement due to user request
 """

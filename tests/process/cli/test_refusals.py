@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.cli.console import explain
 
 ROOT = Path(__file__).resolve().parents[3]
 WHOLE = {
@@ -55,3 +59,11 @@ def test_a_worker_that_cannot_start_reports_why(tmp_path: Path, changed: dict[st
     assert words in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "Traceback" not in ended.stderr
+
+
+def test_a_value_that_no_program_can_read_is_no_absent_database(engine: Engine) -> None:
+    """`clock --once` sent people to look for a server that had just answered."""
+    with pytest.raises(DBAPIError) as unread, engine.connect() as connection:
+        connection.execute(text("SELECT '-infinity'::timestamptz")).all()
+    failure = explain(unread.value)
+    assert failure.problem.startswith("A value in the database cannot be read: timestamp too small")

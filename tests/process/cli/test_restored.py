@@ -24,13 +24,17 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
     repeats = a_snooze(engine, recurrence={"every": "day"})
     before = the_row(engine, due)
     listed = lines(engine, tmp_path)
-    assert [int(line.split()[0]) for line in listed] == [due, held]
+    assert [(int(line.split()[0]), line.endswith("  repeats")) for line in listed] == [
+        (due, False),
+        (held, False),
+        (repeats, True),
+    ]
     assert the_row(engine, due) == before
     assert lines(engine, tmp_path, "--apply") == listed
     assert [the_row(engine, id).outcome for id in (due, held, later, repeats)] == ["retired", "retired", None, None]
     assert the_row(engine, held).claim_token is None
     assert the_row(engine, due).scheduled_for == before.remind_at
-    assert lines(engine, tmp_path) == []
+    assert lines(engine, tmp_path) == listed[2:]
     with engine.begin() as connection:
         assert triage.reactivate(connection, ids=[due], actor="operator:1", route="admin") == [due]
         assert triage.dismiss(connection, ids=[held], actor="operator:1", route="admin") == [held]
@@ -51,6 +55,17 @@ def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_p
     with engine.begin() as connection:
         assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
     assert the_send(engine, held.id).state == "failed"
+
+
+def test_what_the_clock_took_back_from_a_lost_worker_is_listed_too(engine: Engine, tmp_path: Path) -> None:
+    """It runs on while workers wait. What it takes back is due a moment later, and would go out twice unlisted."""
+    held = a_snooze(engine, claimed_at=now() - HOUR, scheduled_for=now() - HOUR)
+    a_snooze(engine, scheduled_for=now() - HOUR, remind_at=now() + HOUR, last_error="451 4.3.0 later")
+    stopped = now()
+    assert run_command("clock", "--once", engine=engine, home=tmp_path).returncode == 0
+    assert the_row(engine, held).claimed_at is None
+    assert the_row(engine, held).remind_at > stopped
+    assert [int(line.split()[0]) for line in lines(engine, tmp_path, until=stopped.isoformat())] == [held]
 
 
 def test_nothing_becomes_a_case_while_a_worker_is_alive(engine: Engine, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
--- worker the probe, and another one when that probe is not reported within a cooldown.
+-- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
+-- is up: some hundred probes follow each other at once, in search of a message that it accepts.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -13,7 +14,14 @@ probe AS (
         updated_at = clock_timestamp()
     WHERE server = :server
       AND (
-          (state = 'open' AND opened_at <= clock_timestamp() - :cooldown)
+          (
+              state = 'open'
+              AND opened_at <= clock_timestamp() - CASE
+                  WHEN NOT refuses_everybody THEN :cooldown
+                  WHEN failures >= 500 THEN :cooldown / 10
+                  ELSE INTERVAL '0'
+              END
+          )
           OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
       )
     RETURNING probe_token
@@ -22,7 +30,8 @@ SELECT
     CASE WHEN probe.probe_token IS NOT NULL THEN 'probe' WHEN breaker.state = 'closed' THEN 'closed' ELSE 'open' END
         AS kind,
     probe.probe_token,
-    breaker.failures
+    breaker.failures,
+    breaker.refuses_everybody
 FROM circuit_breakers AS breaker
 LEFT JOIN probe ON TRUE
 WHERE breaker.server = :server

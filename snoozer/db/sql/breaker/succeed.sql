@@ -4,6 +4,7 @@ UPDATE circuit_breakers
 SET failures = 0,
     state = 'closed',
     opened_at = NULL,
+    refuses_everybody = FALSE,
     probe_token = NULL,
     probe_at = NULL,
     updated_at = clock_timestamp()

@@ -1,5 +1,5 @@
 -- Settle uncertain sends whose promise was cancelled or rescheduled while the mail was in flight.
--- After the hold they count as failed and are not sent again.
+-- After the hold they count as failed and are not sent again. A snooze that is being changed is left for the next sweep.
 WITH unwanted AS MATERIALIZED (
     SELECT send.id
     FROM reminder_sends AS send
@@ -13,7 +13,7 @@ WITH unwanted AS MATERIALIZED (
       )
     ORDER BY send.id
     LIMIT :batch_size
-    FOR NO KEY UPDATE OF send SKIP LOCKED
+    FOR NO KEY UPDATE OF snooze, send SKIP LOCKED
 )
 UPDATE reminder_sends AS send
 SET state = 'failed',

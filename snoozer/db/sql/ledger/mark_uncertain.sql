@@ -1,9 +1,14 @@
--- The final dot was sent and no reply came: the send becomes uncertain.
-UPDATE reminder_sends
+-- The final dots were sent and no reply came: these sends become uncertain.
+UPDATE reminder_sends AS send
 SET state = 'uncertain',
     uncertain_at = clock_timestamp(),
-    reply = :reply
-WHERE id = :send_id
-  AND claim_token = :claim_token
-  AND state = 'sending'
-RETURNING resends
+    reply = silence.reply
+FROM unnest(
+    CAST(:send_ids AS bigint[]),
+    CAST(:claim_tokens AS uuid[]),
+    CAST(:replies AS text[])
+) AS silence (send_id, claim_token, reply)
+WHERE send.id = silence.send_id
+  AND send.claim_token = silence.claim_token
+  AND send.state = 'sending'
+RETURNING send.id

@@ -1,13 +1,8 @@
 -- Record that the server accepted these reminders. Facts, not decisions: no claim is required, and repeating changes
--- nothing. The lock_timeout of one second, which bounds how long the batch waits, holds for the rest of the
--- transaction; the caller retries.
-WITH lock_timeout AS MATERIALIZED (
-    SELECT set_config('lock_timeout', '1s', TRUE)
-),
-entry AS MATERIALIZED (
+-- nothing. Entries that another transaction has locked are skipped, and missing from the result; the caller retries.
+WITH entry AS MATERIALIZED (
     SELECT send.id, send.state, send.claim_token AS holder, fact.*
-    FROM lock_timeout
-    CROSS JOIN unnest(
+    FROM unnest(
         CAST(:reminder_message_ids AS text[]),
         CAST(:claim_tokens AS uuid[]),
         CAST(:smtp_codes AS int[]),
@@ -17,7 +12,7 @@ entry AS MATERIALIZED (
     ) AS fact (reminder_message_id, claim_token, smtp_code, enhanced_code, reply, queue_id)
     JOIN reminder_sends AS send ON send.reminder_message_id = fact.reminder_message_id
     ORDER BY send.id
-    FOR NO KEY UPDATE OF send
+    FOR NO KEY UPDATE OF send SKIP LOCKED
 ),
 updated AS (
     UPDATE reminder_sends AS send

@@ -1,16 +1,24 @@
--- Record that the server refused the reminder, or that no dot was sent, unless another worker has taken the entry
+-- Record that the server refused these reminders, or that no dot was sent, unless another worker has taken the entry
 -- over.
 -- A temporary refusal leaves the entry reserved, a permanent one makes it failed.
-UPDATE reminder_sends
-SET state = CASE WHEN :permanent THEN 'failed' ELSE 'reserved' END,
-    bytes_sha256 = CASE WHEN uncertain_at IS NULL THEN NULL ELSE bytes_sha256 END,
-    smtp_code = :smtp_code,
-    enhanced_code = :enhanced_code,
-    reply = :reply,
-    resolution = CASE WHEN state = 'uncertain' THEN 'late refusal' ELSE resolution END,
-    resolved_by = CASE WHEN state = 'uncertain' THEN 'server' ELSE resolved_by END,
-    resolved_at = CASE WHEN state = 'uncertain' THEN clock_timestamp() ELSE resolved_at END
-WHERE id = :send_id
-  AND claim_token = :claim_token
-  AND state IN ('reserved', 'sending', 'uncertain')
-RETURNING id
+UPDATE reminder_sends AS send
+SET state = CASE WHEN refusal.permanent THEN 'failed' ELSE 'reserved' END,
+    bytes_sha256 = CASE WHEN send.uncertain_at IS NULL THEN NULL ELSE send.bytes_sha256 END,
+    smtp_code = refusal.smtp_code,
+    enhanced_code = refusal.enhanced_code,
+    reply = refusal.reply,
+    resolution = CASE WHEN send.state = 'uncertain' THEN 'late refusal' ELSE send.resolution END,
+    resolved_by = CASE WHEN send.state = 'uncertain' THEN 'server' ELSE send.resolved_by END,
+    resolved_at = CASE WHEN send.state = 'uncertain' THEN clock_timestamp() ELSE send.resolved_at END
+FROM unnest(
+    CAST(:send_ids AS bigint[]),
+    CAST(:claim_tokens AS uuid[]),
+    CAST(:permanents AS boolean[]),
+    CAST(:smtp_codes AS int[]),
+    CAST(:enhanced_codes AS text[]),
+    CAST(:replies AS text[])
+) AS refusal (send_id, claim_token, permanent, smtp_code, enhanced_code, reply)
+WHERE send.id = refusal.send_id
+  AND send.claim_token = refusal.claim_token
+  AND send.state IN ('reserved', 'sending', 'uncertain')
+RETURNING send.id

@@ -1,31 +1,53 @@
 -- Enter each claimed promise in the ledger, once. The holder of the claim takes an existing entry over, unless it was
 -- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
--- the same bytes.
+-- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
+-- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
+-- transaction has locked is skipped.
+WITH promise AS MATERIALIZED (
+    SELECT
+        snooze.*,
+        (
+            SELECT entry.id
+            FROM reminder_sends AS entry
+            WHERE entry.user_email = snooze.user_email
+              AND entry.message_id = snooze.message_id
+              AND entry.scheduled_for = snooze.scheduled_for
+              AND entry.channel = 'email'
+        ) AS entry_id
+    FROM email_snoozes AS snooze
+    WHERE snooze.id = ANY(:ids)
+      AND snooze.claimed_by = :worker
+),
+entry AS MATERIALIZED (
+    SELECT existing.id
+    FROM promise
+    JOIN reminder_sends AS existing ON existing.id = promise.entry_id
+    FOR NO KEY UPDATE OF existing SKIP LOCKED
+)
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at
 )
 SELECT
-    snooze.id,
-    snooze.user_email,
-    snooze.message_id,
-    snooze.scheduled_for,
+    promise.id,
+    promise.user_email,
+    promise.message_id,
+    promise.scheduled_for,
     'email',
-    snooze.bucket,
-    snooze_reminder_name(snooze.id, snooze.user_email, snooze.message_id, snooze.scheduled_for, CAST(:domain AS text)),
+    promise.bucket,
+    snooze_reminder_name(promise.id, promise.user_email, promise.message_id, promise.scheduled_for, CAST(:domain AS text)),
     'reserved',
-    snooze.claim_token,
-    snooze.subject,
-    snooze.sender_email,
-    snooze.note,
-    COALESCE(snooze.zone, accounts.zone, 'UTC'),
+    promise.claim_token,
+    promise.subject,
+    promise.sender_email,
+    promise.note,
+    COALESCE(promise.zone, accounts.zone, 'UTC'),
     CURRENT_TIMESTAMP
-FROM email_snoozes AS snooze
-LEFT JOIN accounts ON accounts.email = snooze.user_email
-WHERE snooze.id = ANY(:ids)
-  AND snooze.claimed_by = :worker
-  AND snooze_archived_send(snooze.user_email, snooze.message_id, snooze.scheduled_for) IS NULL
-ORDER BY snooze.id
+FROM promise
+LEFT JOIN accounts ON accounts.email = promise.user_email
+WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
+  AND snooze_archived_send(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
+ORDER BY promise.id
 ON CONFLICT (user_email, message_id, scheduled_for, channel) DO UPDATE
 SET snooze_id = EXCLUDED.snooze_id,
     subject = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.subject ELSE send.subject END,
@@ -55,11 +77,16 @@ RETURNING
     send.user_email,
     send.message_id,
     send.scheduled_for,
-    send.reserved_at,
+    (
+        SELECT LEAST(GREATEST(send.scheduled_for, snooze.created_at), '9999-01-01 00:00+00')
+        FROM email_snoozes AS snooze
+        WHERE snooze.id = send.snooze_id
+    ) AS dated,
     send.reminder_message_id,
     send.subject,
     send.sender_email,
     send.note,
     send.zone,
     send.bytes_sha256,
+    send.resends,
     send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

@@ -1,11 +1,21 @@
--- The priorities of due snoozes, highest first, by skipping through the index from one to the next; and the
--- transaction's time, to which "due" refers.
+-- Up to so many priorities below a given one of which rows are due, highest first, by skipping through the index from
+-- one to the next; which of their lanes (0: no key, 1: with a key; 2, 3: the same of rows that lost one worker); and the
+-- transaction's time, to which "due" refers. None while the breaker of the given mail server is not closed. The walk ends
+-- with the last one that is wanted.
 WITH RECURSIVE level AS (
     (
         SELECT priority
         FROM email_snoozes
         WHERE NOT inactive
           AND claimed_at IS NULL
+          AND NOT behind_key
+          AND priority < CAST(:below AS integer)
+          AND NOT EXISTS (
+              SELECT 1
+              FROM circuit_breakers
+              WHERE server = CAST(:server AS text)
+                AND state <> 'closed'
+          )
         ORDER BY priority DESC
         LIMIT 1
     )
@@ -15,6 +25,7 @@ WITH RECURSIVE level AS (
         FROM email_snoozes AS lower
         WHERE NOT lower.inactive
           AND lower.claimed_at IS NULL
+          AND NOT lower.behind_key
           AND lower.priority < level.priority
         ORDER BY lower.priority DESC
         LIMIT 1
@@ -22,13 +33,23 @@ WITH RECURSIVE level AS (
     FROM level
     WHERE level.priority IS NOT NULL
 )
-SELECT priority, CURRENT_TIMESTAMP AS now
+SELECT level.priority, due.lanes, CURRENT_TIMESTAMP AS now
 FROM level
-WHERE EXISTS (
-    SELECT 1
-    FROM email_snoozes AS due
-    WHERE NOT due.inactive
-      AND due.claimed_at IS NULL
-      AND due.priority = level.priority
-      AND due.remind_at <= CURRENT_TIMESTAMP
-)
+CROSS JOIN LATERAL (
+    SELECT array_agg(lane.number ORDER BY lane.number) AS lanes
+    FROM (VALUES (0, 0, 0), (1, 0, 1), (2, 1, 0), (3, 1, 1)) AS lane (number, crashes, keyed)
+    WHERE CURRENT_TIMESTAMP >= (
+        SELECT first.remind_at
+        FROM email_snoozes AS first
+        WHERE NOT first.inactive
+          AND first.claimed_at IS NULL
+          AND NOT first.behind_key
+          AND first.priority = level.priority
+          AND LEAST(first.crash_count, 2) = lane.crashes
+          AND num_nonnulls(first.serialization_key) = lane.keyed
+        ORDER BY first.remind_at, first.id
+        LIMIT 1
+    )
+) AS due
+WHERE due.lanes IS NOT NULL
+LIMIT :limit

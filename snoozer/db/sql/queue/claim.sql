@@ -1,61 +1,77 @@
--- Claim up to batch_size due snoozes of one priority for one worker, in order of (remind_at, id) after a given
--- position.
--- No claim waits for a lock or shares a row; of rows with the same serialization key at most one is claimed at a time.
--- The position's time is compared twice so that the planner sees a range and keeps one generic plan.
+-- Claim up to batch_size due snoozes of one lane for one worker, in order of (remind_at, id) between two positions.
+-- A lane is a priority, a number of lost workers (0, 1, or 2 for more), and whether rows have a serialization key.
+-- No claim waits for a lock or shares a row. Of one key only the first row is claimed, and none while one is in flight.
+-- A row with four ahead of it in its key, as after an insert in reverse order, is returned without a token: it waits
+-- behind them until queue/advance_keys.sql. So a claim passes over three rows of a key, however many there are.
+-- Its commit does not wait for the disk (nor for a standby): the mark's does, before a dot leaves, and a claim that was
+-- lost with the server authorises none.
+-- Nothing is claimed on another timeline of the database than was accepted, unless any will do (timeline/change.sql).
+-- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The rows ahead
+-- in a key are asked for in their order, so that the planner takes the index of keys and not that of times.
 WITH due AS MATERIALIZED (
-    SELECT id
+    SELECT waiting.id, ahead.count = 0 AS is_first
     FROM email_snoozes AS waiting
-    WHERE NOT inactive
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS count
+        FROM (
+            SELECT 1
+            FROM email_snoozes AS other
+            WHERE :keyed
+              AND other.serialization_key = waiting.serialization_key
+              AND NOT other.inactive
+              AND other.claimed_at IS NULL
+              AND other.attempts < other.max_attempts
+              AND other.schema_version <= :known_schema
+              AND (other.remind_at, other.id) < (waiting.remind_at, waiting.id)
+            ORDER BY other.remind_at, other.id
+            LIMIT 4
+        ) AS first_ones
+    ) AS ahead
+    WHERE (CAST(:any_timeline AS boolean) OR snooze_timeline_is_accepted())
+      AND NOT inactive
       AND claimed_at IS NULL
+      AND NOT behind_key
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts < max_attempts
       AND schema_version <= :known_schema
       AND priority = :priority
-      AND (crash_count > 0) = :poison_rows
+      AND LEAST(crash_count, 2) = :crashes
+      AND num_nonnulls(serialization_key) = CAST(:keyed AS integer)
       AND remind_at >= COALESCE(CAST(:after_time AS timestamptz), '-infinity')
       AND (remind_at, id) > (COALESCE(CAST(:after_time AS timestamptz), '-infinity'), CAST(:after_id AS bigint))
+      AND (remind_at, id) <= (COALESCE(CAST(:until_time AS timestamptz), 'infinity'), CAST(:until_id AS bigint))
       AND (
-          :poison_rows
-          OR CAST(:buckets AS smallint[]) IS NULL
+          CAST(:buckets AS smallint[]) IS NULL
           OR bucket = ANY(CAST(:buckets AS smallint[]))
           OR remind_at <= CURRENT_TIMESTAMP - :steal_after
       )
       AND user_email <> ALL(CAST(:heavy_users AS text[]))
-      AND (
-          serialization_key IS NULL
-          OR NOT EXISTS (
+      AND ahead.count IN (0, 4)
+      AND NOT (
+          :keyed
+          AND ahead.count = 0
+          AND EXISTS (
               SELECT 1
               FROM email_snoozes AS busy
               WHERE busy.serialization_key = waiting.serialization_key
                 AND busy.claimed_at IS NOT NULL
           )
       )
-      AND (
-          serialization_key IS NULL
-          OR NOT EXISTS (
-              SELECT 1
-              FROM email_snoozes AS ahead
-              WHERE ahead.serialization_key = waiting.serialization_key
-                AND NOT ahead.inactive
-                AND ahead.claimed_at IS NULL
-                AND ahead.attempts < ahead.max_attempts
-                AND ahead.schema_version <= :known_schema
-                AND (ahead.remind_at, ahead.id) < (waiting.remind_at, waiting.id)
-          )
-      )
     ORDER BY remind_at, id
     LIMIT :batch_size
-    FOR NO KEY UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE OF waiting SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
-SET claimed_at = CURRENT_TIMESTAMP,
-    claimed_by = :worker,
-    claim_token = gen_random_uuid(),
-    lease_expires_at = CURRENT_TIMESTAMP + :lease,
-    scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at),
+SET claimed_at = CASE WHEN due.is_first THEN CURRENT_TIMESTAMP END,
+    claimed_by = CASE WHEN due.is_first THEN :worker END,
+    claim_token = CASE WHEN due.is_first THEN gen_random_uuid() END,
+    lease_expires_at = CASE WHEN due.is_first THEN CURRENT_TIMESTAMP + :lease END,
+    scheduled_for = CASE WHEN due.is_first THEN COALESCE(snooze.scheduled_for, snooze.remind_at) ELSE snooze.scheduled_for END,
+    behind_key = NOT due.is_first,
     updated_at = CURRENT_TIMESTAMP
 FROM due
 WHERE snooze.id = due.id
+  AND set_config('synchronous_commit', 'off', TRUE) = 'off'
 RETURNING
     snooze.id,
     snooze.claim_token,
@@ -64,6 +80,8 @@ RETURNING
     snooze.remind_at,
     snooze.scheduled_for,
     snooze.attempts,
+    snooze.crash_count,
+    snooze.serialization_key,
     snooze.recurrence,
     snooze.zone,
     snooze.traceparent

@@ -1,28 +1,56 @@
--- Finish snoozes whose reminders were sent. Fenced by the claim token: claims no longer owned are missing from the
--- result.
--- Rows are locked in the order of ids, as in all statements. The lock_timeout of one second, which bounds how long the
--- batch waits, holds for the rest of the transaction.
-WITH lock_timeout AS MATERIALIZED (
-    SELECT set_config('lock_timeout', '1s', TRUE)
+-- Finish snoozes whose reminders were sent; fenced by the claim token.
+-- Their kept messages return to the top of the inbox, unread.
+-- Rows that another transaction has locked, or whose message it has, are skipped: they and claims no longer owned are
+-- missing from the result.
+WITH requested AS MATERIALIZED (
+    SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS pair (id, claim_token)
+),
+message AS MATERIALIZED (
+    SELECT kept.id
+    FROM requested
+    JOIN email_snoozes AS snooze ON snooze.id = requested.id
+    JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    FOR NO KEY UPDATE OF kept SKIP LOCKED
 ),
 locked AS MATERIALIZED (
-    SELECT snooze.id, snooze.claim_token
-    FROM lock_timeout
-    CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
+    SELECT snooze.id
+    FROM requested
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
+      AND COALESCE(
+          (
+              SELECT kept.id IN (SELECT message.id FROM message)
+              FROM kept_messages AS kept
+              WHERE kept.user_email = snooze.user_email
+                AND kept.message_id = snooze.message_id
+          ),
+          TRUE
+      )
     ORDER BY snooze.id
-    FOR NO KEY UPDATE OF snooze
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+),
+ended AS (
+    UPDATE email_snoozes AS snooze
+    SET claimed_at = NULL,
+        claimed_by = NULL,
+        claim_token = NULL,
+        lease_expires_at = NULL,
+        inactive = TRUE,
+        outcome = 'sent',
+        finished_at = CURRENT_TIMESTAMP,
+        updated_at = CURRENT_TIMESTAMP
+    FROM locked
+    WHERE snooze.id = locked.id
+    RETURNING snooze.id, snooze.user_email, snooze.message_id
+),
+returned AS (
+    UPDATE kept_messages AS kept
+    SET folder = 'inbox',
+        unread = TRUE,
+        returned = TRUE,
+        surfaced_at = clock_timestamp()
+    FROM ended
+    WHERE kept.user_email = ended.user_email
+      AND kept.message_id = ended.message_id
 )
-UPDATE email_snoozes AS snooze
-SET claimed_at = NULL,
-    claimed_by = NULL,
-    claim_token = NULL,
-    lease_expires_at = NULL,
-    inactive = TRUE,
-    outcome = 'sent',
-    finished_at = CURRENT_TIMESTAMP,
-    updated_at = CURRENT_TIMESTAMP
-FROM locked
-WHERE snooze.id = locked.id
-RETURNING locked.id, locked.claim_token
+SELECT id FROM ended

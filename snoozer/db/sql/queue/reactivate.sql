@@ -5,6 +5,7 @@ SET attempts = 0,
     crash_count = 0,
     remind_at = GREATEST(remind_at, CURRENT_TIMESTAMP),
     inactive = FALSE,
+    behind_key = FALSE,
     outcome = NULL,
     finished_at = NULL,
     updated_at = CURRENT_TIMESTAMP

@@ -1,23 +1,9 @@
--- Release claims of dead workers and expired leases, a bounded number at a time. A send whose dot was authorised
--- becomes uncertain and waits out the hold. The row is retired after max_crashes lost workers, and where no resend is
--- allowed.
--- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
+-- Release lapsed claims that this transaction has locked. A send whose dot was authorised becomes uncertain and waits
+-- out the hold. The row is retired after max_crashes lost workers, and where no resend is allowed.
 WITH lapsed AS MATERIALIZED (
-    SELECT snooze.id, snooze.claim_token, snooze.claimed_by, snooze.crash_count
-    FROM email_snoozes AS snooze
-    LEFT JOIN workers ON workers.id = snooze.claimed_by
-    WHERE snooze.claimed_at IS NOT NULL
-      AND snooze.id BETWEEN :first_id AND :last_id
-      AND (
-          workers.state = 'dead'
-          OR clock_timestamp() > GREATEST(
-              snooze.lease_expires_at,
-              CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END
-          )
-      )
-    ORDER BY snooze.id
-    LIMIT :batch_size
-    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+    SELECT id, claim_token, claimed_by, crash_count
+    FROM email_snoozes
+    WHERE id = ANY(:ids)
 ),
 marked_uncertain AS (
     UPDATE reminder_sends AS send

@@ -1,20 +1,39 @@
--- Record a failed delivery: the error, the attempts used and the delay before the next claim; fenced by the claim
--- token.
--- The row is retired when its attempts are exhausted or the failure is permanent; that predicate is repeated three
--- times, because SET cannot refer to a computed column.
-UPDATE email_snoozes
+-- Record failed deliveries: the error, the attempts used and the delay before the next claim; fenced by the claim token.
+-- A row is retired when its attempts are exhausted or the failure is permanent. Rows that another transaction has
+-- locked are skipped: they and claims no longer owned are missing from the result.
+WITH failed AS MATERIALIZED (
+    SELECT
+        snooze.id,
+        failure.error,
+        failure.attempts_used,
+        failure.delay,
+        failure.permanent OR snooze.attempts + failure.attempts_used >= snooze.max_attempts AS retires
+    FROM unnest(
+        CAST(:ids AS bigint[]),
+        CAST(:claim_tokens AS uuid[]),
+        CAST(:errors AS text[]),
+        CAST(:attempts_used AS int[]),
+        CAST(:delays AS interval[]),
+        CAST(:permanents AS boolean[])
+    ) AS failure (id, claim_token, error, attempts_used, delay, permanent)
+    JOIN email_snoozes AS snooze ON snooze.id = failure.id
+    WHERE snooze.claim_token = failure.claim_token
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+)
+UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
-    attempts = attempts + :attempts_used,
-    last_error = :error,
+    attempts = snooze.attempts + failed.attempts_used,
+    last_error = failed.error,
     last_error_at = CURRENT_TIMESTAMP,
-    remind_at = GREATEST(remind_at, CURRENT_TIMESTAMP + :delay),
-    inactive = :permanent OR attempts + :attempts_used >= max_attempts,
-    outcome = CASE WHEN :permanent OR attempts + :attempts_used >= max_attempts THEN 'retired' END,
-    finished_at = CASE WHEN :permanent OR attempts + :attempts_used >= max_attempts THEN CURRENT_TIMESTAMP END,
+    remind_at = GREATEST(snooze.remind_at, CURRENT_TIMESTAMP + failed.delay),
+    inactive = failed.retires,
+    outcome = CASE WHEN failed.retires THEN 'retired' END,
+    finished_at = CASE WHEN failed.retires THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
-WHERE id = :id
-  AND claim_token = :claim_token
-RETURNING outcome
+FROM failed
+WHERE snooze.id = failed.id
+RETURNING snooze.id, failed.retires

@@ -1,6 +1,7 @@
 -- Undo a cancellation by the owner, unless an operator dismissed the case or the message has a new live snooze.
 UPDATE email_snoozes AS snooze
 SET inactive = FALSE,
+    behind_key = FALSE,
     outcome = NULL,
     finished_at = NULL,
     updated_at = CURRENT_TIMESTAMP

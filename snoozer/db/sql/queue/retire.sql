@@ -8,7 +8,7 @@ WITH exhausted AS MATERIALIZED (
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts >= max_attempts
       AND id BETWEEN :first_id AND :last_id
-    ORDER BY remind_at, id
+    ORDER BY remind_at
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED
 )

@@ -1,16 +1,65 @@
--- The occurrence was sent: promise the next one of a recurring snooze, with fresh attempts; fenced by the claim token.
-UPDATE email_snoozes
-SET claimed_at = NULL,
-    claimed_by = NULL,
-    claim_token = NULL,
-    lease_expires_at = NULL,
-    attempts = 0,
-    crash_count = 0,
-    last_error = NULL,
-    last_error_at = NULL,
-    remind_at = :remind_at,
-    scheduled_for = NULL,
-    updated_at = CURRENT_TIMESTAMP
-WHERE id = :id
-  AND claim_token = :claim_token
-RETURNING id
+-- Occurrences were sent: promise the next ones of these recurring snoozes, with fresh attempts; fenced by the claim
+-- token.
+-- Their kept messages return to the top of the inbox, unread.
+-- Rows that another transaction has locked, or whose message it has, are skipped: they and claims no longer owned are
+-- missing from the result.
+WITH occurrence AS MATERIALIZED (
+    SELECT *
+    FROM unnest(
+        CAST(:ids AS bigint[]),
+        CAST(:claim_tokens AS uuid[]),
+        CAST(:remind_at AS timestamptz[])
+    ) AS next_one (id, claim_token, remind_at)
+),
+message AS MATERIALIZED (
+    SELECT kept.id
+    FROM occurrence
+    JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
+    JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    FOR NO KEY UPDATE OF kept SKIP LOCKED
+),
+sent AS MATERIALIZED (
+    SELECT snooze.id, occurrence.remind_at
+    FROM occurrence
+    JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
+    WHERE snooze.claim_token = occurrence.claim_token
+      AND COALESCE(
+          (
+              SELECT kept.id IN (SELECT message.id FROM message)
+              FROM kept_messages AS kept
+              WHERE kept.user_email = snooze.user_email
+                AND kept.message_id = snooze.message_id
+          ),
+          TRUE
+      )
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+),
+ended AS (
+    UPDATE email_snoozes AS snooze
+    SET claimed_at = NULL,
+        claimed_by = NULL,
+        claim_token = NULL,
+        lease_expires_at = NULL,
+        attempts = 0,
+        crash_count = 0,
+        last_error = NULL,
+        last_error_at = NULL,
+        remind_at = sent.remind_at,
+        scheduled_for = NULL,
+        updated_at = CURRENT_TIMESTAMP
+    FROM sent
+    WHERE snooze.id = sent.id
+    RETURNING snooze.id, snooze.user_email, snooze.message_id
+),
+returned AS (
+    UPDATE kept_messages AS kept
+    SET folder = 'inbox',
+        unread = TRUE,
+        returned = TRUE,
+        surfaced_at = clock_timestamp()
+    FROM ended
+    WHERE kept.user_email = ended.user_email
+      AND kept.message_id = ended.message_id
+)
+SELECT id FROM ended

@@ -11,6 +11,7 @@ SET claimed_at = NULL,
     last_error_at = NULL,
     remind_at = :remind_at,
     scheduled_for = NULL,
+    behind_key = FALSE,
     updated_at = CURRENT_TIMESTAMP
 WHERE id = :id
   AND user_email = :user_email

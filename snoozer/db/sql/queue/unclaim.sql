@@ -1,12 +1,12 @@
 -- Give back claims that were never begun: no attempt is used and the promise does not move; fenced by the claim token.
--- Rows are locked in the order of ids, as in all statements.
+-- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
 WITH locked AS MATERIALIZED (
     SELECT snooze.id
     FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
     ORDER BY snooze.id
-    FOR NO KEY UPDATE OF snooze
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
 SET claimed_at = NULL,

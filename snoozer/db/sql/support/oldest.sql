@@ -4,5 +4,5 @@ FROM email_snoozes
 WHERE NOT inactive
   AND claimed_at IS NULL
   AND remind_at <= CURRENT_TIMESTAMP
-ORDER BY remind_at, id
+ORDER BY remind_at
 LIMIT 100

@@ -2,5 +2,5 @@
 DELETE FROM workers
 WHERE state = 'dead'
   AND stopped_at < clock_timestamp() - INTERVAL '7 days'
-  AND NOT EXISTS (SELECT 1 FROM email_snoozes WHERE claimed_by = workers.id)
+  AND NOT EXISTS (SELECT 1 FROM email_snoozes WHERE claimed_by = workers.id AND claimed_at IS NOT NULL)
 RETURNING id

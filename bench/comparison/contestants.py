@@ -1,0 +1,125 @@
+"""Who takes part in a comparison, with which settings, and how each of them is started."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench import baseline, seed
+from bench.comparison.stage import Stage
+from bench.drain import Load
+from bench.environment import ROOT
+from bench.peers.queue import PeerQueue, Settings, peer_queue
+from bench.peers.redis_server import RedisServer
+from bench.schedule import Schedule
+from bench.workers import running_workers
+
+SNOOZER, BEFORE, BASELINE = "snoozer", "snoozer, before", "baseline"
+QUEUES = ("pgqueuer", "procrastinate", "awa", "celery")
+# What was fastest for each here: jobs side by side in a process, and rows that it fetches at once.
+PEER_SETTINGS = {"pgqueuer": (32, 200), "procrastinate": (32, 1), "awa": (128, 128), "celery": (1, 64)}
+# Two worker processes of one job each (`solo`) drain fastest, and take 28 ms for each task that was held for the same
+# moment as many others.
+SCHEDULED_SETTINGS = PEER_SETTINGS | {"celery": (2, 64)}
+# They drain fewer rows: their rates can be compared, how long rows wait can not.
+SLOW_QUEUES = ("procrastinate", "celery")
+# The client of the bench is lent to all of them; this is the one that people would take.
+LIBRARIES = {"celery": "smtplib"}
+LIBRARY = "aiosmtplib"
+# The second shape in which Snoozer and its baseline are compared.
+SMALL = "32 × 50"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contestant:
+    """One queue with what its jobs do; `concurrency` is of each process.
+
+    A job of a peer sends a canned mail by the client of the bench ("send"), composes Snoozer's ("compose"), or also
+    sends it by the usual library ("library"). `checkout` is the one whose Snoozer runs.
+    """
+
+    name: str
+    queue: str
+    does: str = "compose"
+    concurrency: int
+    batch: int
+    checkout: Path = ROOT
+
+    @property
+    def is_peer(self) -> bool:
+        return self.queue in QUEUES
+
+    def load(self, *, rows: int, processes: int) -> Load:
+        """As the load of a drain."""
+        return Load(rows=rows, processes=processes, concurrency=self.concurrency * processes, batch=self.batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A contestant's workers with nothing to do: their process ids, how rows are inserted for them, and the broker that
+    they have instead of the database."""
+
+    pids: Sequence[int]
+    enqueue: Callable[[Schedule], None]
+    broker: RedisServer | None
+
+
+def snoozer(*, concurrency: int, batch: int) -> Contestant:
+    return Contestant(name=SNOOZER, queue=SNOOZER, concurrency=concurrency, batch=batch)
+
+
+def peer(queue: str, does: str, *, settings: Mapping[str, tuple[int, int]] = PEER_SETTINGS) -> Contestant:
+    """A peer with its best settings, named after what its jobs do."""
+    concurrency, batch = settings[queue]
+    what = {"send": "", "compose": ", composing", "library": f", {LIBRARIES.get(queue, LIBRARY)}"}[does]
+    return Contestant(name=f"{queue}{what}", queue=queue, does=does, concurrency=concurrency, batch=batch)
+
+
+def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Path | None) -> list[Contestant]:
+    """All that drain: Snoozer, the commit before, the baseline, both in the second shape, peers in three ways each."""
+    ours = snoozer(concurrency=concurrency, batch=batch)
+    loop = replace(ours, queue=BASELINE, name=f"{BASELINE}, composing")
+    return [
+        ours,
+        *([replace(ours, name=BEFORE, checkout=beside)] if beside else []),
+        replace(loop, name=BASELINE, does="send"),
+        loop,
+        *(replace(one, name=f"{one.name}, {SMALL}", concurrency=32, batch=50) for one in (ours, loop)),
+        *(peer(queue, does) for queue in queues for does in ("send", "compose", "library")),
+    ]
+
+
+def scheduled(*, concurrency: int, batch: int, queues: Sequence[str]) -> list[Contestant]:
+    """All that wait for what is due later: Snoozer, and the peers composing, with the client of the bench."""
+    peers = (peer(queue, "compose", settings=SCHEDULED_SETTINGS) for queue in queues)
+    return [snoozer(concurrency=concurrency, batch=batch), *peers]
+
+
+@contextmanager
+def empty_queue(contestant: Contestant, stage: Stage) -> Iterator[PeerQueue]:
+    """The queue of a peer for one run. Raises BenchError."""
+    settings = Settings(
+        queue=contestant.queue,
+        does=contestant.does,
+        processes=stage.processes,
+        parallel=contestant.concurrency,
+        batch=contestant.batch,
+    )
+    with peer_queue(settings, stage.environment, python=stage.python, message=stage.message) as queue:
+        yield queue
+
+
+@contextmanager
+def at_work(contestant: Contestant, stage: Stage) -> Iterator[AtWork]:
+    """Its workers, until the end of the block. Raises BenchError when one does not start or ends early."""
+    if contestant.is_peer:
+        with empty_queue(contestant, stage) as queue, queue.working() as pids:
+            yield AtWork(pids=pids, enqueue=queue.enqueue, broker=queue.broker)
+        return
+    seed.reset(stage.environment)
+    options = [f"--concurrency={contestant.concurrency}", f"--batch={contestant.batch}"]
+    with (
+        running_workers(stage.environment, count=stage.processes, options=options) as pids,
+        baseline.connect(stage.environment.url) as database,
+    ):
+        yield AtWork(pids=pids, enqueue=lambda schedule: seed.copy_schedule(database, schedule), broker=None)

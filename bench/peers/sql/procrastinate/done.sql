@@ -1,2 +1,0 @@
--- How many jobs are done.
-SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'

@@ -1,0 +1,2 @@
+-- The schema that a new database has.
+CREATE SCHEMA public

@@ -1,0 +1,2 @@
+-- Everything in a scratch database.
+DROP SCHEMA public CASCADE

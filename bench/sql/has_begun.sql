@@ -1,0 +1,2 @@
+-- Has a worker claimed anything?
+SELECT EXISTS (SELECT FROM reminder_sends)

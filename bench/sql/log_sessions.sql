@@ -1,0 +1,2 @@
+-- Each line of the server's log names the application of its session.
+ALTER SYSTEM SET log_line_prefix = '%m [%p] %a '

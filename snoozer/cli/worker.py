@@ -1,0 +1,248 @@
+"""`snoozer worker`: one worker, built from its settings and run to its exit code.
+
+On the machine it shows as a process of niceness 7: on a shared host, a herd of reminders yields the CPU to the pages.
+Garbage collection is tuned: what exists when the loop starts is frozen (`gc.freeze()`), and cycles are looked for
+rarely, because a delivery leaves none; looking for them took a fifteenth of a worker's CPU.
+"""
+
+import gc
+import logging
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from datetime import timedelta
+from functools import partial
+from random import Random
+from threading import Event
+
+import click
+from sqlalchemy import Engine
+
+from snoozer import settings, telemetry
+from snoozer.db import schema
+from snoozer.db.engine import make_engine, read_timeout_until
+from snoozer.db.fact_journal import FactJournal
+from snoozer.db.listen_notify import NotifyListener
+from snoozer.delivery.breaker_client import BreakerClient
+from snoozer.delivery.claiming import DeliveryConfig, FailpointHook, no_failpoint
+from snoozer.delivery.deliver import Tools
+from snoozer.delivery.heartbeat import Heartbeat
+from snoozer.delivery.settling import Settler, record_inherited_facts
+from snoozer.delivery.worker import ShutdownRequested, Worker
+from snoozer.housekeeping import chores
+from snoozer.housekeeping.chores import SweepConfig
+from snoozer.mime import headers
+from snoozer.mime.compose import ReminderWriter
+from snoozer.runtime import failpoint as failpoints
+from snoozer.runtime import supervisor
+from snoozer.runtime.signals import on_parent_exit, on_stop_signal
+from snoozer.settings import Settings, SettingsError
+from snoozer.smtp.connection_pool import ConnectionPool
+from snoozer.smtp.server_limits import ServerLimits
+from snoozer.smtp.url import SmtpServer
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECT_SECONDS = 60.0
+NICENESS = 7
+# Longer than a poll; a worker repeats every query whose connection turns out to be dead.
+PING_AFTER = 2.0
+GC_THRESHOLD = 50_000
+# Claims, heartbeat, listener, gauges, marks, endings.
+CONNECTIONS = 6
+
+
+@click.command("worker", help="Deliver what is due until it is stopped.")
+@click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
+@click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
+@click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="Workers side by side.")
+@click.option("--parent", type=int, hidden=True, help="Stop when this process, which started this one, is gone.")
+def command(drain: bool, batch: int, concurrency: int, processes: int, parent: int | None) -> None:
+    given = settings.load().require("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    if processes > 1:
+        arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
+        sys.exit(supervisor.run(arguments, count=processes, restart=not drain))
+    sys.exit(run_worker(given, drain=drain, batch_size=batch, concurrency=concurrency, parent=parent))
+
+
+def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
+    """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
+    config, hook, stopping = delivery_config(settings), _failpoint(settings), Event()
+    os.nice(NICENESS)
+    pool = connection_pool(settings, helo=config.domain, concurrency=concurrency)
+    wakeups: list[Callable[[], None]] = []
+
+    def stop() -> None:
+        stopping.set()
+        for wake in wakeups:
+            wake()
+
+    on_stop_signal(stop)
+    if parent is not None:
+        on_parent_exit(stop, parent=parent)
+    with ExitStack() as closing:
+        engine = _engine(settings, stopping=stopping)
+        closing.callback(engine.dispose)
+        if not drain and not schema.wait_until_migrated(engine, stopping=stopping):
+            return 0
+        closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
+        journal = _journal(settings, worker=config.worker)
+        closing.callback(journal.close)
+        record_inherited_facts(engine, journal=journal, actor=config.actor)
+        heartbeat = start_heartbeat(settings, engine, worker=config.worker)
+        closing.callback(heartbeat.stop)
+        if settings.local_links_warning:
+            log.warning("%s", settings.local_links_warning)
+        worker = build_worker(
+            settings,
+            engine,
+            config=config,
+            pool=pool,
+            journal=journal,
+            heartbeat=heartbeat,
+            failpoint=hook,
+            stopping=stopping,
+            batch_size=batch_size,
+        )
+        wakeups.append(worker.wake)
+        gc.freeze()
+        gc.set_threshold(GC_THRESHOLD)
+        if not settings.pgbouncer and not drain:
+            listener = NotifyListener(engine, on_notify=worker.wake)
+            listener.start()
+            closing.callback(listener.stop)
+        # Called first, so that what is pending is given back at once.
+        closing.callback(worker.close)
+        with suppress(ShutdownRequested):
+            if drain:
+                sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))
+                worker.drain(sweep=sweep, every=settings.sweep)
+            else:
+                worker.run()
+        return 1 if heartbeat.declared_dead.is_set() else 0
+
+
+def build_worker(
+    settings: Settings,
+    engine: Engine,
+    *,
+    config: DeliveryConfig,
+    pool: ConnectionPool,
+    journal: FactJournal,
+    heartbeat: Heartbeat,
+    failpoint: FailpointHook,
+    stopping: Event,
+    batch_size: int,
+) -> Worker:
+    """A worker with everything it delivers by."""
+    rng = Random()  # noqa: S311 - jitter of waits, guards nothing
+    writer = ReminderWriter(
+        mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=config.domain
+    )
+    tools = Tools(
+        pool=pool,
+        config=config,
+        compose=writer.write,
+        failpoint=failpoint,
+        lease_is_safe=heartbeat.lease_is_safe,
+        mail_from=headers.mail_from_address(settings.mail_from),
+        rng=rng,
+    )
+    settler = Settler(engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
+    breaker = BreakerClient(
+        engine=engine,
+        limits=pool.limits,
+        server=f"{pool.server.host}:{pool.server.port}",
+        threshold=settings.breaker_threshold,
+        cooldown=timedelta(seconds=settings.breaker_cooldown),
+    )
+    return Worker(
+        engine,
+        tools=tools,
+        settler=settler,
+        heartbeat=heartbeat,
+        breaker=breaker,
+        stopping=stopping,
+        batch_size=batch_size,
+        poll=settings.poll,
+        rng=rng,
+    )
+
+
+def delivery_config(settings: Settings) -> DeliveryConfig:
+    """The configuration of a new worker, with an id that is never used again."""
+    return DeliveryConfig(
+        worker=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        domain=headers.mail_from_domain(settings.mail_from),
+        lease=timedelta(seconds=settings.lease),
+        uncertainty=settings.uncertainty,
+        first_delay=timedelta(seconds=settings.backoff),
+        deadline=settings.deadline,
+        any_timeline=settings.failover == "continue",
+    )
+
+
+def connection_pool(settings: Settings, *, helo: str, concurrency: int) -> ConnectionPool:
+    """The pool for SMTP_URL. Raises SettingsError."""
+    try:
+        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    return ConnectionPool(
+        server,
+        helo=helo,
+        connect_deadline=min(MAX_CONNECT_SECONDS, settings.deadline / 4),
+        limits=ServerLimits(threshold=settings.breaker_threshold),
+        concurrency=concurrency,
+    )
+
+
+def start_heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heartbeat:
+    """Register the worker and start its heartbeat."""
+    heartbeat = Heartbeat(
+        engine,
+        worker=worker,
+        interval=settings.heartbeat,
+        dead_after=settings.worker_dead,
+        lease=settings.lease,
+        deadline=settings.deadline,
+    )
+    heartbeat.start()
+    return heartbeat
+
+
+def _engine(settings: Settings, *, stopping: Event) -> Engine:
+    return make_engine(
+        settings.database_url.get_secret_value(),
+        name="worker",
+        pool_size=CONNECTIONS,
+        pgbouncer=settings.pgbouncer,
+        ping_after=PING_AFTER,
+        idle=settings.worker_dead,
+        read_timeout=read_timeout_until(stopping),
+    )
+
+
+def _failpoint(settings: Settings) -> FailpointHook:
+    if not settings.failpoints or not settings.failpoint:
+        return no_failpoint
+    try:
+        return failpoints.parse(settings.failpoint)
+    except failpoints.InvalidFailpoint as error:
+        raise SettingsError(str(error)) from None
+
+
+def _journal(settings: Settings, *, worker: str) -> FactJournal:
+    folder = settings.home / "journal"
+    try:
+        return FactJournal(folder, worker=worker)
+    except OSError as error:
+        raise SettingsError(
+            f"The worker keeps what the mail server answered in {folder} while the database is unavailable, and "
+            f"cannot write there ({error.strerror}); set SNOOZER_HOME to a folder it may write to"
+        ) from None

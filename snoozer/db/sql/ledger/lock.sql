@@ -1,0 +1,10 @@
+-- Lock these entries before they change. Those that another transaction has locked are skipped, and missing from the
+-- result.
+WITH locked AS MATERIALIZED (
+    SELECT reminder_message_id
+    FROM reminder_sends
+    WHERE id = ANY(:ids)
+    ORDER BY id
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT reminder_message_id FROM locked

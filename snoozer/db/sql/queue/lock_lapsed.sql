@@ -1,0 +1,23 @@
+-- Lock claims of dead workers and expired leases, a bounded number at a time; `recover` reads the ledger after that.
+-- A mark needs the row's lock: one that was committed before this statement had it is seen by the next statement, and
+-- none can come in between.
+-- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
+WITH lapsed AS MATERIALIZED (
+    SELECT snooze.id
+    FROM email_snoozes AS snooze
+    LEFT JOIN workers ON workers.id = snooze.claimed_by
+    WHERE snooze.claimed_at IS NOT NULL
+      AND snooze.id BETWEEN :first_id AND :last_id
+      AND (
+          workers.state = 'dead'
+          OR clock_timestamp() > GREATEST(
+              snooze.lease_expires_at,
+              CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END
+          )
+      )
+    ORDER BY snooze.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+)
+SELECT id
+FROM lapsed

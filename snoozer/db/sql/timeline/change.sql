@@ -1,0 +1,20 @@
+-- What is different since the last acceptance; no row where nothing is. What either of them does not know counts as the
+-- same.
+WITH accepted AS MATERIALIZED (
+    SELECT system_identifier, database_oid, timeline, accepted_at
+    FROM accepted_timelines
+    ORDER BY id DESC
+    LIMIT 1
+)
+SELECT
+    CASE
+        WHEN present.system_identifier <> accepted.system_identifier THEN 'server'
+        WHEN present.database_oid <> accepted.database_oid THEN 'database'
+        ELSE 'timeline'
+    END AS what,
+    accepted.accepted_at
+FROM accepted
+CROSS JOIN snooze_timeline() AS present
+WHERE present.system_identifier <> accepted.system_identifier
+   OR present.database_oid <> accepted.database_oid
+   OR present.timeline <> accepted.timeline

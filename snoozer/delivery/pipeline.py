@@ -1,0 +1,342 @@
+"""The pipeline of a worker: many deliveries on one event loop, their marks and endings in batches beside it.
+
+The event loop has a thread of its own, which carries mails and composes them; marks and endings each have a thread that
+speaks to the database, so that nothing waits for a commit but the mails it is about.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+from typing import Generic, TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.db import ledger, queue
+from snoozer.db.engine import autocommit
+from snoozer.db.errors import is_unavailable
+from snoozer.delivery.claiming import Delivery
+from snoozer.delivery.deliver import Job, Tools
+from snoozer.delivery.settling import Ending, PendingEnding, Settler
+from snoozer.domain.reminder import Claim, DeliveryOutcome
+from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
+
+TICK_SECONDS = 1.0
+STALL_SECONDS = 60.0
+# How long a delivery waits for its turn when the server's limits are reached; far less than a lease.
+MAX_WAIT_SECONDS = 30.0
+# A batch of marks is a third of the mails on their way, or what has gathered in this time.
+MARK_SHARE = 3
+MARK_LINGER_SECONDS = 0.003
+# How often the mark of a row is tried which another transaction has locked, and the seconds between the tries.
+MARK_TRIES, MARK_PAUSE = 10, 0.02
+# A batch of endings is so many, or what has gathered in this time.
+ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+class BatchExecutor(Generic[Request, Result]):
+    """`execute` is called in a thread with all requests that gathered; `on_result` then on the loop, with each of them.
+
+    While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
+    raises is halved until what raises is one request, whose result is the exception; where the database is unavailable,
+    all have it at once. `on_result` must not raise. For one event loop.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[[Sequence[Request]], Sequence[Result]],
+        *,
+        name: str,
+        on_result: Callable[[Request, Result | Exception], None],
+        full: Callable[[], int],
+        linger: float,
+    ) -> None:
+        self._execute = execute
+        self._on_result = on_result
+        self._full = full
+        self._linger = linger
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._gathered: list[Request] = []
+        self._running = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """Requests that are not being executed yet."""
+        return len(self._gathered)
+
+    def add(self, request: Request, *, at_once: bool = False) -> None:
+        """Execute it with others, or `at_once` where none is to be expected."""
+        self._gathered.append(request)
+        if at_once:
+            self._start()
+        else:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if self._running or not self._gathered:
+            return
+        if len(self._gathered) >= self._full():
+            self._start()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._linger, self._start)
+
+    def _start(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._running or not self._gathered:
+            return
+        self._running = True
+        batch, self._gathered = self._gathered, []
+        loop = asyncio.get_running_loop()
+        self._thread.submit(self._results, batch).add_done_callback(
+            lambda done: loop.call_soon_threadsafe(self._finish, batch, done.result())
+        )
+
+    def _finish(self, batch: Sequence[Request], results: Sequence[Result | Exception]) -> None:
+        self._running = False
+        for request, result in zip(batch, results, strict=True):
+            self._on_result(request, result)
+        self._schedule()
+
+    def _results(self, batch: Sequence[Request]) -> Sequence[Result | Exception]:
+        try:
+            return self._execute(batch)
+        except BaseException as error:
+            # No request stays without a result, whatever ended it.
+            problem = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+            if len(batch) == 1 or (isinstance(problem, SQLAlchemyError) and is_unavailable(problem)):
+                return [problem] * len(batch)
+        middle = len(batch) // 2
+        return [*self._results(batch[:middle]), *self._results(batch[middle:])]
+
+
+class DeliveryPipeline:
+    """Delivers what is submitted; `on_done` is called with each claim whose ending is settled.
+
+    Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries are left
+    and when none is: waking it for each would spend most time on switching threads.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        tools: Tools,
+        settler: Settler,
+        low_watermark: int,
+        on_done: Callable[[Claim], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._tools = tools
+        self._pool = tools.pool
+        self._pool.source = self
+        self._settler = settler
+        self._on_done = on_done
+        self._clock = clock
+        self._low_watermark = low_watermark
+        # Counted by the worker's thread, the event loop's, and the worker's again.
+        self._submitted = self._ended = self._done = 0
+        self._pending: deque[Job] = deque()
+        self._jobs: set[Job] = set()
+        self._finished: deque[Claim] = deque()
+        self._wakeup = Event()
+        self._ticks = self._seen_ticks = 0
+        self._seen_at = clock()
+        self._stalled_for = 0.0
+        self._marks: BatchExecutor[Job, bool | None] = BatchExecutor(
+            self._mark,
+            name="marks",
+            on_result=self._on_mark,
+            full=lambda: len(self._jobs) // MARK_SHARE,
+            linger=MARK_LINGER_SECONDS,
+        )
+        self._endings: BatchExecutor[PendingEnding, DeliveryOutcome | None] = BatchExecutor(
+            settler.settle,
+            name="endings",
+            on_result=self._on_ending,
+            full=lambda: ENDINGS_SIZE,
+            linger=ENDINGS_LINGER_SECONDS,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, name="deliveries", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        """Deliveries whose end was not seen by `reap`."""
+        return self._submitted - self._done
+
+    @property
+    def active(self) -> int:
+        """Deliveries that need a turn: neither settling nor waiting for a slow reply."""
+        return self._submitted - self._ended - self._pool.slow
+
+    def submit(self, deliveries: Sequence[Delivery]) -> None:
+        """Start them, each as soon as there is a session for it."""
+        self._submitted += len(deliveries)
+        jobs = [
+            Job(one, tools=self._tools, on_body_sent=self._request_mark, on_retry=self._retry, on_end=self._end)
+            for one in deliveries
+        ]
+        self._loop.call_soon_threadsafe(self._take, jobs)
+
+    def reap(self, *, timeout: float) -> None:
+        """Call `on_done` for what has ended, after a wait of at most `timeout` seconds for few to be left or `wake`."""
+        if timeout > 0:
+            self._wakeup.wait(timeout)
+        self._wakeup.clear()
+        while self._finished:
+            self._done += 1
+            self._on_done(self._finished.popleft())
+
+    def wake(self) -> None:
+        """End the wait in `reap`. From any thread."""
+        self._wakeup.set()
+
+    def is_stalled(self) -> bool:
+        """Has a delivery blocked the loop for `STALL_SECONDS`?
+
+        To be called again and again. Time between calls counts little, because the whole process may have slept.
+        """
+        now, ticks = self._clock(), self._ticks
+        self._stalled_for = (
+            0.0 if ticks != self._seen_ticks else self._stalled_for + min(now - self._seen_at, TICK_SECONDS)
+        )
+        self._seen_at, self._seen_ticks = now, ticks
+        return self._stalled_for > STALL_SECONDS
+
+    def cancel_pending(self) -> None:
+        """Give back what has no session yet."""
+        self._loop.call_soon_threadsafe(self._cancel_pending)
+
+    def cancel_unmarked(self) -> None:
+        """Give back what has no mark yet, also in the middle of its mail."""
+        self._loop.call_soon_threadsafe(self._cancel_unmarked)
+
+    def close(self) -> None:
+        """Wait for what was started, unless the loop is stalled, and quit the sessions."""
+        self.cancel_pending()
+        while self:
+            self.reap(timeout=TICK_SECONDS)
+            if self.is_stalled():
+                return
+        asyncio.run_coroutine_threadsafe(self._pool.close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """Mails that have no session yet."""
+        return len(self._pending)
+
+    def next_mail(self) -> Job | None:
+        """The next mail, composed; None when there is none."""
+        while self._pending:
+            job = self._pending.popleft()
+            if not job.has_ended and job.prepare():
+                self._jobs.add(job)
+                return job
+        return None
+
+    def on_unavailable(self, error: ServerUnavailable | CircuitOpen) -> None:
+        """One delivery failed to get a connection; CircuitOpen is about all that wait."""
+        for _ in range(len(self._pending) if isinstance(error, CircuitOpen) else 1):
+            if self._pending:
+                self._pending.popleft().postpone(error)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._tick()
+        self._loop.run_forever()
+        self._loop.close()
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        longest = time.monotonic() - MAX_WAIT_SECONDS
+        while self._pending and self._pending[0].queued_at < longest:
+            self._pending.popleft().cancel()
+        self._loop.call_later(TICK_SECONDS, self._tick)
+
+    def _take(self, jobs: Sequence[Job]) -> None:
+        # What needs no mail waits for no mail server.
+        self._pending.extend(job for job in jobs if job.delivery.send is not None or job.prepare())
+        self._pool.wake()
+
+    def _cancel_pending(self) -> None:
+        while self._pending:
+            self._pending.popleft().cancel()
+
+    def _cancel_unmarked(self) -> None:
+        self._cancel_pending()
+        for job in [job for job in self._jobs if job.is_cancellable]:
+            job.cancel()
+
+    def _retry(self, job: Job) -> None:
+        """A mail that lost its session before its dot goes first."""
+        self._jobs.discard(job)
+        self._pending.appendleft(job)
+
+    def _request_mark(self, job: Job) -> None:
+        if not job.has_ended:
+            job.is_marking = True
+            self._marks.add(job)
+            self._loop.call_soon(self._prepare_ahead)
+
+    def _prepare_ahead(self) -> None:
+        """Compose the mail that will follow one whose mark is being made."""
+        for job in self._pending:
+            if not (job.digest or job.has_ended):
+                job.prepare()
+                return
+
+    def _mark(self, jobs: Sequence[Job]) -> list[bool | None]:
+        """Returns True where the dot may leave, None where the row is locked."""
+        with autocommit(self._engine) as connection:
+            authorised = ledger.mark(connection, dots=[(job.send, job.digest) for job in jobs])
+            denied = [job.claim for job in jobs if job.send.claim_token not in authorised]
+            try:
+                owned = queue.owned(connection, held=[(one.id, one.claim_token) for one in denied]) if denied else set()
+            except SQLAlchemyError:
+                # The marks are committed all the same; the others are asked for again.
+                owned = {one.id for one in denied}
+        return [job.send.claim_token in authorised or (None if job.claim.id in owned else False) for job in jobs]
+
+    def _on_mark(self, job: Job, result: bool | Exception | None) -> None:
+        job.is_marking = False
+        job.mark_tries += 1
+        if result is True:
+            job.authorise()
+        elif result is None and job.mark_tries < MARK_TRIES:
+            self._loop.call_later(MARK_PAUSE, self._request_mark, job)
+        else:
+            # A commit may have been done although its reply was lost.
+            job.deny(may_be_marked=isinstance(result, Exception))
+
+    def _end(self, job: Job, ending: Ending) -> None:
+        self._jobs.discard(job)
+        self._ended += 1
+        is_last = self._submitted == self._ended
+        self._endings.add(self._settler.pending(ending, lambda outcome: self._finish(job, outcome)), at_once=is_last)
+        self._wake_if_few(self._submitted - self._ended)
+
+    def _on_ending(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> None:
+        wait = self._settler.retry_after(pending, result)
+        if wait is not None:
+            self._loop.call_later(wait, self._endings.add, pending)
+
+    def _finish(self, job: Job, outcome: DeliveryOutcome) -> None:
+        job.finish(outcome)
+        self._finished.append(job.claim)
+        if len(self._finished) + self._done >= self._submitted:
+            self._wakeup.set()
+
+    def _wake_if_few(self, left: int) -> None:
+        if left in (self._low_watermark, 0):
+            self._wakeup.set()

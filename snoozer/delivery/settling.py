@@ -1,0 +1,334 @@
+"""Settles claims: whatever became of them, many in one transaction that waits for no lock.
+
+A reply of the mail server is a fact and always recorded; what ends a claim counts only while it is held (fenced by its
+token).
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from random import Random
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from snoozer.db import events, ledger, queue, statements
+from snoozer.db.errors import error_text, is_row_error, is_transient
+from snoozer.db.fact_journal import FactJournal
+from snoozer.db.ledger import Fact, Refusal
+from snoozer.db.queue import HeldClaims
+from snoozer.delivery.claiming import ROUTE, DeliveryConfig
+from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Failure, Send
+from snoozer.runtime.backoff import Backoff
+from snoozer.timephrase import next_reminder_after
+
+log = logging.getLogger(__name__)
+
+COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
+
+INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
+# How long a row that another transaction has locked is tried again, before it is left to recovery.
+LOCKED_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How one delivery ended: what is recorded in the ledger, and what becomes of the claim.
+
+    `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT and ALREADY_SENT,
+    released with a `failure`, else given back. `silence` is why no reply came after the dot.
+    """
+
+    claim: Claim
+    outcome: DeliveryOutcome | None
+    fact: Fact | None = None
+    failure: Failure | None = None
+    refusal: Refusal | None = None
+    silence: tuple[Send, str] | None = None
+    appends_event: bool = True
+
+    @property
+    def is_finished(self) -> bool:
+        return self.outcome in (DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT)
+
+    @property
+    def other_send(self) -> Send | None:
+        """The send whose entry changes for another reason than a fact."""
+        if self.refusal is not None:
+            return self.refusal.send
+        return None if self.silence is None else self.silence[0]
+
+    @property
+    def reminder_message_id(self) -> str | None:
+        """Of the entry that changes."""
+        changes = self.fact or self.other_send
+        return None if changes is None else changes.reminder_message_id
+
+
+class EntriesLocked(Exception):
+    """Another transaction has locked the ledger's entries of these reminders."""
+
+    def __init__(self, reminder_message_ids: set[str]) -> None:
+        super().__init__()
+        self.reminder_message_ids = reminder_message_ids
+
+
+@dataclass(kw_only=True)
+class PendingEnding:
+    """An ending to be settled; `on_settled` is called with the outcome: LOST where the claim is no longer owned or the
+    database was unavailable to the end."""
+
+    ending: Ending
+    on_settled: Callable[[DeliveryOutcome], None]
+    backoff: Backoff
+    since: float
+    is_on_disk: bool = False
+
+
+class Settler:
+    """Settles the endings of one worker.
+
+    What cannot be settled is to be tried again for as long as the database is unavailable, until `shutting_down()` is
+    true; meanwhile facts are kept in the journal.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        journal: FactJournal,
+        config: DeliveryConfig,
+        shutting_down: Callable[[], bool],
+        rng: Random,
+    ) -> None:
+        self._engine = engine
+        self._journal = journal
+        self._config = config
+        self._shutting_down = shutting_down
+        self._rng = rng
+
+    def pending(self, ending: Ending, on_settled: Callable[[DeliveryOutcome], None]) -> PendingEnding:
+        """The ending, to be passed to `settle` soon."""
+        backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, rng=self._rng)
+        return PendingEnding(ending=ending, on_settled=on_settled, backoff=backoff, since=time.monotonic())
+
+    def settle(self, pending: Sequence[PendingEnding]) -> list[DeliveryOutcome | None]:
+        """Settle these in one transaction; returns each one's outcome, None where another transaction has locked it."""
+        try:
+            with self._engine.begin() as connection:
+                return settle(connection, [one.ending for one in pending], config=self._config)
+        except EntriesLocked as locked:
+            free = [one for one in pending if one.ending.reminder_message_id not in locked.reminder_message_ids]
+        settled = iter(self.settle(free) if free else [])
+        return [next(settled) if one in free else None for one in pending]
+
+    def retry_after(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> float | None:
+        """Called with what `settle` returned or raised: seconds until it is to be settled again, or None where it is
+        over and `on_settled` was called."""
+        fact = pending.ending.fact
+        if isinstance(result, DeliveryOutcome):
+            if fact is not None and pending.is_on_disk:
+                self._forget_on_disk(fact)
+            pending.on_settled(result)
+            return None
+        if self._may_retry(pending, result):
+            return pending.backoff.next_wait()
+        if isinstance(result, Exception):
+            log.warning("snooze %d is left to recovery: %s", pending.ending.claim.id, error_text(result))
+        pending.on_settled(DeliveryOutcome.LOST)
+        return None
+
+    def _may_retry(self, pending: PendingEnding, problem: Exception | None) -> bool:
+        """Whether it is tried again: a fact in any case but that its values are refused."""
+        fact = pending.ending.fact
+        # A lock that another transaction holds is mostly gone at the next try.
+        is_urgent = problem is not None or pending.backoff.failures > 0 or self._shutting_down()
+        if fact is not None and not pending.is_on_disk and is_urgent:
+            pending.is_on_disk = True
+            self._keep_on_disk(fact)
+        if self._shutting_down():
+            return False
+        if problem is None:
+            return fact is not None or time.monotonic() - pending.since < LOCKED_SECONDS
+        if not isinstance(problem, SQLAlchemyError):
+            return False
+        if is_transient(problem):
+            return True
+        return fact is not None and isinstance(problem, DBAPIError) and not is_row_error(problem)
+
+    def _forget_on_disk(self, fact: Fact) -> None:
+        """What stays in the journal is recorded once more, which changes nothing."""
+        try:
+            self._journal.discard(fact)
+        except OSError as error:
+            log.warning("the journal keeps a reply that the database has, too (%s)", error.strerror)
+
+    def _keep_on_disk(self, fact: Fact) -> None:
+        """A full disk hinders nothing else."""
+        try:
+            self._journal.append(fact)
+        except OSError as error:
+            log.error(
+                "the mail server's reply cannot be kept on disk (%s), so only this worker knows it", error.strerror
+            )
+
+
+def settle(
+    connection: Connection, endings: Sequence[Ending], *, config: DeliveryConfig
+) -> list[DeliveryOutcome | None]:
+    """End the claims of these deliveries and record what is known of their mails, in the caller's transaction.
+
+    Returns each one's outcome: LOST where the claim was no longer owned, None where another transaction has locked the
+    row, so that it is to be settled again. Raises EntriesLocked. The snoozes come before their sends, because every
+    other transaction locks them in this order.
+    """
+    endings = [_resolve(connection, one, config=config) if one.outcome is None else one for one in endings]
+    ended = finish(connection, [one.claim for one in endings if one.is_finished])
+    failures = [one.failure for one in endings if one.failure is not None]
+    retired = queue.release(connection, failures=failures) if failures else {}
+    given_back = [one.claim for one in endings if one.failure is None and not one.is_finished]
+    if given_back:
+        ended |= queue.unclaim(connection, held=_held(given_back))
+    _record_in_ledger(connection, endings, config=config)
+    _append_failures(connection, endings, retired, actor=config.actor)
+    left = [one.claim for one in endings if one.claim.id not in ended and one.claim.id not in retired]
+    owned = queue.owned(connection, held=_held(left)) if left else set()
+
+    def outcome(ending: Ending) -> DeliveryOutcome | None:
+        id = ending.claim.id
+        if id in owned:
+            return None
+        if retired.get(id) and ending.outcome is not DeliveryOutcome.UNCERTAIN:
+            return DeliveryOutcome.RETIRED
+        return ending.outcome if id in ended or id in retired else DeliveryOutcome.LOST
+
+    return [outcome(one) for one in endings]
+
+
+def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
+    """End these snoozes, or schedule the next occurrence where they recur, and return their kept messages to the inbox.
+
+    Returns the ids of those that were still owned and not locked.
+    """
+    occurrences = [(claim, _next_occurrence(connection, claim)) for claim in claims]
+    once = [claim for claim, next_one in occurrences if next_one is None]
+    recurring = [(claim, next_one) for claim, next_one in occurrences if next_one is not None]
+    ended = queue.finalize(connection, held=_held(once)) if once else set()
+    return ended | (queue.schedule_next(connection, occurrences=recurring) if recurring else set())
+
+
+def record_facts(connection: Connection, facts: Sequence[Fact], *, actor: str) -> set[str]:
+    """Record that the server accepted these, with an event for late replies and second copies.
+
+    Returns the reminders' Message-IDs that were recorded.
+    """
+    recorded = ledger.record(connection, facts=facts)
+    for fact in facts:
+        entry = recorded.get(fact.reminder_message_id)
+        if entry is not None and (entry.late or entry.second_copy):
+            detail = {"second_copy": entry.second_copy}
+            events.append(connection, snooze_id=fact.snooze_id, kind="late", actor=actor, route=ROUTE, **detail)
+    return set(recorded)
+
+
+def record_inherited_facts(engine: Engine, *, journal: FactJournal, actor: str) -> int:
+    """Record what dead workers left in their journals; returns how many facts the database knows."""
+    count = 0
+    for path, facts in journal.inherited():
+        known = [_record_fact(engine, fact, actor=actor) for fact in facts]
+        count += sum(known)
+        if all(known):
+            path.unlink(missing_ok=True)
+        else:
+            log.warning("%s names reminders this database does not know; it is kept as .unknown", path.name)
+            with suppress(FileNotFoundError):  # Another worker that starts at the same moment may have been quicker.
+                path.rename(path.with_suffix(".unknown"))
+    return count
+
+
+def uncertain_error(resends: int) -> str:
+    """The sentence for an uncertain reminder that was sent again so often."""
+    return RESENT_WITHOUT_ANSWER if resends >= MAX_RESENDS else NO_ANSWER
+
+
+def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, config: DeliveryConfig) -> None:
+    facts = [one.fact for one in endings if one.fact is not None]
+    others = [send for one in endings if (send := one.other_send) is not None]
+    missing = {one.reminder_message_id for one in facts} | {send.reminder_message_id for send in others}
+    if facts:
+        missing -= record_facts(connection, facts, actor=config.actor)
+    if others:
+        missing -= ledger.lock(connection, sends=others)
+    if missing and (locked := ledger.exists(connection, reminder_message_ids=sorted(missing))):
+        raise EntriesLocked(locked)
+    refusals = [one.refusal for one in endings if one.refusal is not None]
+    if refusals:
+        ledger.refuse(connection, refusals=refusals)
+    silences = [one.silence for one in endings if one.silence is not None]
+    if silences:
+        uncertain = ledger.mark_uncertain(connection, silences=silences)
+        lines = [(send.snooze_id, {"reason": reason}) for send, reason in silences if send.id in uncertain]
+        events.append_many(connection, kind="uncertain", actor=config.actor, route=ROUTE, lines=lines)
+
+
+def _append_failures(
+    connection: Connection, endings: Iterable[Ending], retired: Mapping[int, bool], *, actor: str
+) -> None:
+    """An event for each failure that was recorded: `retired` tells which, and whether its row is retired now."""
+    lines: dict[str, list[tuple[int, dict[str, object]]]] = defaultdict(list)
+    for one in endings:
+        failure = one.failure
+        if failure is not None and one.appends_event and failure.id in retired:
+            attempts = one.claim.attempts + failure.attempts_used
+            kind = "retired" if retired[failure.id] else "failed"
+            lines[kind].append((failure.id, {"error": failure.error, "attempts": attempts}))
+    for kind, details in lines.items():
+        events.append_many(connection, kind=kind, actor=actor, route=ROUTE, lines=details)
+
+
+def _resolve(connection: Connection, ending: Ending, *, config: DeliveryConfig) -> Ending:
+    """The ledger did not reserve it: it was sent already, or may have been and is on hold."""
+    claim = ending.claim
+    known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=config.uncertainty)
+    if known is not None and known.state == "sent":
+        return replace(ending, outcome=DeliveryOutcome.ALREADY_SENT)
+    fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
+    is_exhausted = known is not None and known.resends >= MAX_RESENDS
+    if known is not None and known.state == "uncertain" and (is_exhausted or config.uncertainty.for_operator):
+        failure = fail(error=uncertain_error(known.resends), delay=config.first_delay, permanent=True)
+        return replace(ending, outcome=DeliveryOutcome.RELEASED, failure=failure)
+    wait = known.hold_left if known is not None and known.hold_left is not None else config.first_delay
+    failure = fail(error=COPY_IN_FLIGHT, delay=wait)
+    return replace(ending, outcome=DeliveryOutcome.RELEASED, failure=failure, appends_event=False)
+
+
+def _record_fact(engine: Engine, fact: Fact, *, actor: str) -> bool:
+    """Returns whether the database knows the reminder; waits for another transaction that has locked its entry."""
+    while True:
+        with engine.begin() as connection:
+            if record_facts(connection, [fact], actor=actor):
+                return True
+            if not ledger.exists(connection, reminder_message_ids=[fact.reminder_message_id]):
+                return False
+        time.sleep(MAX_BACKOFF)
+
+
+def _next_occurrence(connection: Connection, claim: Claim) -> datetime | None:
+    """The next occurrence of a recurring snooze. Occurrences missed during an outage are skipped."""
+    if claim.recurrence is None:
+        return None
+    try:
+        now = statements.database_time(connection)
+        return next_reminder_after(claim.recurrence, promised=claim.scheduled_for, now=now, zone=claim.zone)
+    except (KeyError, ValueError):
+        log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
+        return None
+
+
+def _held(claims: Iterable[Claim]) -> HeldClaims:
+    return [(claim.id, claim.claim_token) for claim in claims]

@@ -1,0 +1,113 @@
+"""pgbouncer in transaction mode between the product and its database: no statement can rely on its session."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+from snoozer.dev import binaries, ports
+from tests.chaos.storm.fleet import hurt, until
+from tests.chaos.storm.ground import Ground, Scene
+from tests.chaos.storm.load import PLAIN, Mix
+
+TIMEOUT = 30.0
+# Fewer than the product opens: its processes take turns with them.
+SERVER_CONNECTIONS = 6
+CONFIGURATION = """
+[databases]
+* = host={host} port={port} user={user} password={password}
+
+[pgbouncer]
+listen_addr = {host}
+listen_port = {listen_port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 500
+default_pool_size = {connections}
+"""
+
+
+def program() -> str | None:
+    """Where pgbouncer is; None where it is not installed."""
+    return shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin:/usr/bin:/usr/local/bin")
+
+
+class Pooler:
+    """One pgbouncer before one server; it keeps its port when it is started again."""
+
+    def __init__(self, folder: Path, *, server_url: str) -> None:
+        found = program()
+        assert found is not None
+        server = urlsplit(server_url)
+        self._program = found
+        self._account = binaries.server_account()
+        self._log = folder / "pgbouncer.log"
+        self._file = folder / "pgbouncer.ini"
+        self._port = ports.any_free()
+        self._file.write_text(
+            CONFIGURATION.format(
+                host=server.hostname,
+                port=server.port,
+                user=server.username,
+                password=server.password,
+                listen_port=self._port,
+                connections=SERVER_CONNECTIONS,
+            )
+        )
+        self._account.own(self._file)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: str) -> str:
+        return f"postgresql://anybody@{ports.HOST}:{self._port}/{database}"
+
+    def start(self) -> None:
+        """Started when this returns."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._program, self._file], stdout=log, stderr=log, **self._account.run_as
+            )
+        assert until(self._answers, seconds=TIMEOUT), self._log.read_text()
+
+    def kill(self) -> None:
+        """All connections through it are lost."""
+        assert self._process is not None
+        hurt(self._process.pid, how=signal.SIGKILL)
+        self._process.wait(TIMEOUT)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class PooledPlace:
+    """Scenes whose processes know the database only through the pooler; load and judge know it directly."""
+
+    ground: Ground
+    pooler: Pooler
+
+    @contextmanager
+    def scene(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        rate: float = 40.0,
+        think: float = 0.02,
+        mix: Mix = PLAIN,
+        people_rate: float = 0.0,
+    ) -> Iterator[Scene]:
+        with self.ground.scene(folder, seed=seed, rate=rate, think=think, mix=mix, people_rate=people_rate) as scene:
+            url = self.pooler.url(urlsplit(scene.database_url).path.removeprefix("/"))
+            pooled = {"DATABASE_URL": url, "SNOOZER_PGBOUNCER": "1"}
+            yield replace(scene, environment={**scene.environment, **pooled})

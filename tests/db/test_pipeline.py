@@ -1,0 +1,272 @@
+"""Deliveries side by side: each is settled once, and none waits for another one's server, row or error."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.db.fact_journal import FactJournal
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.delivery import pipeline as module
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, no_failpoint
+from snoozer.delivery.deliver import Tools
+from snoozer.delivery.pipeline import DeliveryPipeline
+from snoozer.delivery.refused_rows import ReserveError
+from snoozer.delivery.settling import Settler
+from snoozer.domain.reminder import Send
+from snoozer.smtp import connection_pool
+from snoozer.smtp.connection_pool import ConnectionPool
+from snoozer.smtp.server_limits import ServerLimits
+from tests.db.transitions import claim, reserve
+from tests.factories import ANN, a_snooze, the_row, the_send
+from tests.mail.scripted_server import PIPELINING, STALL, ScriptedServer
+
+TIMEOUT = 20
+HOUR = timedelta(hours=1)
+CONFIG = DeliveryConfig(
+    worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
+)
+MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
+
+
+def claimed(engine: Engine, count: int) -> list[Delivery]:
+    for _ in range(count):
+        a_snooze(engine)
+    return [Delivery(claim=held, send=reserve(engine, held)[0].send) for held in claim(engine)]
+
+
+@contextmanager
+def a_pipeline(
+    engine: Engine,
+    server: ScriptedServer,
+    home: Path,
+    *,
+    concurrency: int = 8,
+    low_watermark: int = 0,
+    compose: Callable[[Send], bytes] = lambda send: MESSAGE,
+    clock: Callable[[], float] | None = None,
+) -> Iterator[tuple[DeliveryPipeline, list[int]]]:
+    """A pipeline, closed in the end, and the ids of the snoozes that are done."""
+    done: list[int] = []
+    journal = FactJournal(home, worker="w")
+    pool = ConnectionPool(
+        server.smtp_server(), helo="x", connect_deadline=5, limits=ServerLimits(threshold=5), concurrency=concurrency
+    )
+    tools = Tools(
+        pool=pool,
+        config=CONFIG,
+        compose=compose,
+        failpoint=no_failpoint,
+        lease_is_safe=lambda claim: True,
+        mail_from="s@s.example",
+        rng=Random(1),
+    )
+    pipeline = DeliveryPipeline(
+        engine,
+        tools=tools,
+        settler=Settler(engine, journal=journal, config=CONFIG, shutting_down=lambda: False, rng=Random(1)),
+        low_watermark=low_watermark,
+        on_done=lambda held: done.append(held.id),
+        **({} if clock is None else {"clock": clock}),
+    )
+    try:
+        yield pipeline, done
+    finally:
+        pipeline.close()
+        journal.close()
+
+
+def reap_all(pipeline: DeliveryPipeline) -> None:
+    while pipeline:
+        pipeline.reap(timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("script", [{}, {"ehlo": PIPELINING}], ids=["one by one", "in one piece"])
+def test_every_delivery_is_settled_once(engine: Engine, tmp_path: Path, script: dict[str, str]) -> None:
+    deliveries = claimed(engine, 30)
+    with ScriptedServer(script) as server:
+        with a_pipeline(engine, server, tmp_path, concurrency=4) as (pipeline, done):
+            pipeline.submit(deliveries)
+            reap_all(pipeline)
+        assert len(server.received) == 30
+        assert server.connections <= 4
+    ids = sorted(delivery.claim.id for delivery in deliveries)
+    assert sorted(done) == ids
+    assert {(the_row(engine, id).outcome, the_send(engine, id).state) for id in ids} == {("sent", "sent")}
+
+
+def test_what_has_no_session_yet_is_given_back(engine: Engine, tmp_path: Path) -> None:
+    deliveries = claimed(engine, 3)
+    with ScriptedServer(banner=STALL) as server, a_pipeline(engine, server, tmp_path) as (pipeline, done):
+        pipeline.submit(deliveries)
+        pipeline.cancel_pending()
+        reap_all(pipeline)
+    assert len(done) == 3
+    rows = [the_row(engine, id) for id in done]
+    assert {(row.claimed_at, row.attempts, row.outcome) for row in rows} == {(None, 0, None)}
+
+
+def test_a_mail_without_a_mark_is_called_back_from_the_middle(engine: Engine, tmp_path: Path) -> None:
+    [delivery] = claimed(engine, 1)
+    with ScriptedServer(rcpt=STALL) as server, a_pipeline(engine, server, tmp_path) as (pipeline, done):
+        pipeline.submit([delivery])
+        while not any(command.startswith("RCPT") for command in server.commands):
+            pipeline.reap(timeout=0)
+        pipeline.cancel_unmarked()
+        reap_all(pipeline)
+        assert server.received == []
+    assert the_row(engine, delivery.claim.id).claimed_at is None
+    assert done == [delivery.claim.id]
+
+
+def test_what_gets_no_turn_in_time_is_given_back(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", float("inf"))
+    stalled, waiting = claimed(engine, 2)
+    server = ScriptedServer(data=STALL)
+    with server, a_pipeline(engine, server, tmp_path, concurrency=1) as (pipeline, done):
+        pipeline.submit([stalled])
+        while "DATA" not in server.commands:
+            pipeline.reap(timeout=0)
+        monkeypatch.setattr(module, "MAX_WAIT_SECONDS", 0.01)
+        pipeline.submit([waiting])
+        while not done:
+            pipeline.reap(timeout=TIMEOUT)
+        assert done == [waiting.claim.id]
+        pipeline.cancel_unmarked()
+    assert the_row(engine, waiting.claim.id).attempts == 0
+
+
+def test_a_slow_reply_takes_no_turn_from_others(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.05)
+    slow, *others = claimed(engine, 4)
+    server = ScriptedServer(dot=[STALL, "250 ok"])
+    with a_pipeline(engine, server, tmp_path, concurrency=1) as (pipeline, done), server:
+        pipeline.submit([slow])
+        while pipeline.active:
+            pipeline.reap(timeout=0.01)
+        pipeline.submit(others)
+        while len(done) < 3:
+            pipeline.reap(timeout=TIMEOUT)
+    assert {the_row(engine, one.claim.id).outcome for one in others} == {"sent"}
+    assert the_send(engine, slow.claim.id).state == "uncertain"
+
+
+def test_a_row_that_is_locked_gets_no_dot_and_delays_no_other(engine: Engine, tmp_path: Path) -> None:
+    locked, *others = claimed(engine, 4)
+    with engine.begin() as operator:
+        operator.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR UPDATE"), {"id": locked.claim.id})
+        with ScriptedServer() as server, a_pipeline(engine, server, tmp_path, concurrency=4) as (pipeline, done):
+            pipeline.submit([locked, *others])
+            while len(done) < 3:
+                pipeline.reap(timeout=TIMEOUT)
+            operator.rollback()
+            reap_all(pipeline)
+            assert len(server.received) == 3
+    assert {the_row(engine, one.claim.id).outcome for one in others} == {"sent"}
+    assert (the_row(engine, locked.claim.id).claimed_at, the_send(engine, locked.claim.id).state) == (None, "reserved")
+
+
+def test_a_row_that_is_locked_for_a_moment_is_marked_then(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by this worker's own heartbeat, which would cost a connection each time."""
+    monkeypatch.setattr(module, "MARK_TRIES", 10_000)
+    [delivery] = claimed(engine, 1)
+    with ScriptedServer() as server, a_pipeline(engine, server, tmp_path) as (pipeline, _):
+        with engine.begin() as heartbeat:
+            heartbeat.execute(text("SELECT 1 FROM email_snoozes FOR UPDATE"))
+            pipeline.submit([delivery])
+            while "DATA" not in server.commands:
+                pipeline.reap(timeout=0.01)
+        reap_all(pipeline)
+        assert server.connections == 1
+    assert the_row(engine, delivery.claim.id).outcome == "sent"
+
+
+def test_what_needs_no_mail_waits_for_no_mail_server(engine: Engine, tmp_path: Path) -> None:
+    refused, unknown = claimed(engine, 2)
+    error = ReserveError(error="the ledger refuses it", attempts_used=1, permanent=True)
+    with ScriptedServer(banner=STALL) as server, a_pipeline(engine, server, tmp_path) as (pipeline, done):
+        pipeline.submit(
+            [Delivery(claim=refused.claim, send=None, error=error), Delivery(claim=unknown.claim, send=None)]
+        )
+        reap_all(pipeline)
+    assert the_row(engine, refused.claim.id).outcome == "retired"
+    assert the_row(engine, unknown.claim.id).claimed_at is None
+    assert sorted(done) == sorted([refused.claim.id, unknown.claim.id])
+
+
+def test_a_reminder_that_breaks_our_code_stops_no_other(engine: Engine, tmp_path: Path) -> None:
+    broken, *others = claimed(engine, 3)
+
+    def compose(send: Send) -> bytes:
+        if send.snooze_id == broken.claim.id:
+            raise ZeroDivisionError
+        return MESSAGE
+
+    with ScriptedServer() as server, a_pipeline(engine, server, tmp_path, compose=compose) as (pipeline, _):
+        pipeline.submit([broken, *others])
+        reap_all(pipeline)
+    assert {the_row(engine, one.claim.id).outcome for one in others} == {"sent"}
+    row = the_row(engine, broken.claim.id)
+    assert (row.attempts, row.outcome, ANN in (row.last_error or "")) == (1, None, False)
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_loop_that_is_blocked_is_noticed_by_time_in_which_it_was_looked_at(engine: Engine, tmp_path: Path) -> None:
+    """A machine that had slept for an hour took every worker for stalled."""
+    [delivery] = claimed(engine, 1)
+    started, go_on, clock = Event(), Event(), Clock()
+
+    def compose(send: Send) -> bytes:
+        started.set()
+        go_on.wait()
+        return MESSAGE
+
+    server = ScriptedServer()
+    with server, a_pipeline(engine, server, tmp_path, compose=compose, clock=clock) as (pipeline, _):
+        pipeline.submit([delivery])
+        assert started.wait(TIMEOUT)
+        assert not pipeline.is_stalled()
+        looks = 0
+        while not pipeline.is_stalled():
+            clock.now += 3600
+            looks += 1
+        assert looks > module.STALL_SECONDS / module.TICK_SECONDS
+        pipeline.close()
+        assert len(pipeline) == 1
+        go_on.set()
+        while pipeline.is_stalled():
+            pass
+        reap_all(pipeline)
+    assert the_row(engine, delivery.claim.id).outcome == "sent"
+
+
+def test_a_wait_ends_when_few_are_left_and_at_a_wake(engine: Engine, tmp_path: Path) -> None:
+    deliveries = claimed(engine, 3)
+    server = ScriptedServer(dot=["250 ok", "250 ok", STALL])
+    with a_pipeline(engine, server, tmp_path, concurrency=1, low_watermark=1) as (pipeline, _), server:
+        pipeline.wake()
+        pipeline.reap(timeout=10_000)
+        pipeline.submit(deliveries)
+        pipeline.reap(timeout=10_000)
+        assert pipeline.active <= 1
