@@ -89,7 +89,12 @@ def claimed_after_withdrawal(arrivals: Arrivals, *, entries: Sequence[Entry], cl
         message = messages.get(held.snooze_id)
         if held.worker is None or held.promised is None or message not in arrivals.expected:
             continue
-        promised = (one for one in arrivals.expected[message].promises if abs(one.due - held.promised) < ROUNDING)
-        if any(held.at > promise.withdrawn_at for promise in promised):
+        promise = _nearest(arrivals.expected[message].promises, at=held.promised)
+        if abs(promise.due - held.promised) < ROUNDING and held.at > promise.withdrawn_at:
             found.add(message)
     return found
+
+
+def _nearest(promises: Sequence[Promise], *, at: float) -> Promise:
+    """Two times that somebody asked for may lie less than ROUNDING apart."""
+    return min(promises, key=lambda promise: abs(promise.due - at))

@@ -231,6 +231,12 @@ def test_a_claim_after_the_answer_to_a_cancellation_is_found_although_no_mail_ca
     assert judge(replace(cancelled, claims=[held("a", at=12.1)])).named["claimed_after_withdrawal"] == ["<a>"]
 
 
+def test_a_claim_belongs_to_the_nearest_promise() -> None:
+    moved = Evidence(asked=[asked("a", wish(1, 10.0004, at=5.0))], entries=[entry("a", state="reserved")])
+    assert judge(replace(moved, claims=[held("a", at=10.1, promised=10.0004)])).wrong == 0
+    assert judge(replace(moved, claims=[held("a", at=10.1, promised=10.0)])).wrong == 1
+
+
 def test_the_copies_of_another_promise_are_not_excused_by_one_uncertain() -> None:
     again = wish(1, 20.0, at=15.0, answer="anew")
     later = replace(entry("a", "uncertain"), reminder_message_id="<b>")
