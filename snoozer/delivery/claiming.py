@@ -31,12 +31,10 @@ ROUTE = "worker"
 MAX_CONFLICTS = 3
 
 SUPPORTED_SCHEMA = 1
-# Divisors of a batch: what lower priorities get at least, what one user may take before being a heavy user, what a lane
-# gets after a claim that timed out, and how many rows that lost one worker are in flight at most.
-MIN_SHARE = 10
-FAIR_SHARE = 10
-NARROW_SHARE = 8
-CRASHED_SHARE = 8
+# Divisors of a batch: what lower priorities get at least, the default one and the one in turn; what one user may take
+# before being a heavy user; what a lane gets after a claim that timed out; rows in flight that lost one worker.
+DEFAULT_SHARE, MIN_SHARE = 3, 10
+FAIR_SHARE, NARROW_SHARE, CRASHED_SHARE = 10, 8, 8
 MAX_CLAIMS = 9
 # How many priorities a cycle looks at from the highest down; others in rotation, and always the default priority.
 MAX_LEVELS = 3
@@ -200,22 +198,24 @@ class FairScheduler:
         self.set_behind = 0
 
     def claim_batch(self, connection: Connection, *, batch_size: int, crashed_room: int | None = None) -> list[Claim]:
-        """A batch, and what fairness adds: a tenth for lower priorities, a batch beside heavy users.
+        """A batch, and what fairness adds: a tenth for the priority in turn, a batch beside heavy users.
 
-        Of rows that lost a worker at most `crashed_room` are among them, and one of the default priority and one of the
-        priority in turn beside them: its next turn comes after those of all others.
+        Of rows that lost a worker at most `crashed_room` are among them, and one of each of those two priorities more.
         """
         self._cycle += 1
         self.set_behind = 0
-        share = max(batch_size // MIN_SHARE, 1)
         levels, guests = self._choose_levels(connection)
+        shares = {one: max(batch_size // MIN_SHARE, 1) for one in guests}
+        if DEFAULT_PRIORITY in guests:
+            shares[DEFAULT_PRIORITY] = max(batch_size // DEFAULT_SHARE, 1)
+        kept = shares.get(DEFAULT_PRIORITY, 0)
         crashed_left = max(batch_size // CRASHED_SHARE, 1) if crashed_room is None else crashed_room
         claimed: list[Claim] = []
         for level in levels:
-            left = batch_size - share * max(len(guests) - 1, 0) - len(claimed)
-            room = max(left, share if level.priority in guests else 0)
-            extra = 1 if level.priority in guests else 0
-            found = self._claim_level(connection, level, room=room, crashed_room=crashed_left + extra)
+            kept = 0 if level.priority <= DEFAULT_PRIORITY else kept
+            room = max(batch_size - kept - len(claimed), shares.get(level.priority, 0))
+            crashed = crashed_left + (level.priority in guests)
+            found = self._claim_level(connection, level, room=room, crashed_room=crashed)
             crashed_left = max(crashed_left - sum(claim.crash_count > 0 for claim in found), 0)
             claimed += found
         return claimed

@@ -120,8 +120,8 @@ class BatchExecutor(Generic[Request, Result]):
 class DeliveryPipeline:
     """Delivers what is submitted; `on_done` is called with each claim whose ending is settled.
 
-    Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries are left
-    and when none is: waking it for each would spend most time on switching threads.
+    Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries are
+    left, when none is, and for each with a serialization key: waking it for all would spend most time on switching.
     """
 
     def __init__(
@@ -334,7 +334,8 @@ class DeliveryPipeline:
     def _finish(self, job: Job, outcome: DeliveryOutcome) -> None:
         job.finish(outcome)
         self._finished.append(job.claim)
-        if len(self._finished) + self._done >= self._submitted:
+        # The next row of its key waited for this one.
+        if len(self._finished) + self._done >= self._submitted or job.claim.serialization_key is not None:
             self._wakeup.set()
 
     def _wake_if_few(self, left: int) -> None:

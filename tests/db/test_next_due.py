@@ -6,7 +6,9 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from snoozer.db import queue
+from snoozer.db.engine import autocommit, make_engine
 from snoozer.delivery.claiming import SUPPORTED_SCHEMA
+from tests.db.reading import reading
 from tests.factories import HOUR, a_snooze, now, the_row
 
 
@@ -52,6 +54,28 @@ def test_of_the_rows_of_others_a_thousand_are_looked_at(engine: Engine) -> None:
     assert 900 < due_in(engine, buckets=f"{{{bucket}}}") <= 1000, (
         "the thousandth of theirs, and then it is looked again"
     )
+
+
+def test_no_more_is_read_while_statistics_are_old(engine: Engine, postgres_url: str) -> None:
+    """The planner took them for a dozen, and each look at the queue read and sorted all of them."""
+    with autocommit(engine) as connection:
+        connection.execute(text("VACUUM ANALYZE email_snoozes"))
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO email_snoozes (user_email, message_id, remind_at)"
+                " SELECT 'crowd@mail.example', n::text, now() - INTERVAL '1 hour' FROM generate_series(1, 9000) AS n"
+            )
+        )
+    worker = make_engine(postgres_url, name="tests", pool_size=1, bitmap_scans=False)
+    read = reading(
+        worker,
+        lambda connection: queue.next_due(
+            connection, known_schema=SUPPORTED_SCHEMA, buckets=f"{{{queue_bucket(engine, 'ann')}}}", steal_after=HOUR
+        ),
+    )
+    worker.dispose()
+    assert 1000 < read.rows <= 2100
 
 
 def queue_bucket(engine: Engine, user_email: str) -> int:

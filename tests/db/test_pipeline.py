@@ -270,3 +270,14 @@ def test_a_wait_ends_when_few_are_left_and_at_a_wake(engine: Engine, tmp_path: P
         pipeline.submit(deliveries)
         pipeline.reap(timeout=10_000)
         assert pipeline.active <= 1
+
+
+def test_a_wait_ends_when_a_row_with_a_key_is_done(engine: Engine, tmp_path: Path) -> None:
+    """The next row of its key would wait for all others on their way."""
+    keyed = a_snooze(engine, serialization_key="k")
+    deliveries = sorted(claimed(engine, 1), key=lambda one: one.claim.id != keyed)
+    server = ScriptedServer(dot=["250 ok", STALL])
+    with a_pipeline(engine, server, tmp_path, concurrency=1) as (pipeline, done), server:
+        pipeline.submit(deliveries)
+        pipeline.reap(timeout=10_000)
+        assert done == [keyed]

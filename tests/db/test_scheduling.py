@@ -259,12 +259,12 @@ def test_every_priority_gets_its_turn_though_the_highest_fills_each_batch(engine
     assert {row.priority for row in rows if row.id in served} == set(range(-20, 21))
 
 
-def test_the_default_priority_gets_a_share_of_each_batch_beside_any_number_of_higher_ones(engine: Engine) -> None:
+def test_the_default_priority_gets_a_third_of_each_batch_beside_any_number_of_higher_ones(engine: Engine) -> None:
     levels(engine, range(1, 200), each=50)
-    many(engine, count=15, user="ordinary-%s@snoozer.example")
+    many(engine, count=48, user="ordinary-%s@snoozer.example")
     scheduler = a_scheduler()
     served = [[held.user_email for held in cycle(engine, scheduler)] for _ in range(3)]
-    assert [sum(user.startswith("ordinary-") for user in users) for users in served] == [5, 5, 5]
+    assert [sum(user.startswith("ordinary-") for user in users) for users in served] == [16, 16, 16]
     assert all(len(users) <= 55 for users in served)
 
 

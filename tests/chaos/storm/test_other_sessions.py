@@ -46,7 +46,7 @@ def _ordinary_waits(act: Act, *, seconds: float) -> dict[str, float]:
 
 
 def test_the_product_may_have_few_connections(stage: Stage) -> None:
-    """Silence counts when it may have as many as it wants again. No send is doubted before its reply can be recorded."""
+    """Silence counts when it may have as many as it wants again. No reply comes too late for the hold."""
     settings = {"SNOOZER_UNCERTAIN_HOLD_SECONDS": "30"}
     bounds = Bounds(silence=10.0 if FULL else 40.0)
     with stage.act(mix=ATTACK, people_rate=5.0, bounds=bounds, settings=settings) as act:

@@ -6,15 +6,15 @@
 -- Its commit does not wait for the disk (nor for a standby): the mark's does, before a dot leaves, and a claim that was
 -- lost with the server authorises none.
 -- Nothing is claimed on another timeline of the database than was accepted, unless any will do (timeline/change.sql).
--- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The rows ahead
--- in a key are asked for in their order, so that the planner takes the index of keys and not that of times.
+-- The first position's time is compared twice so that the planner sees a range and keeps one generic plan. The first rows
+-- of a key are read in their order and then compared: a scan up to a row would pass over all rows of the same time.
 WITH due AS MATERIALIZED (
     SELECT waiting.id, ahead.count = 0 AS is_first
     FROM email_snoozes AS waiting
     CROSS JOIN LATERAL (
         SELECT count(*) AS count
         FROM (
-            SELECT 1
+            SELECT other.remind_at, other.id
             FROM email_snoozes AS other
             WHERE :keyed
               AND other.serialization_key = waiting.serialization_key
@@ -22,10 +22,10 @@ WITH due AS MATERIALIZED (
               AND other.claimed_at IS NULL
               AND other.attempts < other.max_attempts
               AND other.schema_version <= :known_schema
-              AND (other.remind_at, other.id) < (waiting.remind_at, waiting.id)
             ORDER BY other.remind_at, other.id
             LIMIT 4
-        ) AS first_ones
+        ) AS first
+        WHERE (first.remind_at, first.id) < (waiting.remind_at, waiting.id)
     ) AS ahead
     WHERE (CAST(:any_timeline AS boolean) OR snooze_timeline_is_accepted())
       AND NOT inactive
