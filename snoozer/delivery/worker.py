@@ -160,8 +160,8 @@ class Worker:
             is_blocked = began >= due_at and not self._retry_transient(self.tick)
             wait = self._seconds_until_due(missed=time.monotonic() - began if is_blocked else None)
             due_at = time.monotonic() + wait
-            if wait > 0:
-                self._sleep(wait, until_any_ends=is_blocked)
+            if wait > 0 and self._sleep(wait, until_any_ends=is_blocked):
+                due_at = float("-inf")
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
         """Deliver until nothing is due or claimed. Calls `sweep` every so many seconds, as no clock may be running."""
@@ -317,9 +317,10 @@ class Worker:
             self._pipeline.reap(timeout=POLL_INTERVAL)
         return not self._pipeline
 
-    def _sleep(self, wait: float, *, until_any_ends: bool) -> None:
+    def _sleep(self, wait: float, *, until_any_ends: bool) -> bool:
         """Sleep until the next snooze is due or `wake` is called, a poll at the most; with jitter, so that workers do
-        not poll in step."""
+        not poll in step. Returns whether a delivery ended for which it was to be woken."""
+        held = len(self._pipeline)
         poll = self._poll * (0.75 + self._rng.random() / 2)
         ends = time.monotonic() + min(poll, wait)
         while (left := ends - time.monotonic()) > 0 and not (self._woken.is_set() or self._is_stopping()):
@@ -327,6 +328,7 @@ class Worker:
             if until_any_ends:
                 break
         self._woken.clear()
+        return until_any_ends and len(self._pipeline) < held
 
     def _seconds_until_due(self, *, missed: float | None) -> float:
         def peek() -> float:
