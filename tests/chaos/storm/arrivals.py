@@ -96,5 +96,5 @@ def claimed_after_withdrawal(arrivals: Arrivals, *, entries: Sequence[Entry], cl
 
 
 def _nearest(promises: Sequence[Promise], *, at: float) -> Promise:
-    """Two times that somebody asked for may lie less than ROUNDING apart."""
+    """Two times that were asked for may lie less than ROUNDING apart."""
     return min(promises, key=lambda promise: abs(promise.due - at))
