@@ -108,8 +108,8 @@ GUARDS = (
     Guard(
         "one of a key at a time",
         SQL + "queue/claim.sql",
-        "AND (other.remind_at, other.id) < (waiting.remind_at, waiting.id)",
-        "AND FALSE",
+        "WHERE (first.remind_at, first.id) < (waiting.remind_at, waiting.id)",
+        "WHERE FALSE",
         "tests/db/test_scheduling.py::test_of_one_key_only_one_is_in_flight",
     ),
     Guard(

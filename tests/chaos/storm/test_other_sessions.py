@@ -15,6 +15,8 @@ DUE, LOCKED, ORDINARY = 200, 77, 300
 SECONDS = 60.0 if FULL else 3.0
 P99 = 2.0 if FULL else 30.0
 SLOW, USUAL = 3.0, 0.02
+# Longer than anything here keeps a reply from being recorded.
+LONG_HOLD = {"SNOOZER_UNCERTAIN_HOLD_SECONDS": "30"}
 CLAIMED = "SELECT count(*) AS claimed FROM email_snoozes WHERE claimed_at IS NOT NULL"
 LEAVE_OPEN = """
 UPDATE email_snoozes SET updated_at = now()
@@ -23,7 +25,8 @@ WHERE id IN (SELECT id FROM email_snoozes WHERE claimed_at IS NOT NULL LIMIT %s 
 
 
 def test_a_transaction_stays_open_over_rows_in_the_hands_of_workers(stage: Stage) -> None:
-    with stage.act(workers=2, arguments=(), rate=0, bounds=Bounds(silence=5.0 if FULL else 30.0)) as act:
+    bounds = Bounds(silence=5.0 if FULL else 30.0)
+    with stage.act(workers=2, arguments=(), rate=0, bounds=bounds, settings=LONG_HOLD) as act:
         act.scene.sink.order(think=SLOW)
         act.scene.load.pour(DUE)
         assert until(lambda: act.scene.ask(CLAIMED)[0]["claimed"] >= LOCKED, seconds=stage.timeout)
@@ -47,9 +50,8 @@ def _ordinary_waits(act: Act, *, seconds: float) -> dict[str, float]:
 
 def test_the_product_may_have_few_connections(stage: Stage) -> None:
     """Silence counts when it may have as many as it wants again. No reply comes too late for the hold."""
-    settings = {"SNOOZER_UNCERTAIN_HOLD_SECONDS": "30"}
     bounds = Bounds(silence=10.0 if FULL else 40.0)
-    with stage.act(mix=ATTACK, people_rate=5.0, bounds=bounds, settings=settings) as act:
+    with stage.act(mix=ATTACK, people_rate=5.0, bounds=bounds, settings=LONG_HOLD) as act:
         limiter = nemeses.limiter(act.scene, rng=act.rng, seconds=3.0)
         act.storm.let_loose("connection limit", limiter, times=20 if FULL else 2, pace=(1.0, 3.0))
     assert act.verdict.duplicated == 0, act.verdict
