@@ -20,7 +20,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
-from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, security_headers
+from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, security_headers
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
@@ -68,8 +68,9 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     if hops := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
-    security_headers.init_app(app)
+    security_headers.init_app(app, settings=settings)
     errors.init_app(app)
+    known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
     forms.init_app(app, exempt=(api.blueprint, reminder_links))
     jinja.init_app(app)
