@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
-from flask import Response, abort, g, redirect, request, url_for
+from flask import Response, abort, current_app, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
@@ -28,6 +28,8 @@ DEFAULT_PORT = 8000
 MAX_COOKIE_DAYS = 400
 # It is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
 MAX_PATH_BYTES = 1_000
+
+_views_with_account: set[Callable[..., ResponseReturnValue]] = set()
 
 
 def is_secure(settings: Settings) -> bool:
@@ -103,7 +105,13 @@ def login_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
         account = current_account()
         return redirect_to_sign_in() if account is None else view(account, *args, **kwargs)
 
+    _views_with_account.add(guarded)
     return guarded
+
+
+def requires_account(endpoint: str | None) -> bool:
+    """Whether the endpoint's view is one of `login_required`."""
+    return endpoint is not None and current_app.view_functions.get(endpoint) in _views_with_account
 
 
 def operator_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:

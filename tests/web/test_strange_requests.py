@@ -67,11 +67,17 @@ def test_response_times_do_not_show_who_has_an_account(client: FlaskClient, peop
 @pytest.mark.parametrize("disposition", ["form-data", 'form-data; filename="a.eml"', "form-data; name", ""])
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-in/abc", "/add/file", "/admin/cases/act", "/settings"])
 def test_a_part_without_a_name_is_a_bad_request(
-    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture, path: str, disposition: str
+    engine: Engine,
+    settings: Settings,
+    people: People,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+    disposition: str,
 ) -> None:
     body = f"--b\r\nContent-Disposition: {disposition}\r\n\r\nabc\r\n--b--\r\n"
-    stranger = create_app(engine=engine, settings=settings).test_client()
-    answer = stranger.post(path, data=body.encode(), content_type="multipart/form-data; boundary=b")
+    browser = create_app(engine=engine, settings=settings).test_client()
+    browser.set_cookie("snoozer_session", people.operator().session)
+    answer = browser.post(path, data=body.encode(), content_type="multipart/form-data; boundary=b")
     assert answer.status_code == 400
     assert "Traceback" not in caplog.text
 
