@@ -60,6 +60,10 @@ _BROKEN_INVARIANTS = {
         "Lost workers still hold snoozes: housekeeping does not take them back, and reminders are late.",
         "Start `snoozer clock`, and look at `snoozer support stuck`.",
     ),
+    "messages_return": (
+        "Kept messages whose time has come are not back in the inbox.",
+        "Start `snoozer clock` or `snoozer worker`: either returns them; see what it logs.",
+    ),
 }
 
 

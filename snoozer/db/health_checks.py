@@ -15,6 +15,7 @@ INVARIANTS = (
     "no_second_dot",
     "due_is_taken",
     "the_dead_hold_nothing",
+    "messages_return",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import ArchivedSend, CircuitBreaker, Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, ArchivedSend, CircuitBreaker, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
 
 
@@ -142,7 +142,7 @@ def trouble(
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's."""
-    its_sends = select(send.id).where(send.snooze_id == snooze.id)
+    its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
     kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
     mailbox = [MailboxMessage.id.label("kept_id"), MailboxMessage.sender_name, MailboxMessage.folder]
@@ -151,7 +151,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
 
 
 def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
-    found = select(*send.__table__.columns).where(send.snooze_id == id)
+    found = select(*send.__table__.columns).where(send.snooze_id == id, send.channel == EMAIL)
     return found.order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
 
 
