@@ -159,6 +159,7 @@ def build_worker(
         lease_is_safe=heartbeat.lease_is_safe,
         mail_from=headers.mail_from_address(settings.mail_from),
         rng=rng,
+        refused_for=timedelta(seconds=settings.refused_for),
     )
     settler = Settler(engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
     breaker = BreakerClient(
