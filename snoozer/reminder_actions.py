@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
-from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import Found, columns
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
@@ -73,7 +73,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         select(
             *columns(Send, "snooze_id user_email message_id subject sender_email note zone scheduled_for"),
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
-        ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
+        ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for, Send.channel == EMAIL)
     ).first()
     if row is None or send is None:
         return None
@@ -117,8 +117,8 @@ def snooze_again(
     if occurrence.asleep_id is not None:
         return False
     if occurrence.next_at is not None:
+        mailbox_store.return_due(connection, batch_size=1, snooze_ids=[occurrence.snooze_id])
         if _acknowledge(connection, occurrence):
-            mailbox_store.return_to_inbox(connection, snooze_ids=[occurrence.snooze_id])
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
     ledger.acknowledge(connection, snooze_id=occurrence.snooze_id, scheduled_for=occurrence.scheduled_for)
@@ -188,7 +188,9 @@ def _live_snooze(connection: Connection, *, send: Found) -> Found | None:
 
 def _is_superseded(connection: Connection, *, send: Found) -> bool:
     """Whether a later occurrence of the same snooze has begun; then its links act on the message."""
-    later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
+    later = select(Send.id).where(
+        Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for, Send.channel == EMAIL
+    )
     return connection.execute(later.limit(1)).first() is not None
 
 

@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     poll: Seconds = Field(default=1, alias="SNOOZER_POLL_SECONDS")
     backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
     worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
+    refused_for: float = Field(default=259_200, alias="SNOOZER_REFUSED_SECONDS", gt=0, le=2_592_000)
     deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
     uncertain_hold: float = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS", ge=0, le=31_536_000)
     uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")

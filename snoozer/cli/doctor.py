@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -59,6 +59,10 @@ _BROKEN_INVARIANTS = {
     "the_dead_hold_nothing": (
         "Lost workers still hold snoozes: housekeeping does not take them back, and reminders are late.",
         "Start `snoozer clock`, and look at `snoozer support stuck`.",
+    ),
+    "messages_return": (
+        "Kept messages whose time has come are not back in the inbox.",
+        "Start `snoozer clock` or `snoozer worker`: either returns them; see what it logs.",
     ),
 }
 
@@ -125,6 +129,7 @@ def _database_findings(connection: Connection, settings: Settings) -> Iterator[F
     yield _guards(connection)
     yield _timeline(connection, settings)
     yield from _processes(connection, settings)
+    yield _late_reminders(connection)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
 
@@ -193,8 +198,11 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
     if alive.open_breakers:
-        text = "The breaker is open: the mail server failed, and is asked again after the cooldown. Nothing is lost."
-        yield Finding("breaker", "advice", text, "Look at the mail server below and at /admin.")
+        text = (
+            "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "
+            "lost: reminders are kept, and messages return to the inbox at their time."
+        )
+        yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:
@@ -203,6 +211,15 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("uncertain", "wrong", text, do)
     else:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
+
+
+def _late_reminders(connection: Connection) -> Finding:
+    overdue = health_checks.late(connection)
+    if not overdue.late or overdue.oldest is None:
+        return Finding("late reminders", "right", "No reminder is late.")
+    number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
+    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
 
 
 def _invariant(name: str, rows: list[Violation]) -> Finding:

@@ -15,6 +15,7 @@ INVARIANTS = (
     "no_second_dot",
     "due_is_taken",
     "the_dead_hold_nothing",
+    "messages_return",
 )
 
 
@@ -39,6 +40,14 @@ class Liveness:
     cases: int
     long_uncertain: int
     open_breakers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateReminders:
+    """How many reminders are overdue (1,000 for more), and the oldest promise of those."""
+
+    late: int
+    oldest: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +83,11 @@ def disabled_guards(connection: Connection) -> list[str]:
 def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
     """Whether the processes run that must."""
     return Liveness(**execute(connection, "health_checks/liveness", dead_after=dead_after).one()._mapping)
+
+
+def late(connection: Connection) -> LateReminders:
+    """The reminders that are overdue."""
+    return LateReminders(**execute(connection, "health_checks/late").one()._mapping)
 
 
 def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:

@@ -77,13 +77,17 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """The server refused a reminder, for good when `permanent`, or no dot was sent."""
+    """The server refused a reminder, for good when `permanent`, or no dot was sent.
+
+    `of_recipient` when it refused this recipient only, and for now.
+    """
 
     send: Send
     permanent: bool
     reply: str
     smtp_code: int | None = None
     enhanced_code: str | None = None
+    of_recipient: bool = False
 
 
 def reserve(
@@ -172,6 +176,7 @@ def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
         "send_ids": [one.send.id for one in refusals],
         "claim_tokens": [one.send.claim_token for one in refusals],
         "permanents": [one.permanent for one in refusals],
+        "of_recipients": [one.of_recipient for one in refusals],
         "smtp_codes": [one.smtp_code for one in refusals],
         "enhanced_codes": [one.enhanced_code for one in refusals],
         "replies": [one.reply for one in refusals],

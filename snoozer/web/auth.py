@@ -70,7 +70,8 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 
 def current_account() -> Account | None:
-    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times."""
+    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, and whether
+    delivery fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -80,6 +81,7 @@ def current_account() -> Account | None:
                 if g.account is not None:
                     now = database_time(connection)
                     g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
+                    g.delivery = context.delivery_status(connection)
                     g.saved_times = stored.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account
     return account

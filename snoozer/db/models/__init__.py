@@ -12,7 +12,16 @@ from snoozer.db.models.account import (
     UserPreset,
 )
 from snoozer.db.models.base import Base
-from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, Snooze, is_send_of, promised_time
+from snoozer.db.models.snooze import (
+    EMAIL,
+    ArchivedSend,
+    ArchivedSnooze,
+    Event,
+    Send,
+    Snooze,
+    is_send_of,
+    promised_time,
+)
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
 
 metadata = Base.metadata

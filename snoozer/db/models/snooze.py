@@ -106,6 +106,10 @@ class Snooze(Base):
     )
 
 
+# The channel of reminders; that of returns to the inbox is `mailbox`.
+EMAIL = "email"
+
+
 def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
@@ -113,7 +117,8 @@ def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
 
 
 class Send(Base):
-    """One reminder for one promise (`reminder_sends`), and the state of its delivery."""
+    """One promise and one channel (`reminder_sends`), and the state of that delivery: the reminder (`email`), or the
+    return of the kept message to the inbox (`mailbox`)."""
 
     __tablename__ = "reminder_sends"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -123,9 +128,9 @@ class Send(Base):
     scheduled_for: Mapped[datetime]
     channel: Mapped[str] = mapped_column(server_default="email")
     bucket: Mapped[int] = mapped_column(SmallInteger)
-    reminder_message_id: Mapped[str]
+    reminder_message_id: Mapped[str | None]
     state: Mapped[str]
-    claim_token: Mapped[UUID]
+    claim_token: Mapped[UUID | None]
     subject: Mapped[str | None]
     sender_email: Mapped[str | None]
     note: Mapped[str | None]
@@ -146,6 +151,8 @@ class Send(Base):
     resolved_at: Mapped[datetime | None]
     looks: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     looked_at: Mapped[datetime | None]
+    refusals: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    delayed_by: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),
@@ -176,8 +183,9 @@ class Event(Base):
 
 
 def is_send_of(snooze: Any = Snooze, send: Any = Send) -> ColumnElement[bool]:
-    """Whether a send is that of a snooze's present promise."""
+    """Whether a send is the reminder of a snooze's present promise."""
     return and_(
+        send.channel == EMAIL,
         send.user_email == snooze.user_email,
         send.message_id == snooze.message_id,
         send.scheduled_for == promised_time(snooze),

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, tuple_
 
-from snoozer.db.models import CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
+from snoozer.db.models import EMAIL, CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 from snoozer.db.statements import rows_as
 
@@ -138,7 +138,7 @@ def one(connection: Connection, *, id: int) -> Found | None:
 
 
 def sends(connection: Connection, *, id: int) -> Sequence[Found]:
-    """The ledger's entries for one snooze, the newest promise first."""
+    """The reminders of one snooze in the ledger, the newest promise first."""
     return connection.execute(
         select(
             *columns(Send, "state scheduled_for reserved_at dot_authorised_at uncertain_at sent_at smtp_code"),
@@ -146,7 +146,7 @@ def sends(connection: Connection, *, id: int) -> Sequence[Found]:
             *columns(Send, "resolution resolved_by resolved_at"),
         )
         .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
-        .where(Snooze.id == id, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
+        .where(Snooze.id == id, Send.channel == EMAIL, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
         .order_by(Send.scheduled_for.desc(), Send.id.desc())
         .limit(PAGE_SIZE)
     ).all()

@@ -292,6 +292,12 @@ class Snooze(BaseModel):
     remind_at: _Timestamp = Field(description="The next try; later than `scheduled_for` after a failed one.")
     scheduled_for: _Timestamp = Field(description="The instant that was promised.")
     reading: str = Field(description="The promise in words.", examples=["Friday 6 March, 08:00, Europe/Berlin."])
+    late_seconds: float | None = Field(
+        description="How much later than promised the reminder was sent, or is by now; null up to half a minute."
+    )
+    late_because: str | None = Field(
+        description="Why it is late, as far as is known.", examples=["because the mail server was away"]
+    )
     links: Links
     flags: list[str] = Field(
         default_factory=list,
