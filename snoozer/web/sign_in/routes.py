@@ -78,10 +78,10 @@ def code_page() -> ResponseReturnValue:
 def use_code() -> ResponseReturnValue:
     """Signs in with the code, only in the browser that requested it."""
     browser = auth.get_cookie("browser")
-    token = None
+    code, token = request.form.get("code", "")[:40], None
     if browser:
         with context.transaction() as connection:
-            token = accounts.sign_in_by_code(connection, code=request.form.get("code", "")[:40], browser=browser)
+            token = accounts.sign_in_by_code(connection, code=code, browser=browser, **auth.new_session())
     if token is None:
         error = "That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it."
         return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
@@ -103,7 +103,9 @@ def use_link(token: str) -> ResponseReturnValue:
     """Signs in, once."""
     browser = auth.get_cookie("browser")
     with context.transaction() as connection:
-        session_token = accounts.sign_in_by_link(connection, token=token[:MAX_TOKEN_LENGTH], browser=browser)
+        session_token = accounts.sign_in_by_link(
+            connection, token=token[:MAX_TOKEN_LENGTH], browser=browser, **auth.new_session()
+        )
     return link_page(token) if session_token is None else _sign_in(session_token)
 
 
