@@ -45,7 +45,8 @@ def sign_in(email: str) -> None:
 def close(email: str) -> None:
     """Refuse sign-ins as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
 
-    What the person has put away still comes back by mail, and the links in those mails still act.
+    What the person has put away still comes back by mail. The links in those mails snooze nothing more; Done and Undo
+    still act.
     """
     with transaction(name="account") as connection:
         closed = accounts.close(connection, email=email)

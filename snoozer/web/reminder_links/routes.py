@@ -42,8 +42,12 @@ def done(token: str) -> ResponseReturnValue:
 
 @blueprint.post("/<token>/again")
 def again(token: str) -> ResponseReturnValue:
-    """Snoozes the message again, or shows the reading of a typed phrase, which changes nothing."""
+    """Snoozes the message again, or shows the reading of a typed phrase, which changes nothing. 403 when the account is
+    closed: its links snooze nothing."""
     with _occurrence(token, acting=True) as (connection, link, occurrence):
+        if occurrence.closed:
+            page, _ = _page(token, link, occurrence, form=snooze_form(g.times, note=occurrence.note))
+            return page, 403
         if not links.is_old(occurrence.mailed_at, g.times.now) and occurrence.status != "asleep":
             submitted = read_submission(request.form, times=g.times)
             if isinstance(submitted, SnoozeForm):
@@ -92,7 +96,7 @@ def _occurrence(
 
 def _page(
     token: str, link: Link, occurrence: Occurrence, *, act: str | None = None, form: SnoozeForm
-) -> ResponseReturnValue:
+) -> tuple[str, int]:
     page = render_template(
         "reminder_links/show.html",
         token=token,
