@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
@@ -23,6 +24,7 @@ from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import secret_keys
 from snoozer.mime import headers
+from snoozer.quotas import MEBIBYTE, Limits
 from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 UP_FILE = "up.json"
@@ -33,6 +35,8 @@ _FOREIGN = "{} belongs to another user; run this command as the one who runs `sn
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
 Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+# 0 is no limit.
+Limit = Annotated[int, Field(ge=0, lt=2**62)]
 
 
 class SettingsError(Exception):
@@ -83,6 +87,15 @@ class Settings(BaseSettings):
 
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
+
+    snoozes_per_minute: Limit = Field(default=120, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
+    snoozes_per_day: Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
+    token_snoozes_per_minute: Limit = Field(default=60, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
+    upload_bytes_per_day: Limit = Field(default=256 * MEBIBYTE, alias="SNOOZER_LIMIT_UPLOAD_BYTES_PER_DAY")
+    failed_tokens_per_minute: Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
+    sign_ins_per_hour: Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
+    mails_per_day: Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
+    mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
 
@@ -144,6 +157,11 @@ class Settings(BaseSettings):
             lookups=2 if verifies else 0,
             lookup_interval=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
         )
+
+    @property
+    def limits(self) -> Limits:
+        """The most of each quota."""
+        return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
 
     @property
     def telemetry(self) -> TelemetryConfig:

@@ -20,7 +20,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
-from snoozer.web import api, auth, context, errors, forms, jinja, security_headers
+from snoozer.web import api, auth, context, errors, forms, jinja, quotas, security_headers
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
@@ -76,6 +76,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     context.init_app(app, engine=engine, settings=settings)
     security_headers.init_app(app)
     errors.init_app(app)
+    quotas.init_app(app)
     forms.init_app(app, exempt=(api.blueprint, reminder_links))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:

@@ -1,6 +1,6 @@
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
@@ -105,6 +105,18 @@ class IdempotencyKey(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
     __table_args__ = (Index("ix_idempotency_keys_created_at", "created_at"),)
+
+
+class QuotaUsage(Base):
+    """How much a subject (a hash) used of a quota in one period."""
+
+    __tablename__ = "quota_usage"
+    quota: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    period_start: Mapped[datetime] = mapped_column(primary_key=True)
+    amount: Mapped[int] = mapped_column(BigInteger)
+
+    __table_args__ = (Index("ix_quota_usage_period_start", "period_start"), {"prefixes": ["UNLOGGED"]})
 
 
 class UserPreset(Base):

@@ -9,7 +9,7 @@ from flask import Blueprint, abort, g, make_response, redirect, render_template,
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import reminder_actions, telemetry
+from snoozer import quotas, reminder_actions, telemetry
 from snoozer.db import accounts
 from snoozer.db.statements import database_time
 from snoozer.domain import links
@@ -52,6 +52,7 @@ def again(token: str) -> ResponseReturnValue:
             submitted = read_submission(request.form, times=g.times)
             if isinstance(submitted, SnoozeForm):
                 return _page(token, link, occurrence, form=submitted)
+            quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
             reminder_actions.snooze_again(
                 connection,
                 occurrence=occurrence,

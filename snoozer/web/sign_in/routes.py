@@ -9,7 +9,7 @@ from threading import BoundedSemaphore, Timer
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
-from snoozer import accounts
+from snoozer import accounts, quotas
 from snoozer.accounts import LINK_LIFETIME, Invitation
 from snoozer.db.accounts import set_first_zone
 from snoozer.mime import compose, headers
@@ -18,6 +18,7 @@ from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
 from snoozer.web import auth, context
+from snoozer.web.network import network_id
 
 log = logging.getLogger("snoozer.web")
 
@@ -51,6 +52,7 @@ def request_link() -> ResponseReturnValue:
     deadline = time.monotonic() + RESPONSE_SECONDS
     try:
         with context.transaction() as connection:
+            quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
             invitation = accounts.request_sign_in(
                 connection, email=email, browser=browser, known=auth.trusted_browser(accounts.normalize(email))
             )
