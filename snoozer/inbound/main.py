@@ -11,7 +11,7 @@ import click
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer import inbox, quotas, settings, telemetry
+from snoozer import inbox, quotas, security_log, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
@@ -73,7 +73,7 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
 def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None) -> Sequence[str]:
     """Stores the message for all its recipients in one transaction, committed when this returns. One whose mailbox
     took what `limits` allow in a day is to be tried again later."""
-    full: set[str] = set()
+    full: dict[str, str] = {}
     with engine.begin() as connection:
         owners = [inbox.owner(connection, address=address) for address in incoming.rcpt_to]
         for owner in sorted({owner for owner in owners if owner}):
@@ -82,8 +82,10 @@ def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = Non
                     if limits is not None:
                         quotas.spend_mail(connection, limits, user_email=owner, size=len(incoming.original))
                     inbox.store(connection, user_email=owner, original=incoming.original)
-            except QuotaReached:
-                full.add(owner)
+            except QuotaReached as reached:
+                full[owner] = reached.name
+    for quota in full.values():
+        security_log.record("quota_reached", quota=quota)
     return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
 
 

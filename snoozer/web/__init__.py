@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from snoozer import security_log, telemetry
 from snoozer import settings as environment
-from snoozer import telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
@@ -96,6 +96,7 @@ def required_settings() -> Settings:
 def from_environment() -> Flask:
     """Returns the site that the environment describes, with telemetry; exits like `required_settings`."""
     settings = required_settings()
+    security_log.start()
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, has_page=True, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
-from flask import Flask, Response, make_response, render_template, request
+from flask import Flask, Response, g, make_response, render_template, request
 
+from snoozer import security_log
 from snoozer.quotas import QuotaReached
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.api.problems import Refused, response_of
+from snoozer.web.network import network_id
 
 TITLE = "That was a lot at once"
 
@@ -16,6 +18,10 @@ def init_app(app: Flask) -> None:
 
 
 def _response(reached: QuotaReached) -> Response:
+    account = g.get("account")
+    security_log.record(
+        "quota_reached", quota=reached.name, account=account.id if account else None, network=network_id()
+    )
     headers = {"Retry-After": str(reached.retry_after)}
     wait = span_in_words(timedelta(seconds=reached.retry_after))
     text = f"{reached} Nothing was saved. Try again in {wait}."

@@ -7,7 +7,7 @@ from typing import NoReturn
 from flask import request
 from sqlalchemy import Connection
 
-from snoozer import accounts, quotas
+from snoozer import accounts, quotas, security_log
 from snoozer.db.models import Account
 from snoozer.web import context
 from snoozer.web.api.problems import Refused
@@ -41,6 +41,7 @@ def bearer_token() -> str | None:
 def _refuse_token() -> NoReturn:
     """Raises Refused, or QuotaReached for a network with many of them; valid tokens still work from there."""
     network = network_id()
+    security_log.record("token_refused", network=network)
     with context.transaction() as connection:
         quotas.spend_failed_token(connection, context.settings().limits, network=network)
     detail = "This token is unknown, revoked, or belongs to a closed account."

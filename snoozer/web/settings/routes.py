@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import accounts as sessions
-from snoozer import zone_change
+from snoozer import security_log, zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.snoozing import clean_phrase
@@ -123,6 +123,8 @@ def end_session(account: Account, id: int) -> ResponseReturnValue:
     """Signs one browser out; this one, too, where it is the one."""
     with context.transaction() as connection:
         ended = sessions.end_session(connection, account_id=account.id, id=id)
+    if ended:
+        security_log.record("sessions_ended", account=account.id, sessions=1)
     flash("That browser is signed out." if ended else "That browser was signed out already.")
     return redirect(url_for(".show", _anchor="sessions"), code=303)
 
@@ -134,6 +136,7 @@ def end_other_sessions(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         session = get_cookie("session") or ""
         ended = sessions.end_other_sessions(connection, account_id=account.id, session=session)
+    security_log.record("sessions_ended", account=account.id, sessions=ended)
     other = (
         "No other browser was" if not ended else "1 other browser is" if ended == 1 else f"{ended} other browsers are"
     )
