@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, timedelta
 from typing import Literal
@@ -24,14 +25,12 @@ from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.client import check_reachable
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.url import SmtpServer, is_loopback
+from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 MAX_SHOWN = 5
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
 
-# Names that no mail from outside reaches (RFC 2606, RFC 6762).
-_PRIVATE = (".local", ".localhost", ".test", ".example", ".invalid", ".internal")
-# Nor these, though a mail server may accept them as any other (RFC 2606).
+# Names that no mail from outside reaches, though a mail server may accept them as any other (RFC 2606).
 _SAMPLES = (".example.com", ".example.net", ".example.org")
 
 # By invariant: what it means that it is broken, and what to do.
@@ -262,7 +261,7 @@ def _dns_records(domain: str) -> Finding:
     check = "sender's domain"
     if not domain:
         return Finding(check, "skipped", "MAIL_FROM is not set here, so nothing is known of the sender's domain.")
-    if _is_private(domain):
+    if is_private(domain):
         return Finding(check, "skipped", f"{domain} is a private name; its mail stays here and needs no records.")
     text = f"These records make mail from {domain} trusted; they are not looked up here."
     records = (
@@ -305,6 +304,25 @@ def _settings_findings(settings: Settings) -> Iterator[Finding]:
             do = "Correct MAIL_FROM; web and workers do not start with this one."
             yield Finding("sender", "wrong", f"{error}.", do)
     yield _links(settings)
+    yield from _transport(settings)
+
+
+def _transport(settings: Settings) -> Iterator[Finding]:
+    """What travels without TLS: wrong where web and workers refuse to start, advice where it is allowed."""
+    problems = [settings.insecure_pages]
+    with suppress(ValueError):  # No SMTP_URL, or an invalid one, which another check reports.
+        problems.append(settings.insecure_mail)
+    found = [problem for problem in problems if problem]
+    allowed = settings.insecure_transport == "allow"
+    for problem in found:
+        if allowed:
+            do = "SNOOZER_INSECURE_TRANSPORT allows it; use TLS unless that network is yours alone."
+            yield Finding("transport", "advice", f"{problem}.", do)
+        else:
+            do = "Use TLS, or set SNOOZER_INSECURE_TRANSPORT=allow; web and workers do not start like this."
+            yield Finding("transport", "wrong", f"{problem}.", do)
+    if not found:
+        yield Finding("transport", "right", "Mail and pages travel by TLS, or on this machine or network only.")
 
 
 def _secret_key(settings: Settings) -> Finding:
@@ -322,7 +340,7 @@ def _links(settings: Settings) -> Finding:
     check, do = "links in mails", "Set BASE_URL for web and workers to what people type to reach the pages."
     if settings.local_links_warning:
         domain, text = _sender_domain(settings), f"{settings.local_links_warning}."
-        on_trial = _is_private(domain) or f".{domain}".endswith(_SAMPLES)
+        on_trial = is_private(domain) or f".{domain}".endswith(_SAMPLES)
         return Finding(check, "advice", text, do) if on_trial else Finding(check, "wrong", text, do)
     if is_loopback(urlsplit(settings.base_url).hostname or ""):
         return Finding(check, "advice", f"They lead to {settings.base_url}, which opens on this machine only.", do)
@@ -332,8 +350,3 @@ def _links(settings: Settings) -> Finding:
 def _sender_domain(settings: Settings) -> str:
     """The domain that reminders come from; empty when MAIL_FROM names none."""
     return headers.mail_from_domain(settings.mail_from).lower()
-
-
-def _is_private(domain: str) -> bool:
-    """A name that is known on this machine or this network only."""
-    return is_loopback(domain) or f".{domain}".endswith(_PRIVATE) or "." not in domain

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, ledger, queue, workers
+from snoozer.db import accounts, events, ledger, queue, quotas, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
@@ -128,10 +128,13 @@ def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
 
 
 def prune(engine: Engine) -> None:
-    """Run the chores of every hour: delete dead workers, old sign-ins, sessions and idempotency keys."""
+    """Run the chores of every hour: delete dead workers, old sign-ins, sessions, idempotency keys and quotas' usage."""
     run_exclusive(engine, "forget workers", workers.prune)
     prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
+        pass
+    prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget usage", prune_usage) or 0) >= MAX_PRUNED:
         pass
 
 

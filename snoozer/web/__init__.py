@@ -14,13 +14,13 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from snoozer import security_log, telemetry
 from snoozer import settings as environment
-from snoozer import telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
-from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, security_headers
+from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, quotas, security_headers
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
@@ -72,6 +72,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     errors.init_app(app)
     known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
+    quotas.init_app(app)
     forms.init_app(app, exempt=(api.blueprint, reminder_links))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:
@@ -91,6 +92,7 @@ def required_settings() -> Settings:
 def from_environment() -> Flask:
     """Returns the site that the environment describes, with telemetry; exits like `required_settings`."""
     settings = required_settings()
+    security_log.start()
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, has_page=True, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypedDict
 from urllib.parse import urlsplit
 
 from flask import Response, abort, current_app, g, redirect, request, url_for
@@ -17,6 +17,7 @@ from snoozer.db.models import Account
 from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
+from snoozer.web.text.browser_name import browser_name
 from snoozer.web.text.time_format import TimeFormatter
 
 P = ParamSpec("P")
@@ -85,6 +86,18 @@ def current_account() -> Account | None:
                     g.saved_times = stored.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account
     return account
+
+
+class NewSession(TypedDict):
+    """The session that a sign-in in this browser replaces, and what the browser is."""
+
+    replaces: str | None
+    device: str | None
+
+
+def new_session() -> NewSession:
+    """Returns what this request tells about a session that is opened by it."""
+    return NewSession(replaces=get_cookie("session"), device=browser_name(request.user_agent.string))
 
 
 def time_formatter() -> TimeFormatter:

@@ -121,7 +121,9 @@ def test_a_post_that_is_refused_at_once_has_its_span(
         ({"SECRET_KEY": ""}, "snoozer: SECRET_KEY is not set"),
         ({"SECRET_KEY": "changeme"}, "snoozer: SECRET_KEY holds a sample value"),
         ({"SMTP_URL": "http://mail.example.org"}, "snoozer: SMTP_URL must begin with"),
-        ({"SMTP_URL": "smtp://mail.example.org"}, "snoozer: BASE_URL is not set"),
+        ({"SMTP_URL": "smtps://mail.example.org"}, "snoozer: BASE_URL is not set"),
+        ({"SMTP_URL": "smtp://mail.example.org"}, "snoozer: SMTP_URL sends mail without TLS"),
+        ({"BASE_URL": "http://snooze.example.org"}, "snoozer: BASE_URL begins with http://"),
     ],
 )
 def test_wrong_settings_end_the_server_instead_of_starting_it_for_ever(

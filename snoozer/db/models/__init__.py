@@ -6,6 +6,7 @@ from snoozer.db.models.account import (
     CapturedMail,
     IdempotencyKey,
     MailboxMessage,
+    QuotaUsage,
     Session,
     SignIn,
     TypedPhrase,

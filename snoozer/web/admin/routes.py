@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from snoozer import triage
+from snoozer import security_log, triage
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, metrics
 from snoozer.db.queries import cases as queries
@@ -130,6 +130,7 @@ def act(account: Account) -> ResponseReturnValue:
     ids = matching[:MAX_DECIDED]
     batches = (ids[start : start + BATCH_SIZE] for start in range(0, len(ids), BATCH_SIZE))
     done = sum(_decide(selection.act, batch, actor=f"operator:{account.id}", why=why) for batch in batches)
+    security_log.record("cases_decided", account=account.id, act=selection.act, cases=done)
     flash(_result_text(selection, done=done, unchanged=len(ids) - done, more=len(matching) > MAX_DECIDED))
     single = request.form.get("from") == "case" and selection.ids
     return redirect(url_for(".show", id=single[0]) if single else url_for(".overview"), code=303)

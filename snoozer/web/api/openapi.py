@@ -36,6 +36,7 @@ _REFUSALS = {
     415: "The body is not declared as JSON.",
     421: "The Host header names another host than BASE_URL.",
     422: "Something in the request cannot be taken; `code`, `detail`, `errors` and `suggestions` say what.",
+    429: "A limit is reached, named by `quota`; Retry-After says in how many seconds it begins anew.",
     500: "Snoozer failed. Nothing was changed.",
     503: "The database is unavailable. Try again.",
 }
@@ -53,7 +54,7 @@ def operation(
 ) -> Callable[[View], View]:
     """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
     headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
-    refuses = tuple(sorted({*refuses, *((413, 421, 500) if public else (401, 413, 421, 500, 503))}))
+    refuses = tuple(sorted({*refuses, *((413, 421, 500) if public else (401, 413, 421, 429, 500, 503))}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:

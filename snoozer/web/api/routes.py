@@ -11,7 +11,7 @@ from uuid import uuid4
 from flask import Blueprint, Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import snoozing, telemetry, timephrase
+from snoozer import quotas, snoozing, telemetry, timephrase
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes, snoozes
 from snoozer.db.queue import ReminderTime
@@ -19,7 +19,7 @@ from snoozer.db.statements import database_time
 from snoozer.timephrase import ParsedTime, zones
 from snoozer.web import context
 from snoozer.web.api import models, openapi, problems, serializers
-from snoozer.web.api.auth import caller
+from snoozer.web.api.auth import bearer_token, caller
 from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models import Change, NewSnooze, SnoozeQuery, WhenQuery
 from snoozer.web.api.openapi import operation
@@ -157,6 +157,7 @@ def describe() -> Response:
 
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
     time, parsed = _time(connection, account, new, note=new.note)
+    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
     id, is_new, ended = snoozing.snooze(
         connection,
         user_email=account.email,

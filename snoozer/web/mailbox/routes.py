@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from snoozer import inbox, snoozing
+from snoozer import inbox, quotas, snoozing
 from snoozer.db import mailbox_store
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
@@ -162,7 +162,9 @@ def add_files(account: Account) -> ResponseReturnValue:
                 file_error=f"{name or 'That file'} is not a mail message: it has no header such as From or Subject. "
                 "Nothing was saved."
             )
+    size = sum(len(content) for _, content in files)
     with context.transaction() as connection:
+        quotas.spend_upload(connection, context.settings().limits, user_email=account.email, size=size)
         stored = inbox.store_each(connection, user_email=account.email, originals=[content for _, content in files])
     if len(stored) > 1:
         flash(f"{sum(one.new for one in stored)} of {len(stored)} messages are new in your mailbox.")

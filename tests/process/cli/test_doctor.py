@@ -222,3 +222,19 @@ def test_findings_before_a_failure_are_reported(empty_database: Engine, tmp_path
     assert ended.returncode == 2
     assert [check["verdict"] for check in checks if check["check"] == "schema"] == ["right"]
     assert "The database refused" in checks[-3]["says"]
+
+
+@pytest.mark.parametrize(("allowed", "verdict"), [("refuse", "wrong"), ("allow", "advice")])
+def test_transport_without_tls_is_reported(
+    healthy: Engine, postgres_url: str, tmp_path: Path, allowed: str, verdict: str
+) -> None:
+    base_url = {"BASE_URL": "http://snooze.example.org", "SNOOZER_INSECURE_TRANSPORT": allowed}
+    code, checks = findings(url=postgres_url, home=tmp_path, **base_url)
+    assert (code, checks["transport"]["verdict"]) == (1 if verdict == "wrong" else 0, verdict)
+    assert "BASE_URL begins with http://" in checks["transport"]["says"]
+    assert findings(url=postgres_url, home=tmp_path)[1]["transport"]["verdict"] == "right"
+
+
+def test_a_key_that_can_be_guessed_is_reported(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    _, checks = findings(url=postgres_url, home=tmp_path, SECRET_KEY="aaaaaaaaaaaaaaaa")
+    assert checks["secret key"]["verdict"] == "wrong"
