@@ -23,4 +23,13 @@ SELECT
         WHERE state = 'uncertain'
           AND uncertain_at < clock_timestamp() - INTERVAL '1 day'
     ) AS long_uncertain,
-    (SELECT count(*) FROM circuit_breakers WHERE state <> 'closed') AS open_breakers
+    (SELECT count(*) FROM circuit_breakers WHERE state <> 'closed') AS open_breakers,
+    (
+        SELECT count(*)
+        FROM email_snoozes
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+          AND remind_at <= CURRENT_TIMESTAMP
+          AND attempts < max_attempts
+          AND schema_version > :known_schema
+    ) AS deferred
