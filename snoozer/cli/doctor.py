@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, timedelta
@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer import settings as environment
 from snoozer.cli.console import explain, open_engine, refuse, show
 from snoozer.db import health_checks, schema, timeline
-from snoozer.db.health_checks import Violation
+from snoozer.db.health_checks import Defect, Violation
 from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.client import check_reachable
@@ -98,10 +98,25 @@ def command(as_json: bool) -> None:
         click.echo(json.dumps(report, indent=2))
     else:
         show(*_tables(in_force, findings))
-        click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
+        click.echo(_conclusion(findings))
     if failure is not None:
         refuse(f"{failure}.")
     sys.exit(0 if healthy else 1)
+
+
+def _conclusion(findings: list[Finding]) -> str:
+    """The last sentence. It agrees with the lines above: what is wrong, what has advice, what was left out."""
+
+    def with_verdict(verdict: str) -> str:
+        return ", ".join(finding.check for finding in findings if finding.verdict == verdict)
+
+    wrong, advice, skipped = (with_verdict(verdict) for verdict in ("wrong", "advice", "skipped"))
+    if wrong:
+        first = f"Wrong: {wrong}; see above for what to do."
+    else:
+        first = "Nothing is wrong." if advice else "Everything that was examined is as promised."
+    rest = (f" Advice on: {advice}." if advice else "") + (f" Left out: {skipped}." if skipped else "")
+    return first + rest
 
 
 def _tables(in_force: dict[str, str], findings: list[Finding]) -> Iterator[Table]:
@@ -125,7 +140,7 @@ def _database_findings(connection: Connection, settings: Settings) -> Iterator[F
         yield Finding("schema", "wrong", f"{status.message}: nothing more is asked.", _sentence(status.do))
         return
     yield Finding("schema", "right", f"{status.message}.")
-    yield _guards(connection)
+    yield from _guards(connection)
     yield _timeline(connection, settings)
     yield from _processes(connection, settings)
     yield _late_reminders(connection)
@@ -156,12 +171,27 @@ def _server(connection: Connection) -> Finding:
     return Finding("database", "wrong", text, do)
 
 
-def _guards(connection: Connection) -> Finding:
-    missing = ", ".join(health_checks.disabled_guards(connection))
-    if missing:
-        do = "Nothing but the programs' own care keeps the promise now. Make them anew as the migrations do: "
-        return Finding("guards", "wrong", f"Switched off or gone: {missing}.", f"{do}{missing}.")
-    return Finding("guards", "right", "Unique indexes and triggers that hold the invariants are in force.")
+def _guards(connection: Connection) -> Iterator[Finding]:
+    """What holds the invariants in the database, and the indexes without which claims and pages read whole tables."""
+    unusable = health_checks.unusable_indexes(connection)
+    unique = [index for index in unusable if health_checks.holds_an_invariant(index)]
+    others = [index for index in unusable if index not in unique]
+    guards = [*health_checks.disabled_guards(connection), *unique]
+    if guards:
+        text = f"Not in force: {_names(guards)}. Nothing but the programs' own care keeps the promise now."
+        do = [health_checks.remedy(one) or f"Make {one.name} as the migrations do (docs/schema.sql)." for one in guards]
+        yield Finding("guards", "wrong", text, "\n".join(do))
+    else:
+        yield Finding("guards", "right", "Constraints and triggers that hold the invariants are in force.")
+    if others:
+        text = f"Not usable: {_names(others)}. Claims or pages read whole tables: with many rows reminders come late."
+        yield Finding("indexes", "wrong", text, "\n".join(health_checks.remedy(index) for index in others))
+    else:
+        yield Finding("indexes", "right", "Every index of claims, ledger and pages is there and valid.")
+
+
+def _names(defects: Iterable[Defect]) -> str:
+    return ", ".join(map(str, defects))
 
 
 def _timeline(connection: Connection, settings: Settings) -> Finding:
@@ -186,7 +216,7 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
         yield Finding("clock", "right", f"Housekeeping {since}.")
-    if alive.prepared_ago is not None and alive.prepared_ago > 26 * 3600:
+    if alive.swept_ago is not None and (alive.prepared_ago is None or alive.prepared_ago > 26 * 3600):
         text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."
         )
@@ -196,6 +226,12 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("workers", "right", f"{alive.workers} alive.")
     else:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
+    if alive.deferred:
+        text = (
+            f"{alive.deferred} due snoozes were written by a newer release, in a form that this one does not know, and "
+            "no worker that is alive has taken them."
+        )
+        yield Finding("newer rows", "wrong", text, "Start workers of that release; older ones leave such rows alone.")
     if alive.open_breakers:
         text = (
             "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -36,6 +37,19 @@ def run_exclusive(engine: Engine, name: str, chore: Callable[[Connection], T]) -
         result = chore(connection)
         execute(connection, "housekeeping/record_run", chore=name)
         return result
+
+
+def run_if_due(engine: Engine, name: str, *, every: timedelta, chore: Callable[[], object]) -> bool:
+    """Run a chore of any number of transactions where its last completion was recorded `every` ago, or never; returns
+    whether it ran. What counts is the record in the database, so that a clock that is restarted often misses none. Two
+    clocks may run it at once, as each of its parts is exclusive; one that fails is due again at the next call."""
+    with engine.connect() as connection:
+        if not execute(connection, "housekeeping/is_due", chore=name, every=every).scalar_one():
+            return False
+    chore()
+    with engine.begin() as connection:
+        execute(connection, "housekeeping/record_run", chore=name)
+    return True
 
 
 def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:

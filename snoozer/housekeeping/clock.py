@@ -25,8 +25,8 @@ from snoozer.settings import Settings
 log = logging.getLogger(__name__)
 
 ARCHIVE_SECONDS = 60
-PRUNE_SECONDS = 3600
-MONTHS_SECONDS = 86_400
+# How often it is looked whether a chore of every hour or day is due.
+LOOK_SECONDS = 60
 
 
 @click.command(
@@ -74,13 +74,13 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     def add_job(seconds: float, chore: Callable[[], object], **when: Any) -> None:
         scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
 
+    at_once = {"next_run_time": datetime.now(UTC)}
+
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
-    add_job(PRUNE_SECONDS, lambda: chores.prune(engine))
-    add_job(
-        MONTHS_SECONDS, lambda: chores.maintain_partitions(engine, config=retention), next_run_time=datetime.now(UTC)
-    )
+    add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
+    add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
     returns = ReturnLoop(engine, poll=config.poll)
     returns.start()
     scheduler.start()

@@ -16,12 +16,16 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     and_,
+    exists,
     func,
+    or_,
     text,
+    tuple_,
 )
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, aliased, mapped_column
 
 from snoozer.db.models.base import Base
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 class Snooze(Base):
@@ -114,6 +118,32 @@ def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return promise
+
+
+def is_deferred(snooze: Any = Snooze) -> ColumnElement[bool]:
+    """Whether a row is left to workers of a newer release, which know its schema version."""
+    deferred: ColumnElement[bool] = snooze.schema_version > SUPPORTED_SCHEMA
+    return deferred
+
+
+def is_behind_key(snooze: Any = Snooze) -> ColumnElement[bool]:
+    """Whether a row that waits is not the next of its serialization key: one is in flight, or comes before it, as in
+    queue/claim.sql."""
+    same = aliased(Snooze)
+    in_flight = exists().where(same.serialization_key == snooze.serialization_key, same.claimed_at.is_not(None))
+    return or_(in_flight, exists().where(*is_ahead(same, of=snooze)))
+
+
+def is_ahead(other: Any, *, of: Any = Snooze) -> list[ColumnElement[bool]]:
+    """What holds of a row that waits and comes before another of the same serialization key."""
+    return [
+        other.serialization_key == of.serialization_key,
+        ~other.inactive,
+        other.claimed_at.is_(None),
+        other.attempts < other.max_attempts,
+        other.schema_version <= SUPPORTED_SCHEMA,
+        tuple_(other.remind_at, other.id) < tuple_(of.remind_at, of.id),
+    ]
 
 
 class Send(Base):

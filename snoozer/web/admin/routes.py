@@ -90,6 +90,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends = queries.sends(connection, id=id)
         events = queries.events(connection, id=id)
         breakers = queries.open_breakers(connection)
+        ahead = queries.ahead(connection, id=id) if row.serialization_key is not None else 0
         workers = metrics.alive(connection, dead_after=_dead_after())
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
@@ -98,7 +99,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends=sends,
         events=events,
         sent=was_it_sent(newest, times=time_formatter()),
-        running=why_not_running(row, breakers=breakers, workers=workers, times=time_formatter()),
+        running=why_not_running(row, breakers=breakers, workers=workers, ahead=ahead, times=time_formatter()),
         masked=masked,
         without_addresses=without_addresses,
     )

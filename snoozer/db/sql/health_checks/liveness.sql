@@ -29,4 +29,13 @@ SELECT
         FROM circuit_breakers
         WHERE state <> 'closed'
           AND updated_at > clock_timestamp() - INTERVAL '1 hour'
-    ) AS open_breakers
+    ) AS open_breakers,
+    (
+        SELECT count(*)
+        FROM email_snoozes
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+          AND remind_at <= CURRENT_TIMESTAMP
+          AND attempts < max_attempts
+          AND schema_version > :known_schema
+    ) AS deferred
