@@ -1,13 +1,13 @@
 """The return of a kept message is a channel of its own: it has its own time and its own row in the ledger.
 
 Revision ID: 0028
-Revises: 0024
+Revises: 0027
 """
 
 from alembic import op
 
 revision = "0028"
-down_revision = "0024"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 

@@ -41,6 +41,14 @@ class KnownSend:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reminded:
+    """The message that a reminder is about."""
+
+    message_id: str
+    sender_email: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class UncertainPolicy:
     """What happens to a reminder that may have been sent.
 
@@ -163,6 +171,12 @@ def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
 def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> set[str]:
     """Which of these reminders the ledger knows."""
     return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
+
+
+def find_reminder(connection: Connection, *, reminder_message_id: str, user_email: str) -> Reminded | None:
+    """What the reminder with this Message-ID is about; None when it is none of ours to this person."""
+    values = {"reminder_message_id": reminder_message_id, "user_email": user_email}
+    return row_as(execute(connection, "ledger/find_reminder", **values).first(), Reminded)
 
 
 def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:

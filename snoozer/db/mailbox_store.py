@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -11,15 +12,20 @@ from snoozer.db.statements import ALL_IDS, execute, id_bounds
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`."""
+    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`.
+
+    `thread_ids` are the ids of the messages before it and its own as they are written, with spaces between them.
+    """
 
     message_id: str
     substitute_id: str
+    thread_ids: str | None
     sha256: str
     subject: str | None
     sender_name: str | None
     sender_email: str | None
     sent_at: datetime | None
+    folder: Literal["inbox", "reminders"] = "inbox"
 
 
 def lock(connection: Connection, *, user_email: str, sha256: str) -> None:

@@ -58,7 +58,8 @@ class Send:
     `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
     snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
     again renders the same bytes. `resends` is how often it was sent again because no reply came, `refusals` how often
-    the server refused its recipient for now.
+    the server refused its recipient for now. `thread_ids` are those of the messages before the original and its own, as
+    they are written.
     """
 
     id: int
@@ -76,6 +77,7 @@ class Send:
     bytes_sha256: str | None
     resends: int = 0
     refusals: int = 0
+    thread_ids: str | None = None
 
 
 class DeliveryOutcome(StrEnum):

@@ -69,7 +69,7 @@ def test_a_sender_is_harmless_text(raw: str | bytes) -> None:
     found = sender(raw)
     for text in (found.name, found.email):
         assert text is None or (text and not LINE_BREAKS.search(text))
-    assert found.email is None or (found.email.count("@") == 1 and not re.search(r"[\s<>(),;:\"]", found.email))
+    assert found.email is None or ("@" in found.email and not re.search(r"[\s<>(),;:\"]", found.email))
 
 
 @given(raw=ENCODED | st.binary(max_size=400))

@@ -156,6 +156,7 @@ class MailboxMessage(Base):
     message_id: Mapped[str]
     original: Mapped[bytes] = mapped_column(deferred=True)
     sha256: Mapped[str]
+    thread_ids: Mapped[str | None]
     subject: Mapped[str | None]
     sender_name: Mapped[str | None]
     sender_email: Mapped[str | None]

@@ -99,6 +99,14 @@ RETURNING
         FROM email_snoozes AS snooze
         WHERE snooze.id = send.snooze_id
     ) AS dated,
+    (
+        -- A message that arrived after its snooze would change bytes that may have left already.
+        SELECT kept.thread_ids
+        FROM email_snoozes AS snooze
+        JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+        WHERE snooze.id = send.snooze_id
+          AND kept.arrived_at <= snooze.created_at
+    ) AS thread_ids,
     send.reminder_message_id,
     send.subject,
     send.sender_email,
