@@ -181,7 +181,8 @@ def state(engine: Engine, id: int) -> str:
     if row is None:
         return "archived"
     claimed = row.claimed_at is not None
-    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, remind_at=row.remind_at, now=now())
+    promise = row.scheduled_for or row.remind_at
+    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, promise=promise, now=now())
     return "waiting" if found in WAITING else found
 
 
