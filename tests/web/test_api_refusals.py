@@ -247,13 +247,16 @@ def test_the_largest_id_of_a_row_is_one(client: FlaskClient, people: People, eng
 
 
 @pytest.mark.parametrize("control", ["\r", "\n", "\r\n", "\t", "\x00", "\x1f", "\x7f", "\x85", "\u2028", "\u2029"])
-def test_a_message_id_with_a_control_character_is_refused(
+def test_a_message_id_or_sender_with_a_control_character_is_refused(
     client: FlaskClient, people: People, engine: Engine, control: str
 ) -> None:
     ann = people.ann()
     for name in (f"<a{control}b@mail.example>", f"a{control}", f"{control}a"):
         answer = client.post(SNOOZES, json={"message_id": name, "when": "tomorrow"}, headers=ann.bearer)
         assert is_problem(answer, 422, "invalid_fields")["errors"][0]["field"] == "message_id"
+    body = {"message_id": "m", "when": "tomorrow", "sender_email": f"bob{control}@mail.example"}
+    answer = client.post(SNOOZES, json=body, headers=ann.bearer)
+    assert is_problem(answer, 422, "invalid_fields")["errors"][0]["field"] == "sender_email"
     assert nothing_is_saved(engine)
 
 

@@ -124,8 +124,9 @@ _Subject = Annotated[
 _Address = Annotated[
     str,
     _text(),
+    AfterValidator(_identifier),
     _canonical(headers.address, "bad_address", "must be a bare address such as ann@example.org."),
-    Field(json_schema_extra={"format": "email", "pattern": "^.+@.+$"}),
+    Field(json_schema_extra={"format": "idn-email", "pattern": f"^[^{_CONTROLS}]+@[^{_CONTROLS}]+$"}),
 ]
 _Note = Annotated[
     str,
