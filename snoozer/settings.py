@@ -89,9 +89,9 @@ class Settings(BaseSettings):
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
 
-    snoozes_per_minute: Limit = Field(default=120, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
+    snoozes_per_minute: Limit = Field(default=240, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
     snoozes_per_day: Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
-    token_snoozes_per_minute: Limit = Field(default=60, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
+    token_snoozes_per_minute: Limit = Field(default=120, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
     upload_bytes_per_day: Limit = Field(default=256 * MEBIBYTE, alias="SNOOZER_LIMIT_UPLOAD_BYTES_PER_DAY")
     failed_tokens_per_minute: Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
     sign_ins_per_hour: Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
