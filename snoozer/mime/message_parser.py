@@ -163,7 +163,9 @@ def _shown_parts(parts: list[Part]) -> list[Part]:
 
 
 def _is_text_in_place(part: Part) -> bool:
-    return part.head.type in _SHOWN_TYPES and not _is_attached(part)
+    """Text is shown whatever its name; a page with a name is a file."""
+    is_file = part.head.type == "text/html" and part.head.filename is not None
+    return part.head.type in _SHOWN_TYPES and not is_file and not _is_attached(part)
 
 
 def _is_attached(part: Part) -> bool:

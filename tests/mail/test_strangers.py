@@ -66,6 +66,8 @@ def test_a_backslash_that_protects_nothing_is_meant(raw: str, name: str) -> None
         ("<div style='display:none'>only this", "only this"),
         ("<div style='display:none'>only this</div>", "only this"),
         ("<p hidden>no</p>yes", "yes"),
+        ("<p class='a hidden b'>yes</p>", "yes"),
+        ("<td style='padding:0;font-size:0px'>yes</td>", "yes"),
         ("x" + "\u200c\xa0" * 40 + "y", "x y"),
         ("<a href=https://a.example/x>a.example/x</a>", "a.example/x"),
         ("<div style='max-height:0px;overflow:hidden'>no<div>no</div></div>yes", "yes"),
