@@ -189,7 +189,12 @@ def _text_of_last_resort(parts: list[Part], fallback: str | None) -> tuple[str, 
         if part.head.type == "message/rfc822":
             inner = list(walk(*split_head(part.content)))
             text, cut = _text(shown, fallback) if (shown := _shown_parts(inner)) else ("", False)
-        elif part.head.type.startswith(_NEVER_TEXT) or part.head.filename or not _is_readable(part.content):
+        elif (
+            (part.path and not part.head.type.startswith(("text/", "message/")))
+            or part.head.type.startswith(_NEVER_TEXT)
+            or part.head.filename
+            or not _is_readable(part.content)
+        ):
             continue
         else:
             text = clean_text(decode_bytes(part.content, None, fallback=fallback))
