@@ -101,6 +101,8 @@ def decode_bytes(data: bytes, charset: str | None, *, fallback: str | None = Non
     codecs_of_label = _codecs(charset)
     if codecs_of_label[:1] in (("utf_16",), ("utf-16",)) and b"\0" not in data:
         codecs_of_label = ("utf-8", *codecs_of_label)
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        codecs_of_label = (*codecs_of_label, "utf_16")
     for codec in (*codecs_of_label, "utf-8"):
         text = _strictly(data, codec)
         if text is not None and not (codec == "utf-8" and _is_escaped(data, codecs_of_label)):

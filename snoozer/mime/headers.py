@@ -131,7 +131,8 @@ def sender(raw: bytes | str | None, *, fallback: str | None = None) -> Sender:
 
 
 def _sender(raw: str, fallback: str | None) -> Sender:
-    text = _AROUND_AT.sub("@", _GROUP.sub(r"\1", raw))
+    text = _GROUP.sub(r"\1", raw)
+    text = text if "<" in text or "(" in text else _AROUND_AT.sub("@", text)
     phrase, angle, comment = _first_mailbox(text)
     if angle is None and '"@' in phrase:
         phrase, angle = "", phrase
@@ -144,7 +145,7 @@ def _sender(raw: str, fallback: str | None) -> Sender:
     declared = _ROUTE.sub("", "".join(_decoded_plain(angle, fallback).split()))
     declared = _IN_APOSTROPHES.sub(r"\1", declared)
     email = address(declared) or _with_several_ats(declared)
-    name = sanitize_line(decode_words(phrase, fallback=fallback)).strip(" ,;:[]")
+    name = sanitize_line(decode_words(phrase.replace("[]", ""), fallback=fallback)).strip(" ,;:")
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
     name = name or sanitize_line(decode_words(comment, fallback=fallback))

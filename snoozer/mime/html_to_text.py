@@ -17,10 +17,11 @@ _ALT = re.compile(r"""\balt\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))"""
 # How senders hide the line that lists show beside the subject.
 _UNSEEN = re.compile(
     r"""\bstyle\s{0,9}=\s{0,9}["'][^"'>]{0,2000}?(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"""
-    r"""|mso-hide\s{0,9}:\s{0,9}all|(?:max-height|font-size)\s{0,9}:\s{0,9}0(?:px|pt|em|%)?\s{0,9}(?:[;!"']))"""
-    r"""|\shidden(?=[\s>/]|=["']{2}|=["']?hidden)""",
+    r"""|max-height\s{0,9}:\s{0,9}0(?:px|pt|em|%)?\s{0,9}[;!"'])""",
     re.IGNORECASE,
 )
+_UNSEEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s>/=])", re.IGNORECASE)
+_VALUES = re.compile(r"\"[^\"]*\"|'[^']*'")
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _HIDDEN = frozenset({"script", "style", "title", "template", "noscript", "svg", "object", "iframe", "select"})
 _PARAGRAPHS = frozenset({"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"})
@@ -90,7 +91,9 @@ def _is_unseen(name: str, attributes: str, unclosed: set[str]) -> bool:
     """Whether an element with an end is not displayed. The end of each name is looked for in vain once, and of few."""
     if name in _VOID or name in unclosed or len(unclosed) > MAX_UNCLOSED:
         return False
-    return _UNSEEN.search(attributes) is not None
+    if _UNSEEN.search(attributes) is not None:
+        return True
+    return "hidden" in attributes.lower() and _UNSEEN_ATTRIBUTE.search(_VALUES.sub("", attributes)) is not None
 
 
 def _after_element(html: str, name: str, position: int) -> int | None:

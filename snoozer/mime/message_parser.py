@@ -163,7 +163,9 @@ def _shown_parts(parts: list[Part]) -> list[Part]:
 
 
 def _is_text_in_place(part: Part) -> bool:
-    return part.head.type in _SHOWN_TYPES and not _is_attached(part)
+    """Text is shown whatever its name; a page with a name is a file."""
+    is_file = part.head.type == "text/html" and part.head.filename is not None
+    return part.head.type in _SHOWN_TYPES and not is_file and not _is_attached(part)
 
 
 def _is_attached(part: Part) -> bool:
@@ -187,7 +189,12 @@ def _text_of_last_resort(parts: list[Part], fallback: str | None) -> tuple[str, 
         if part.head.type == "message/rfc822":
             inner = list(walk(*split_head(part.content)))
             text, cut = _text(shown, fallback) if (shown := _shown_parts(inner)) else ("", False)
-        elif part.head.type.startswith(_NEVER_TEXT) or part.head.filename or not _is_readable(part.content):
+        elif (
+            (part.path and not part.head.type.startswith(("text/", "message/")))
+            or part.head.type.startswith(_NEVER_TEXT)
+            or part.head.filename
+            or not _is_readable(part.content)
+        ):
             continue
         else:
             text = clean_text(decode_bytes(part.content, None, fallback=fallback))

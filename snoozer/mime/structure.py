@@ -42,6 +42,7 @@ _FIRST_BOUNDARY = re.compile(
     rb"(?:\A|\r?\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=content-[a-z-]+[ \t]*:)", re.IGNORECASE
 )
 _STARTS_WITH_PARTS = re.compile(rb"(?:[^\r\n]*\b(?:mime|multi-part)\b[^\r\n]*)?\s*--\S", re.IGNORECASE)
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 
 
@@ -301,7 +302,9 @@ def _from_base64(body: bytes) -> bytes:
         others = letters - sum(len(run) for line in filled for run in _BASE64_LINE.findall(line))
         if others * 6 > letters or any(b" " in line for line in filled[:2]):
             return body
-    return b"".join(headers.decode_base64(piece) for piece in _encoded_pieces(filled))
+    content = b"".join(headers.decode_base64(piece) for piece in _encoded_pieces(filled))
+    is_short_and_odd = len(filled) == 1 and not _BASE64_LINE.fullmatch(filled[0])
+    return body if is_short_and_odd and _CONTROLS.search(content) else content
 
 
 def _encoded_pieces(lines: list[bytes]) -> Iterator[bytes]:

@@ -35,6 +35,27 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     assert bytes(row.original) == original
 
 
+def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, people: People) -> None:
+    addresses = [f"ann{number}@snoozer.example" for number in range(main.RECIPIENTS_AT_ONCE + 1)]
+    for address in addresses:
+        people.ann(email=address)
+    original = an_original()
+    incoming = IncomingMail(mail_from="", rcpt_to=tuple(addresses), original=original)
+    with engine.begin() as holding:
+        # The last of them cannot be stored for a while; the others are not asked for again.
+        digest = hashlib.sha256(original).hexdigest()
+        mailbox_store.lock(holding, user_email=addresses[-1], sha256=digest)
+        answers: list[str] = []
+        storing = Thread(target=lambda: answers.extend(main.store(engine, incoming)))
+        storing.start()
+        wait_until_a_session_waits(engine, who=storing)
+        with engine.connect() as watcher:
+            stored = watcher.execute(text("SELECT count(*) FROM kept_messages")).scalar_one()
+    storing.join()
+    assert stored == main.RECIPIENTS_AT_ONCE
+    assert answers == [main.STORED] * len(addresses)
+
+
 def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:
     original = an_original()
     first, second = keep(engine, original), keep(engine, original)

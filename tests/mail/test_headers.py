@@ -133,6 +133,8 @@ def test_subjects_as_people_read_them(raw: str | bytes | None, text: str | None)
         ("Big Bug bb@bug.com", "Big Bug", "bb@bug.com"),
         ("ann@example.com <ann@example.com>", None, "ann@example.com"),
         ("undisclosed-recipients:;", "undisclosed-recipients", None),
+        ("Ann @ Work <ann@example.com>", "Ann @ Work", "ann@example.com"),
+        ("Tracker [NEWS] <ann@example.com>", "Tracker [NEWS]", "ann@example.com"),
         ("<>", None, None),
         ("Ann <not an address>", "Ann", None),
         ("<unknown>", "unknown", None),

@@ -46,6 +46,26 @@ def test_a_few_bad_bytes_or_a_missing_label_spoil_no_text(label: str | None, dat
     assert decode_bytes(data, label) == text
 
 
+@pytest.mark.parametrize(
+    ("original", "text"),
+    [
+        (b"Content-Transfer-Encoding: base64\r\n\r\nHello!", "Hello!"),
+        (b"Content-Type: application/octet-stream\r\n\r\nHello", "Hello"),
+        (b"Content-Type: text/calendar\r\n\r\nBEGIN:VCALENDAR", "BEGIN:VCALENDAR"),
+        (b"Content-Type: multipart/mixed; boundary=b\r\n\r\nOnly this.", "Only this."),
+        (b"Content-Type: application/octet-stream\r\n\r\n\x89PNG\0\0", ""),
+        (b"Content-Type: application/pdf; name=a.pdf\r\n\r\n%PDF", ""),
+    ],
+)
+def test_raw_text_is_shown_rather_than_none(original: bytes, text: str) -> None:
+    assert parse(original).text == text
+
+
+def test_raw_bytes_in_a_header_are_in_the_charset_of_the_text() -> None:
+    original = "Subject: мир\r\nContent-Type: text/plain; charset=koi8-r\r\n\r\nТекст".encode("koi8_r")
+    assert (parse(original).subject, parse(original).text) == ("мир", "Текст")
+
+
 def test_a_text_that_the_limit_cuts_inside_a_letter_stays_utf_8_and_is_called_cut() -> None:
     head = b"Content-Type: text/plain; charset=utf-8\r\n\r\n"
     read = parse(head + "é".encode() * 600_000)
@@ -66,6 +86,8 @@ def test_a_backslash_that_protects_nothing_is_meant(raw: str, name: str) -> None
         ("<div style='display:none'>only this", "only this"),
         ("<div style='display:none'>only this</div>", "only this"),
         ("<p hidden>no</p>yes", "yes"),
+        ("<p class='a hidden b'>yes</p>", "yes"),
+        ("<td style='padding:0;font-size:0px'>yes</td>", "yes"),
         ("x" + "\u200c\xa0" * 40 + "y", "x y"),
         ("<a href=https://a.example/x>a.example/x</a>", "a.example/x"),
         ("<div style='max-height:0px;overflow:hidden'>no<div>no</div></div>yes", "yes"),
