@@ -174,18 +174,18 @@ def _server(connection: Connection) -> Finding:
 def _guards(connection: Connection) -> Iterator[Finding]:
     """What holds the invariants in the database, and the indexes without which claims and pages read whole tables."""
     unusable = health_checks.unusable_indexes(connection)
-    unique = [index for index in unusable if health_checks.holds_an_invariant(index)]
+    unique = [index for index in unusable if index.holds_an_invariant]
     others = [index for index in unusable if index not in unique]
     guards = [*health_checks.disabled_guards(connection), *unique]
     if guards:
         text = f"Not in force: {_names(guards)}. Nothing but the programs' own care keeps the promise now."
-        do = [health_checks.remedy(one) or f"Make {one.name} as the migrations do (docs/schema.sql)." for one in guards]
+        do = [one.remedy or f"Make {one.name} as the migrations do (docs/schema.sql)." for one in guards]
         yield Finding("guards", "wrong", text, "\n".join(do))
     else:
         yield Finding("guards", "right", "Constraints and triggers that hold the invariants are in force.")
     if others:
         text = f"Not usable: {_names(others)}. Claims or pages read whole tables: with many rows reminders come late."
-        yield Finding("indexes", "wrong", text, "\n".join(health_checks.remedy(index) for index in others))
+        yield Finding("indexes", "wrong", text, "\n".join(index.remedy for index in others))
     else:
         yield Finding("indexes", "right", "Every index of claims, ledger and pages is there and valid.")
 

@@ -80,6 +80,30 @@ class Defect:
     def __str__(self) -> str:
         return f"{self.name} ({self.problem})"
 
+    @property
+    def holds_an_invariant(self) -> bool:
+        """Whether it does more than to be quick: a unique index, or anything that is no index."""
+        index = _indexes().get(self.name)
+        return index is None or isinstance(index, UniqueConstraint) or bool(index.unique)
+
+    @property
+    def remedy(self) -> str:
+        """The statement that mends it; empty where the migrations alone know it."""
+        match self.problem:
+            case "disabled":
+                return f"ALTER TABLE {self.table_name} ENABLE TRIGGER {self.name};"
+            case "not validated":
+                return f"ALTER TABLE {self.table_name} VALIDATE CONSTRAINT {self.name};"
+            case "invalid":
+                return f"REINDEX INDEX CONCURRENTLY {self.name};"
+        index = _indexes().get(self.name)
+        if isinstance(index, UniqueConstraint):
+            columns = ", ".join(column.name for column in index.columns)
+            return f"ALTER TABLE {self.table_name} ADD CONSTRAINT {self.name} UNIQUE ({columns});"
+        dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+        drop = f"DROP INDEX {self.name}; " if self.problem == "not unique" else ""
+        return "" if index is None else f"{drop}{CreateIndex(index).compile(dialect=dialect)};"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
@@ -164,29 +188,6 @@ def unusable_indexes(connection: Connection) -> list[Defect]:
     tables, uniques = [str(index.table) for index in indexes], [_is_unique(name) for name in names]
     values = {"tables": tables, "names": list(names), "uniques": uniques}
     return rows_as(execute(connection, "health_checks/unusable_indexes", **values), Defect)
-
-
-def remedy(defect: Defect) -> str:
-    """The statement that mends a defect; empty where the migrations alone know it."""
-    match defect.problem:
-        case "disabled":
-            return f"ALTER TABLE {defect.table_name} ENABLE TRIGGER {defect.name};"
-        case "not validated":
-            return f"ALTER TABLE {defect.table_name} VALIDATE CONSTRAINT {defect.name};"
-        case "invalid":
-            return f"REINDEX INDEX CONCURRENTLY {defect.name};"
-    index = _indexes().get(defect.name)
-    if isinstance(index, UniqueConstraint):
-        columns = ", ".join(column.name for column in index.columns)
-        return f"ALTER TABLE {defect.table_name} ADD CONSTRAINT {defect.name} UNIQUE ({columns});"
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    drop = f"DROP INDEX {defect.name}; " if defect.problem == "not unique" else ""
-    return "" if index is None else f"{drop}{CreateIndex(index).compile(dialect=dialect)};"
-
-
-def holds_an_invariant(defect: Defect) -> bool:
-    """Whether an unusable index is a unique one, which does more than to be quick."""
-    return _is_unique(defect.name)
 
 
 def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:

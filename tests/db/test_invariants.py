@@ -185,7 +185,7 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         ):
             connection.execute(text(statement))
         enable = "ALTER TABLE {} ENABLE TRIGGER {};"
-        assert {str(defect): health_checks.remedy(defect) for defect in health_checks.disabled_guards(connection)} == {
+        assert {str(defect): defect.remedy for defect in health_checks.disabled_guards(connection)} == {
             "ck_email_snoozes_priority (missing)": "",
             "email_snoozes_due_soon (missing)": "",
             "email_snoozes_fill_bucket (disabled)": enable.format("email_snoozes", "email_snoozes_fill_bucket"),
@@ -223,13 +223,13 @@ def test_indexes_that_are_missing_or_invalid_are_named_and_their_remedies_work(e
         defects = health_checks.unusable_indexes(connection)
         assert [defect.name for defect in defects] == sorted(broken)
         assert {defect.problem for defect in defects} == {"missing", "invalid", "not unique"}
-        assert [defect.name for defect in defects if health_checks.holds_an_invariant(defect)] == [
+        assert [defect.name for defect in defects if defect.holds_an_invariant] == [
             "uq_email_snoozes_live",
             "uq_reminder_sends_promise",
         ]
         for defect in defects:
             # CONCURRENTLY cannot run in a transaction that is rolled back.
-            connection.execute(text(health_checks.remedy(defect).replace("CONCURRENTLY ", "")))
+            connection.execute(text(defect.remedy.replace("CONCURRENTLY ", "")))
         assert health_checks.unusable_indexes(connection) == []
         transaction.rollback()
 
