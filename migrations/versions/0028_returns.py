@@ -62,6 +62,10 @@ CREATE FUNCTION email_snoozes_promise_return() RETURNS TRIGGER
 LANGUAGE plpgsql
 AS $$
 BEGIN
+    -- Most inserts are about no kept message, and asking costs less than an UPDATE of no row.
+    IF NOT EXISTS (SELECT 1 FROM fresh JOIN kept_messages USING (user_email, message_id)) THEN
+        RETURN NULL;
+    END IF;
     UPDATE kept_messages AS kept
     SET returns_at = due.at,
         snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END
