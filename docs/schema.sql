@@ -1,4 +1,4 @@
--- The whole schema after migration 0024, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0029, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -8,6 +8,46 @@ CREATE FUNCTION email_snoozes_fill_bucket() RETURNS trigger
 BEGIN
     NEW.bucket := COALESCE(NEW.bucket, snooze_bucket(NEW.user_email));
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
+BEGIN
+    UPDATE kept_messages
+    SET returns_at = at,
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END
+    WHERE user_email = NEW.user_email
+      AND message_id = NEW.message_id
+      AND (NOT NEW.inactive OR snooze_id = NEW.id);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_promise_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    -- Most inserts are about no kept message, and asking costs less than an UPDATE of no row.
+    IF NOT EXISTS (SELECT 1 FROM fresh JOIN kept_messages USING (user_email, message_id)) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE kept_messages AS kept
+    SET returns_at = due.at,
+        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END
+    FROM (
+        SELECT snooze.id, snooze.user_email, snooze.message_id, snooze_return_at(snooze) AS at
+        FROM fresh
+        JOIN email_snoozes AS snooze ON snooze.id = fresh.id
+        JOIN kept_messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
+        WHERE NOT fresh.inactive
+    ) AS due
+    WHERE kept.user_email = due.user_email
+      AND kept.message_id = due.message_id;
+    RETURN NULL;
 END
 $$;
 
@@ -56,6 +96,20 @@ BEGIN
           AND (ahead.remind_at, ahead.id) < (NEW.remind_at, NEW.id)
         OFFSET 3
     );
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION kept_messages_fill_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
+    INTO NEW.returns_at, NEW.snooze_id
+    FROM email_snoozes AS snooze
+    WHERE snooze.user_email = NEW.user_email
+      AND snooze.message_id = NEW.message_id
+      AND NOT snooze.inactive;
     RETURN NEW;
 END
 $$;
@@ -132,6 +186,7 @@ BEGIN
           AND message_id = message
           AND scheduled_for = promise
           AND state = 'sent'
+          AND channel = 'email'
     );
 END
 $$;
@@ -162,6 +217,77 @@ CREATE FUNCTION snooze_reminder_name(snooze_id bigint, owner text, message text,
 SELECT '<' || left(encode(sha256(convert_to(concat_ws(
     chr(10), snooze_id, owner, message, extract(epoch FROM promise), 'email'
 ), 'UTF8')), 'hex'), 40) || '@' || domain || '>'
+$$;
+
+CREATE TABLE email_snoozes (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    subject text,
+    sender_email text,
+    remind_at timestamp with time zone NOT NULL,
+    snooze_duration_hours integer,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    inactive boolean DEFAULT false NOT NULL,
+    last_error text,
+    last_error_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone,
+    outcome text,
+    finished_at timestamp with time zone,
+    priority smallint DEFAULT 0 NOT NULL,
+    crash_count integer DEFAULT 0 NOT NULL,
+    lease_expires_at timestamp with time zone,
+    bucket smallint NOT NULL,
+    note text,
+    recurrence jsonb,
+    reply_policy text,
+    mailbox text,
+    origin_folder text,
+    wall_time timestamp without time zone,
+    zone text,
+    time_kind text,
+    traceparent text,
+    schema_version smallint DEFAULT 1 NOT NULL,
+    serialization_key text,
+    behind_key boolean DEFAULT false NOT NULL,
+    CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
+    CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
+    CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
+    CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
+    CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
+    CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
+
+CREATE FUNCTION snooze_return_at(snooze email_snoozes) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    promise TIMESTAMPTZ := COALESCE(snooze.scheduled_for, snooze.remind_at);
+BEGIN
+    IF EXISTS (
+        SELECT 1
+        FROM reminder_sends
+        WHERE user_email = snooze.user_email
+          AND message_id = snooze.message_id
+          AND scheduled_for = promise
+          AND channel = 'mailbox'
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RETURN promise;
+END
 $$;
 
 CREATE FUNCTION snooze_server_met() RETURNS timestamp with time zone
@@ -295,60 +421,11 @@ CREATE TABLE circuit_breakers (
     probe_at timestamp with time zone,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     refuses_everybody boolean DEFAULT false NOT NULL,
+    away_since timestamp with time zone,
+    closed_at timestamp with time zone,
     CONSTRAINT ck_circuit_breakers_failures CHECK ((failures >= 0)),
     CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))
 );
-
-CREATE TABLE email_snoozes (
-    id bigint NOT NULL,
-    user_email text NOT NULL,
-    message_id text NOT NULL,
-    subject text,
-    sender_email text,
-    remind_at timestamp with time zone NOT NULL,
-    snooze_duration_hours integer,
-    claimed_at timestamp with time zone,
-    claimed_by text,
-    claim_token uuid,
-    attempts integer DEFAULT 0 NOT NULL,
-    max_attempts integer DEFAULT 5 NOT NULL,
-    inactive boolean DEFAULT false NOT NULL,
-    last_error text,
-    last_error_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone,
-    outcome text,
-    finished_at timestamp with time zone,
-    priority smallint DEFAULT 0 NOT NULL,
-    crash_count integer DEFAULT 0 NOT NULL,
-    lease_expires_at timestamp with time zone,
-    bucket smallint NOT NULL,
-    note text,
-    recurrence jsonb,
-    reply_policy text,
-    mailbox text,
-    origin_folder text,
-    wall_time timestamp without time zone,
-    zone text,
-    time_kind text,
-    traceparent text,
-    schema_version smallint DEFAULT 1 NOT NULL,
-    serialization_key text,
-    behind_key boolean DEFAULT false NOT NULL,
-    CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
-    CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
-    CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
-    CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
-    CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
-    CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
-    CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
-    CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
-    CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
-    CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
 
 CREATE TABLE email_snoozes_archive (
     id bigint NOT NULL,
@@ -431,9 +508,9 @@ CREATE TABLE reminder_sends (
     scheduled_for timestamp with time zone NOT NULL,
     channel text DEFAULT 'email'::text NOT NULL,
     bucket smallint NOT NULL,
-    reminder_message_id text NOT NULL,
+    reminder_message_id text,
     state text NOT NULL,
-    claim_token uuid NOT NULL,
+    claim_token uuid,
     subject text,
     sender_email text,
     note text,
@@ -454,7 +531,10 @@ CREATE TABLE reminder_sends (
     resolved_at timestamp with time zone,
     looks smallint DEFAULT 0 NOT NULL,
     looked_at timestamp with time zone,
-    CONSTRAINT ck_reminder_sends_channel CHECK ((channel = 'email'::text)),
+    refusals smallint DEFAULT 0 NOT NULL,
+    delayed_by text,
+    CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
+    CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
     CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
     CONSTRAINT ck_reminder_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR ((dot_authorised_at IS NOT NULL) AND (bytes_sha256 IS NOT NULL)))),
     CONSTRAINT ck_reminder_sends_sent_is_dated CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
@@ -471,9 +551,9 @@ CREATE TABLE reminder_sends_archive (
     scheduled_for timestamp with time zone NOT NULL,
     channel text NOT NULL,
     bucket smallint NOT NULL,
-    reminder_message_id text NOT NULL,
+    reminder_message_id text,
     state text NOT NULL,
-    claim_token uuid NOT NULL,
+    claim_token uuid,
     subject text,
     sender_email text,
     note text,
@@ -493,7 +573,9 @@ CREATE TABLE reminder_sends_archive (
     resolved_by text,
     resolved_at timestamp with time zone,
     looks smallint NOT NULL,
-    looked_at timestamp with time zone
+    looked_at timestamp with time zone,
+    refusals smallint NOT NULL,
+    delayed_by text
 )
 PARTITION BY RANGE (finished_at);
 
@@ -519,9 +601,39 @@ CREATE VIEW invariant_finished_has_its_send AS
            FROM email_snoozes_archive) snooze
   WHERE ((snooze.outcome = 'sent'::text) AND (NOT (EXISTS ( SELECT 1
            FROM reminder_sends send
-          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text))))) AND (NOT (EXISTS ( SELECT 1
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))) AND (NOT (EXISTS ( SELECT 1
            FROM reminder_sends_archive send
-          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text))))));
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))));
+
+CREATE TABLE kept_messages (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    original bytea NOT NULL,
+    sha256 text NOT NULL,
+    subject text,
+    sender_name text,
+    sender_email text,
+    sent_at timestamp with time zone,
+    folder text DEFAULT 'inbox'::text NOT NULL,
+    unread boolean DEFAULT true NOT NULL,
+    arrived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    surfaced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    returned boolean DEFAULT false NOT NULL,
+    thread_ids text,
+    returns_at timestamp with time zone,
+    snooze_id bigint,
+    CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text]))),
+    CONSTRAINT ck_kept_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2])))
+);
+
+CREATE VIEW invariant_messages_return AS
+ SELECT kept_messages.snooze_id,
+    NULL::bigint AS send_id,
+    GREATEST(kept_messages.returns_at, snooze_server_met()) AS since,
+    'its message is not back in the inbox'::text AS what
+   FROM kept_messages
+  WHERE ((kept_messages.returns_at <= CURRENT_TIMESTAMP) AND (GREATEST(kept_messages.returns_at, snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)));
 
 CREATE VIEW invariant_no_second_dot AS
  SELECT sends.snooze_id,
@@ -630,24 +742,6 @@ CREATE VIEW invariant_the_dead_hold_nothing AS
           WHERE (snooze.claimed_at IS NOT NULL)) held
   WHERE (held.since < ((clock_timestamp() - snooze_term('lease_seconds'::text, (90)::double precision)) - snooze_term('sweep_seconds'::text, (5)::double precision)));
 
-CREATE TABLE kept_messages (
-    id bigint NOT NULL,
-    user_email text NOT NULL,
-    message_id text NOT NULL,
-    original bytea NOT NULL,
-    sha256 text NOT NULL,
-    subject text,
-    sender_name text,
-    sender_email text,
-    sent_at timestamp with time zone,
-    folder text DEFAULT 'inbox'::text NOT NULL,
-    unread boolean DEFAULT true NOT NULL,
-    arrived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    surfaced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    returned boolean DEFAULT false NOT NULL,
-    CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text])))
-);
-
 CREATE SEQUENCE kept_messages_id_seq
     START WITH 1
     INCREMENT BY 1
@@ -656,6 +750,13 @@ CREATE SEQUENCE kept_messages_id_seq
     CACHE 1;
 
 ALTER SEQUENCE kept_messages_id_seq OWNED BY kept_messages.id;
+
+CREATE UNLOGGED TABLE quota_usage (
+    quota text NOT NULL,
+    subject text NOT NULL,
+    period_start timestamp with time zone NOT NULL,
+    amount bigint NOT NULL
+);
 
 CREATE SEQUENCE reminder_sends_id_seq
     START WITH 1
@@ -677,7 +778,8 @@ CREATE TABLE sessions (
     token_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    device text
 );
 
 CREATE SEQUENCE sessions_id_seq
@@ -691,7 +793,7 @@ ALTER SEQUENCE sessions_id_seq OWNED BY sessions.id;
 
 CREATE TABLE sign_ins (
     id bigint NOT NULL,
-    account_id bigint NOT NULL,
+    account_id bigint,
     token_hash text NOT NULL,
     code_hash text,
     browser_hash text,
@@ -699,7 +801,8 @@ CREATE TABLE sign_ins (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
-    known_hash text
+    known_hash text,
+    email_hash text
 );
 
 CREATE SEQUENCE sign_ins_id_seq
@@ -800,6 +903,9 @@ ALTER TABLE ONLY idempotency_keys
 ALTER TABLE ONLY kept_messages
     ADD CONSTRAINT pk_kept_messages PRIMARY KEY (id);
 
+ALTER TABLE ONLY quota_usage
+    ADD CONSTRAINT pk_quota_usage PRIMARY KEY (quota, subject, period_start);
+
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT pk_reminder_sends PRIMARY KEY (id);
 
@@ -871,7 +977,11 @@ CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (cre
 
 CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
 
+CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
+
 CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
+
+CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 
 CREATE INDEX ix_reminder_sends_archive_promise ON ONLY reminder_sends_archive USING btree (user_email, message_id, scheduled_for);
 
@@ -886,6 +996,8 @@ CREATE INDEX ix_sessions_account ON sessions USING btree (account_id);
 CREATE INDEX ix_sign_ins_account ON sign_ins USING btree (account_id, created_at);
 
 CREATE INDEX ix_sign_ins_browser ON sign_ins USING btree (browser_hash) WHERE (used_at IS NULL);
+
+CREATE INDEX ix_sign_ins_email ON sign_ins USING btree (email_hash, created_at);
 
 CREATE INDEX ix_sink_messages_rcpt_to ON sink_messages USING btree (rcpt_to, id);
 
@@ -903,9 +1015,15 @@ CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH
 
 CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
 
+CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))))) EXECUTE FUNCTION email_snoozes_move_return();
+
+CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
+
 CREATE TRIGGER email_snoozes_texts_fit BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((octet_length(new.user_email) > 254) OR (octet_length(new.message_id) > 998) OR (octet_length(new.serialization_key) > 998))) EXECUTE FUNCTION email_snoozes_refuse_long_texts();
 
 CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((new.serialization_key IS NOT NULL) AND (NOT new.inactive) AND (new.claimed_at IS NULL))) EXECUTE FUNCTION email_snoozes_wait_behind_key();
+
+CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
 
 CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
 
