@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.delivery.claiming import Delivery
-from tests.db.test_pipeline import a_pipeline, reap_all
+from tests.db.pipelines import a_pipeline, reap_all
 from tests.db.transitions import claim, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import ScriptedServer
