@@ -17,8 +17,13 @@ def test_psycopg_still_has_the_method_that_the_timeout_overrides() -> None:
     assert list(signature(psycopg.Connection.wait).parameters) == list(signature(TimeoutConnection.wait).parameters)
 
 
-def an_engine(way: StallingWay, *, read_timeout: float = 0.3, ping_after: float = 60) -> Engine:
-    return make_engine(way.url, name="hanging", pool_size=2, ping_after=ping_after, read_timeout=lambda: read_timeout)
+def an_engine(
+    way: StallingWay, *, read_timeout: float = 0.3, while_it_flows: float = 60, ping_after: float = 60
+) -> Engine:
+    def timeout() -> float:
+        return while_it_flows if way.answers.is_set() else read_timeout
+
+    return make_engine(way.url, name="hanging", pool_size=2, ping_after=ping_after, read_timeout=timeout)
 
 
 def seconds_to_time_out(engine: Engine, *, within: float) -> float:
@@ -67,8 +72,8 @@ def test_where_one_session_hangs_the_idle_ones_are_dropped_without_waiting(way: 
 
 
 def test_a_deadline_and_a_query_timeout_replace_the_read_timeout(way: StallingWay) -> None:
-    engine = an_engine(way, read_timeout=0.2)
-    with engine.connect() as connection, per_query_timeout(30):
+    engine = an_engine(way, while_it_flows=0.2)
+    with per_query_timeout(30), engine.connect() as connection:
         connection.execute(text("SELECT pg_sleep(0.5)"))
     engine.dispose()
     slow = an_engine(way, read_timeout=60)
