@@ -36,6 +36,7 @@ INVARIANTS = (
 
 # What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
 CHECKS = {
+    "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),
     "email_snoozes": (
         "ck_email_snoozes_attempts",
         "ck_email_snoozes_claim_is_whole",
@@ -51,6 +52,7 @@ CHECKS = {
     ),
     "reminder_sends": (
         "ck_reminder_sends_channel",
+        "ck_reminder_sends_mail_is_whole",
         "ck_reminder_sends_resolution_is_whole",
         "ck_reminder_sends_sending_is_marked",
         "ck_reminder_sends_sent_is_dated",
@@ -62,9 +64,12 @@ TRIGGERS = {
         "email_snoozes_due_soon",
         "email_snoozes_fill_bucket",
         "email_snoozes_make_sense",
+        "email_snoozes_move_return",
+        "email_snoozes_promise_return",
         "email_snoozes_texts_fit",
         "email_snoozes_wait_behind_key",
     ),
+    "kept_messages": ("kept_messages_fill_return",),
     "reminder_sends": ("reminder_sends_keep_sent",),
 }
 

@@ -196,11 +196,11 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         transaction.rollback()
 
 
-def test_every_constraint_and_trigger_of_queue_and_ledger_is_among_the_guards(engine: Engine) -> None:
+def test_every_constraint_and_trigger_of_queue_ledger_and_returns_is_among_the_guards(engine: Engine) -> None:
     checks = text("SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:on) AND contype = 'c'")
     triggers = text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:on) AND NOT tgisinternal")
     with engine.connect() as connection:
-        for table in ("email_snoozes", "reminder_sends"):
+        for table in ("email_snoozes", "kept_messages", "reminder_sends"):
             assert set(connection.execute(checks, {"on": table}).scalars()) == set(health_checks.CHECKS[table])
             assert set(connection.execute(triggers, {"on": table}).scalars()) == set(health_checks.TRIGGERS[table])
 

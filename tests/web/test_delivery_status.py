@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
 
 from snoozer.db.models import CircuitBreaker
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.housekeeping.returns import return_due
 from snoozer.settings import Settings
 from tests.factories import HOUR, People, a_kept_message, a_snooze, now
@@ -57,6 +58,16 @@ def test_the_breaker_of_a_mail_server_that_is_not_used_any_more_is_no_trouble(an
 def test_every_page_says_that_no_worker_takes_what_is_due(ann: FlaskClient, engine: Engine) -> None:
     a_snooze(engine, user_email="bob@snoozer.example", remind_at=now() - HOUR, created_at=now() - 2 * HOUR)
     assert "Reminders go out late" in ann.get("/mailbox").text
+
+
+def test_what_waits_for_a_newer_release_or_for_its_turn_is_no_failure(ann: FlaskClient, engine: Engine) -> None:
+    """The page missed a worker that would take it, and every page announced late reminders."""
+    due = {"remind_at": now() - HOUR, "created_at": now() - 2 * HOUR}
+    deferred = a_snooze(engine, **due, schema_version=SUPPORTED_SCHEMA + 1)
+    assert "Reminders go out late" not in ann.get("/mailbox").text
+    assert "A newer release of Snoozer wrote it" in ann.get(f"/snoozes/{deferred}").text
+    keyed = a_snooze(engine, **due, serialization_key="series")
+    assert "one after the other" in ann.get(f"/snoozes/{keyed}").text
 
 
 def test_every_page_says_that_messages_do_not_come_back(ann: FlaskClient, engine: Engine) -> None:

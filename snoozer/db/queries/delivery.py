@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, case, func, literal, not_, or_, select
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Snooze
+from snoozer.db.models.snooze import is_deferred
 
 # What is due for longer is late for everybody, and not only in the order of a crowd.
 DUE_FOR = timedelta(minutes=1)
@@ -48,6 +49,7 @@ def status(connection: Connection, *, server: str) -> DeliveryStatus:
             not_(Snooze.inactive),
             Snooze.claimed_at.is_(None),
             not_(Snooze.behind_key),
+            not_(is_deferred()),
             Snooze.attempts < Snooze.max_attempts,
             Snooze.remind_at <= func.current_timestamp() - DUE_FOR,
         )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer.db.queries.delivery import DeliveryStatus
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.domain.state import State, state_of
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.phrase_text import lower_first
@@ -162,10 +163,15 @@ def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) ->
             f"{due}, and the mail server has not been taking mail since {times.inline(delivery.away_since)}. "
             "It goes out when the mail server does."
         )
-    return (
-        f"{due} and no worker has taken it yet. "
-        "It goes out as soon as one does; if this lasts, tell an operator of this Snoozer."
-    )
+    if row.schema_version > SUPPORTED_SCHEMA:
+        return (
+            f"{due}. A newer release of Snoozer wrote it, and workers of this one leave it to those of that release; "
+            "if this lasts, tell an operator of this Snoozer."
+        )
+    next_step = "It goes out as soon as one does"
+    if row.serialization_key is not None:
+        next_step = "Reminders that share its key go out one after the other, and it goes out in its turn"
+    return f"{due} and no worker has taken it yet. {next_step}; if this lasts, tell an operator of this Snoozer."
 
 
 def _where(row: Any) -> str:
