@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 from snoozer.db.errors import is_timeout, is_transient
 from snoozer.db.statements import ALL_IDS, execute
@@ -70,7 +70,8 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
         if is_timeout(error):
             log.warning("%s: took too long, and goes on at its next turn", name)
             return None
-        if is_transient(error):
+        # A table that is missing, or a right, is missing for every row.
+        if is_transient(error) or isinstance(error, ProgrammingError):
             raise
         return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))
 

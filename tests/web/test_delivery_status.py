@@ -1,5 +1,6 @@
 """While delivery fails, pages and API say so, and call nothing asleep that is overdue."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -78,23 +79,31 @@ def test_every_page_says_that_messages_do_not_come_back(ann: FlaskClient, engine
     assert "are not back in the inbox yet" not in ann.get("/mailbox").text
 
 
-RETRYING = {"remind_at": now() + HOUR, "scheduled_for": now() - HOUR, "last_error": "rcpt: 452 full"}
-CASE = {"inactive": True, "outcome": "retired", "finished_at": now(), "scheduled_for": now() - HOUR}
+def overdue() -> dict[str, Any]:
+    return {"remind_at": now() - HOUR}
+
+
+def retrying() -> dict[str, Any]:
+    return {"remind_at": now() + HOUR, "scheduled_for": now() - HOUR, "last_error": "rcpt: 452 full"}
+
+
+def a_case() -> dict[str, Any]:
+    return {"inactive": True, "outcome": "retired", "finished_at": now(), "scheduled_for": now() - HOUR}
 
 
 @pytest.mark.parametrize(
     ("columns", "word"),
     [
-        (RETRYING, "Its reminder is late"),
-        ({"remind_at": now() - HOUR}, "Its reminder is late"),
-        (CASE, "Its reminder could not be delivered"),
+        (retrying, "Its reminder is late"),
+        (overdue, "Its reminder is late"),
+        (a_case, "Its reminder could not be delivered"),
     ],
 )
 def test_a_message_whose_reminder_was_not_sent_says_so_where_it_is_listed_and_read(
-    ann: FlaskClient, engine: Engine, columns: dict[str, Any], word: str
+    ann: FlaskClient, engine: Engine, columns: Callable[[], dict[str, Any]], word: str
 ) -> None:
     kept = a_kept_message(engine, message_id=MESSAGE)
-    id = a_snooze(engine, message_id=MESSAGE, **({"remind_at": now() - HOUR} | columns))
+    id = a_snooze(engine, message_id=MESSAGE, **(overdue() | columns()))
     return_due(engine)
     with engine.begin() as connection:
         # A case from before messages returned by themselves.
@@ -111,7 +120,7 @@ def test_the_api_calls_nothing_asleep_that_waits_for_another_try(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
     ann = people.ann()
-    id = a_snooze(engine, **RETRYING, last_error_at=now() - HOUR / 2)
+    id = a_snooze(engine, **retrying(), last_error_at=now() - HOUR / 2)
     body = client.get(f"/api/v1/snoozes/{id}", headers=ann.bearer).get_json()
     assert (body["state"], body["late_because"]) == ("due", "because the mail server was away")
     assert 3590 < body["late_seconds"] < 3700
