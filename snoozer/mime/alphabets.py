@@ -4,7 +4,7 @@ import re
 
 # Letters beside a to z, the languages of Windows-1252 first: where several fit, the reading is mostly the same.
 _ALPHABETS = (
-    *(("cp1252", letters) for letters in ("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìíòóùú")),
+    *(("cp1252", letters) for letters in ("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìòù")),
     *(("cp1252", letters) for letters in ("åäöé", "æøåéóòôè", "àáäèéêëïíîóöüú", "àçèéíïòóúü", "äöüõ")),
     ("cp1254", "çğıİöşüâîû"),
     *(("cp1252", letters) for letters in ("áðéíóúýþæö",)),

@@ -97,6 +97,7 @@ _JIS_SHIFT = re.compile(rb"(\x1b(?:\$\([@BCD]|\$[@AB]|\([A-J])|[\x0e\x0f])")
 # A line of Japanese has two; a megabyte of nothing else would take seconds.
 _MAX_SHIFTS = 60_000
 _JIS_SIGN = re.compile(rb"\x1b(?:\$[@B]|\(I)")
+_MARKUP = re.compile(rb"<[^<>\x80-\xff]{1,1000}>|&[a-zA-Z]{2,8};")
 _ASCII_RUN = re.compile(rb"[\x00-\x7f]+")
 
 
@@ -138,7 +139,8 @@ def is_known(charset: str | None) -> bool:
 
 def detect(data: bytes) -> str | None:
     """The charset that bytes look like which are neither ASCII nor UTF-8; None when they are too few to know."""
-    window = data[: 16 * _SAMPLE]
+    # Tags of a page are letters of no language.
+    window = _MARKUP.sub(b" ", data[: 16 * _SAMPLE])
     foreign = [word for word in window.split() if not word.isascii()]
     # Cut between words, not inside a letter of two bytes.
     sample = b" ".join(foreign)[:_SAMPLE]
@@ -166,7 +168,7 @@ def _other_charset(data: bytes, named: tuple[str, ...]) -> str | None:
     letters = len(_UTF_8_LETTER.findall(data[: 16 * _SAMPLE]))
     if letters >= (1 if is_latin else _MIN_LETTERS) and _strictly(data, "utf-8") is not None:
         return "utf-8"
-    sample = data[: 16 * _SAMPLE]
+    sample = _MARKUP.sub(b" ", data[: 16 * _SAMPLE])
     high = _ASCII_RUN.sub(b"", sample)
     if not is_latin or len(set(high)) < 2 * _MIN_GUESSED or len(high) <= len(_ASCII_LETTER.findall(sample)):
         return None

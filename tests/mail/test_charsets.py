@@ -35,6 +35,12 @@ def test_a_text_without_a_label_is_read_by_its_letters(text: str, charset: str, 
     assert decode_bytes(long.encode(charset), None) == long
 
 
+@pytest.mark.parametrize(("text", "charset"), [(text, charsets[0]) for text, charsets in SENTENCES.items()])
+def test_a_page_without_a_label_is_read_by_its_letters(text: str, charset: str) -> None:
+    page = "".join(f"<p style='color:red'><font size=2>{word}</font>&nbsp;</p>" for word in text.split())
+    assert decode_bytes(page.encode(charset), None) == page
+
+
 @pytest.mark.parametrize("text", SENTENCES)
 def test_a_text_in_utf_8_under_the_label_of_another_charset_is_read(text: str) -> None:
     assert decode_bytes(text.encode(), "iso-8859-1") == text
