@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from snoozer.mime import headers
 from snoozer.mime.charsets import decode_bytes
+from snoozer.mime.signed_data import signed_content
 from snoozer.mime.transfer_encodings import decode_body
 
 MAX_READ_BYTES = 1024 * 1024
@@ -206,6 +207,8 @@ def walk(head: Headers, body: bytes | memoryview) -> Iterator[Part]:
             if not is_forwarded or found > 1:
                 yield leaf(Headers(()), memoryview(_caption(inner)), place)
             waiting.append((inner, text, inside))
+        elif (signed := _signed(head, view)) is not None:
+            waiting.append((*split_head(signed), inside))
         elif head.type.startswith("multipart/") or head.first("content-type") is None:
             pieces = _pieces_of(head, view, place, limit=MAX_PARTS - found)
             if not pieces:
@@ -277,6 +280,14 @@ def _message(head: Headers, body: memoryview) -> memoryview:
     if head.value("content-transfer-encoding") in {"", "7bit", "8bit", "binary"}:
         return body
     return memoryview(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
+
+
+def _signed(head: Headers, body: memoryview) -> memoryview | None:
+    """What is inside of an opaque signature."""
+    if not head.type.endswith("pkcs7-mime"):
+        return None
+    content = signed_content(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
+    return None if content is None else memoryview(content)
 
 
 def _decoded(head: Headers, body: memoryview) -> memoryview:

@@ -1,5 +1,8 @@
 """Texts in shapes that real mail has, each with what mail programs show of it."""
 
+from base64 import b64encode
+from collections.abc import Callable
+
 import pytest
 
 from snoozer.mime.message_parser import parse
@@ -91,3 +94,27 @@ def test_the_size_of_what_is_not_read_is_estimated() -> None:
     read = parse(multipart("mixed", PICTURE, "\nOne").encode())
     assert abs(read.attachments[0].size - 40_000 * 57) < 1_000
     assert not read.cut
+
+
+def der(tag: int, *content: bytes) -> bytes:
+    inner = b"".join(content)
+    return bytes((tag, 0x82)) + len(inner).to_bytes(2, "big") + inner
+
+
+def ber(tag: int, *content: bytes) -> bytes:
+    """An element whose length is left open."""
+    return bytes((tag, 0x80)) + b"".join(content) + b"\0\0"
+
+
+@pytest.mark.parametrize("outer", [der, ber])
+@pytest.mark.parametrize(("kind", "text"), [(2, "Signed."), (3, "")])
+def test_a_message_inside_of_its_signature_is_read(outer: Callable[..., bytes], kind: int, text: str) -> None:
+    pkcs7 = bytes.fromhex("06092a864886f70d0107")
+    entity = b"Content-Type: text/plain; charset=utf-8\r\n\r\nSigned."
+    octets = der(0x04, entity) if outer is der else ber(0x24, der(0x04, entity[:20]), der(0x04, entity[20:]))
+    content = outer(0x30, pkcs7 + b"\1", outer(0xA0, octets))
+    signed = outer(0x30, der(0x02, b"\1"), der(0x31), content)
+    whole = outer(0x30, pkcs7 + bytes([kind]), outer(0xA0, signed))
+    head = b"Content-Type: application/pkcs7-mime; name=smime.p7m\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+    assert parse(head + b64encode(whole)).text == text
+    assert parse(head + b64encode(whole[:30])).text == ""
