@@ -11,6 +11,8 @@ from encodings.aliases import aliases
 from itertools import pairwise
 from pkgutil import iter_modules
 
+from snoozer.mime.alphabets import latin_charset
+
 # Text codecs that are not charsets of mail; some take quadratic time on hostile input.
 _NO_CHARSET = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 
@@ -76,10 +78,16 @@ _LATIN = "cp1252"
 
 # What text without a label is compared with, the frequent ones first.
 _GUESSES = [
-    *("cp1251", "koi8_r", "gb18030", "cp932", "euc_jp", "cp949", "cp950", "cp1253", "cp1255", "cp1256", "cp874"),
+    *("cp1251", "koi8_u", "gb18030", "cp932", "euc_jp", "cp949", "cp950", "cp1253", "cp1255", "cp1256", "cp874"),
     "cp866",
 ]
-_LATIN_GUESSES = ["cp1252", "cp1250", "iso8859_2", "cp1254"]
+# Programs that know one charset put it on everything.
+_LATIN_LABELS = frozenset({"cp1252", "iso8859-15", "iso8859-1"})
+_UTF_8_LETTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+# Letters of UTF-8 that no text in another charset has by chance.
+_MIN_LETTERS = 6
+_ASCII_LETTER = re.compile(rb"[A-Za-z]")
+_SEVEN_BIT = frozenset({"hz", "iso2022_kr"})
 _SAMPLE = 2_048
 _MIN_GUESSED = 6
 
@@ -89,6 +97,7 @@ _JIS_SHIFT = re.compile(rb"(\x1b(?:\$\([@BCD]|\$[@AB]|\([A-J])|[\x0e\x0f])")
 # A line of Japanese has two; a megabyte of nothing else would take seconds.
 _MAX_SHIFTS = 60_000
 _JIS_SIGN = re.compile(rb"\x1b(?:\$[@B]|\(I)")
+_MARKUP = re.compile(rb"<[^<>\x80-\xff]{1,1000}>|&[a-zA-Z]{2,8};")
 _ASCII_RUN = re.compile(rb"[\x00-\x7f]+")
 
 
@@ -98,7 +107,9 @@ def decode_bytes(data: bytes, charset: str | None, *, fallback: str | None = Non
     `fallback` is the charset to take for data without one that is not UTF-8, as another part of the message declares
     it. Without it the bytes themselves are looked at; few of them are read as Windows-1252.
     """
-    codecs_of_label = _codecs(charset)
+    codecs_of_label = _codecs(charset) or tuple(codec for codec in _codecs(fallback) if codec in _SEVEN_BIT)
+    if (real := _other_charset(data, codecs_of_label)) is not None:
+        return _replacing(data, real)
     if codecs_of_label[:1] in (("utf_16",), ("utf-16",)) and b"\0" not in data:
         codecs_of_label = ("utf-8", *codecs_of_label)
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -128,15 +139,17 @@ def is_known(charset: str | None) -> bool:
 
 def detect(data: bytes) -> str | None:
     """The charset that bytes look like which are neither ASCII nor UTF-8; None when they are too few to know."""
-    window = data[: 16 * _SAMPLE]
+    # Tags of a page are letters of no language.
+    window = _MARKUP.sub(b" ", data[: 16 * _SAMPLE])
     foreign = [word for word in window.split() if not word.isascii()]
+    # Cut between words, not inside a letter of two bytes.
     sample = b" ".join(foreign)[:_SAMPLE]
+    sample = sample if len(sample) < _SAMPLE else sample.rpartition(b" ")[0] or sample
     beside = len(_ASCII_RUN.sub(b"", sample))
     if beside < _MIN_GUESSED:
         return None
-    if beside * 2 < sum(map(len, foreign)):
-        first = window.find(foreign[0])
-        return _best(window[max(0, first - 200) :][:_SAMPLE], _LATIN_GUESSES, tolerance=0.1)
+    if beside * 2 < len(sample):
+        return latin_charset(b" ".join(foreign)[:_SAMPLE])
     letters = {byte for byte in sample if byte >= 0xC0}
     # Cyrillic uses those beyond 0xFA and capitals, Hebrew none of them.
     if beside >= 2 * _MIN_GUESSED and letters <= set(range(0xE0, 0xFB)) and b"\xe5" in sample:
@@ -144,29 +157,46 @@ def detect(data: bytes) -> str | None:
     # Hiragana lie in one row, which Chinese text does not use.
     if 8 * len(_HIRAGANA.findall(sample)) > beside:
         return "euc_jp"
-    return _best(sample, _GUESSES, tolerance=0.0)
+    return _best(sample)
 
 
-def _best(sample: bytes, guesses: list[str], *, tolerance: float) -> str | None:
-    """The likeliest of these; of those that differ by less than `tolerance`, the first in the list."""
+def _other_charset(data: bytes, named: tuple[str, ...]) -> str | None:
+    """The charset of bytes that are certainly not in the one that is declared, although it takes them."""
+    if not named or named[0].startswith("utf") or data.isascii():
+        return None
+    is_latin = named[0] in _LATIN_LABELS
+    letters = len(_UTF_8_LETTER.findall(data[: 16 * _SAMPLE]))
+    if letters >= (1 if is_latin else _MIN_LETTERS) and _strictly(data, "utf-8") is not None:
+        return "utf-8"
+    sample = _MARKUP.sub(b" ", data[: 16 * _SAMPLE])
+    high = _ASCII_RUN.sub(b"", sample)
+    if not is_latin or len(set(high)) < 2 * _MIN_GUESSED or len(high) <= len(_ASCII_LETTER.findall(sample)):
+        return None
+    return detect(data)
+
+
+def _best(sample: bytes) -> str | None:
+    """The likeliest of those that are not Latin."""
     # Imported where it is needed: workers, which read no strangers' mail, would spend memory on it.
     from charset_normalizer import from_bytes
 
     found = [
         match
-        for match in from_bytes(sample, cp_isolation=guesses, enable_fallback=False)
+        for match in from_bytes(sample, cp_isolation=_GUESSES, enable_fallback=False)
         if 2 * len(_HALF_WIDTH.findall(str(match))) < len(str(match))
     ]
     if not found:
         return None
-    least, most = min(match.chaos for match in found), max(match.coherence for match in found)
+    least = min(match.chaos for match in found)
+    orderly = [match for match in found if match.chaos <= least + 0.02]
+    most = max(match.coherence for match in orderly)
     names = {
         name: _odd_capitals(str(match))
-        for match in found
-        if match.chaos <= least + 0.02 and match.coherence >= most - tolerance
+        for match in orderly
+        if match.coherence >= most
         for name in (match.encoding, *match.could_be_from_charset)
     }
-    return min(names, key=lambda name: (names[name], guesses.index(name) if name in guesses else len(guesses)))
+    return min(names, key=lambda name: (names[name], _GUESSES.index(name) if name in _GUESSES else len(_GUESSES)))
 
 
 def _odd_capitals(text: str) -> int:

@@ -14,7 +14,8 @@ def join_flowed(text: str, *, delete_space: bool) -> str:
         depth = len(line) - len(words)
         words = words.removeprefix(" ")
         is_signature = words == "-- "
-        if paragraph and (depth != open_depth or is_signature):
+        # Senders who end every line in a space still mean a blank line to be one.
+        if paragraph and (depth != open_depth or is_signature or not words):
             out.append(_quoted(open_depth, "".join(paragraph)))
             paragraph.clear()
         open_depth = depth

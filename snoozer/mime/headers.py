@@ -22,9 +22,9 @@ MAX_MESSAGE_ID_LENGTH = 250
 MAX_REFERENCES = 10
 
 # The payload may hold a "?"; the last word may have lost its end.
-_ENCODED_WORD = re.compile(r"=\?\s?([^?\s]{0,60})\s?\?([bBqQ])\?(?:((?:[^?]|\?(?!=))*)\?=|([^?\s]+)\Z)")
+_ENCODED_WORD = re.compile(r"=\?\s?([^?\s]{0,60})\s?\?([bBqQ])\?(?:((?:[^?]|\?(?!=))*)\?=|([^?\s]+)\??\Z)")
 _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-_SMUGGLED = re.compile("[\udc80-\udcff\x1b]")
+_SMUGGLED = re.compile("[\udc80-\udcff\x1b]|~\\{")
 _Q_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 
@@ -51,8 +51,8 @@ _ESCAPABLE = frozenset('\\"()')
 # Ids as mail programs compare them, whatever RFC 5322 says of their form.
 _ANY_ID = re.compile(r"<([^<>]{1,998})>?")
 _SHOWN_ID = re.compile(rf"[!-;=?-~]{{1,{MAX_MESSAGE_ID_LENGTH - 2}}}")
-# One special character of a From header, or a run of others.
-_PIECE = re.compile(r'[^\\"()<>,;@]+|.', re.DOTALL)
+# An encoded word, which may have any characters, one special character of a From header, or a run of others.
+_PIECE = re.compile(r'=\?[^?\s]{1,60}\?[bBqQ]\?[^?\s]*\?=|(?:(?!=\?)[^\\"()<>,;@])+|.', re.DOTALL)
 _WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+"
 _ATOM = re.compile(_WORD)
 _ADDRESS = re.compile(f"{_WORD}(?:@{_WORD})+")
@@ -60,6 +60,8 @@ _ONE_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 _SHOWN_ADDRESS = re.compile(rf"{_WORD}(?:@{_WORD})+|{_WORD}@\[[A-Za-z0-9.:]+\]")
 # `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or what a web page puts there.
 _ROUTE = re.compile(r"\A(?:@[^:]*:|mailto:)", re.IGNORECASE)
+# Where brackets or quotes before it are not in pairs.
+_LAST_ANGLE = re.compile(rf"<\s*({_WORD}@{_WORD})[\s,;]*>+[\s\"']*\Z")
 _IN_APOSTROPHES = re.compile(r"\A'(.+)'\Z")
 _ATTACHED = re.compile(r"\bmailto:", re.IGNORECASE)
 _AROUND_AT = re.compile(r"(?<=[^\s<>,;\"])[ \t]+@[ \t]*(?=[^\s<>,;\"])|(?<=[^\s<>,;\"])@[ \t]+(?=[^\s<>,;\"])")
@@ -123,7 +125,8 @@ def sender(raw: bytes | str | None, *, fallback: str | None = None) -> Sender:
     where no address is left outside of them, as when a program encoded the whole field, are they looked into."""
     if raw is None:
         return Sender(None, None)
-    found = _sender(raw_text(raw), fallback)
+    # Bytes of other charsets may look like brackets and quotes.
+    found = _sender(_decoded_plain(raw_text(raw), fallback), fallback)
     if found.email is None and found.name and "=?" in raw_text(raw):
         inside = _sender(decode_words(raw, fallback=fallback).replace("=?", "= ?"), None)
         return inside if inside.email else found
@@ -134,6 +137,8 @@ def _sender(raw: str, fallback: str | None) -> Sender:
     text = _GROUP.sub(r"\1", raw)
     text = text if "<" in text or "(" in text else _AROUND_AT.sub("@", text)
     phrase, angle, comment = _first_mailbox(text)
+    if (angle is None or "@" not in angle or "<" in angle or "," in angle) and (last := _LAST_ANGLE.search(text)):
+        phrase, angle, comment = text[: last.start()].strip(' "<'), last.group(1), ""
     if angle is None and '"@' in phrase:
         phrase, angle = "", phrase
     if angle is None or ("@" not in angle and _ADDRESS.search(phrase)):
@@ -142,13 +147,14 @@ def _sender(raw: str, fallback: str | None) -> Sender:
         phrase = _ATTACHED.sub("", phrase).replace(angle, "", 1) if angle else phrase
         if _ADDRESS.search(phrase):
             phrase = ""
-    declared = _ROUTE.sub("", "".join(_decoded_plain(angle, fallback).split()))
+    declared = _ROUTE.sub("", "".join(angle.split()))
     declared = _IN_APOSTROPHES.sub(r"\1", declared)
     email = address(declared) or _with_several_ats(declared)
     name = sanitize_line(decode_words(phrase.replace("[]", ""), fallback=fallback)).strip(" ,;:")
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
-    name = name or sanitize_line(decode_words(comment, fallback=fallback))
+    beside = sanitize_line(decode_words(comment, fallback=fallback))
+    name = (name if email or not (name and beside) else f"{name} ({beside})") or beside
     name = name or ("" if email else sanitize_line(decode_words(angle, fallback=fallback)))
     return Sender(None if name in ("", email) else name, email)
 
@@ -316,10 +322,11 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
         elif quoted:
             target.append(piece)
         elif piece == "(":
+            comment.append(piece if depth else "")
             depth += 1
         elif piece == ")" and depth:
             depth -= 1
-            comment.append(" ")
+            comment.append(piece if depth else " ")
         elif depth or piece not in "<>,;":
             target.append(piece)
             named = named or piece == "@"
@@ -333,4 +340,9 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
             break
         else:
             target.append(piece)
-    return "".join(phrase).strip(), None if angle is None else "".join(angle).strip(), "".join(comment).strip()
+    remark = "".join(comment).strip()
+    return (
+        "".join(phrase).strip(),
+        None if angle is None else "".join(angle).strip(),
+        remark.replace("(", "") if depth else remark,
+    )

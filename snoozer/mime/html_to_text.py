@@ -12,6 +12,7 @@ MAX_UNCLOSED = 10
 
 _NEXT = re.compile(r"<!--|<[!?]|</?([a-zA-Z][a-zA-Z0-9]*)")
 _TAG_END = re.compile(r"""=\s{0,20}["']|>""")
+_COMMENT_END = re.compile("--!?>")
 _HREF = re.compile(r"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 # How senders hide the line that lists show beside the subject.
@@ -23,10 +24,15 @@ _UNSEEN = re.compile(
 _UNSEEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s>/=])", re.IGNORECASE)
 _VALUES = re.compile(r"\"[^\"]*\"|'[^']*'")
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
-_HIDDEN = frozenset({"script", "style", "title", "template", "noscript", "svg", "object", "iframe", "select"})
-_PARAGRAPHS = frozenset({"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"})
+# Mail programs run no scripts, so `noscript` is shown, and load no objects, so what stands for them is.
+_HIDDEN = frozenset({"script", "style", "title", "template", "svg", "iframe", "select"})
+_PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
+_PARAGRAPHS = frozenset(
+    {"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "listing", "ol", "p", "pre", "table", "ul", "xmp"}
+)
 _LINES = _PARAGRAPHS | {
     *("address", "article", "aside", "br", "center", "dd", "div", "dl", "dt", "fieldset", "figure", "footer", "form"),
+    *("body", "details", "html", "legend", "option", "summary"),
     *("header", "hr", "li", "main", "nav", "section", "tbody", "tfoot", "thead", "tr"),
 }
 # No character has such a number, and `unescape` raises from 4,301 digits on.
@@ -35,6 +41,7 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 # What fills the rest of that line: characters without a sign of their own.
 _FILLER = re.compile("(?:[\xad\u034f\u200b-\u200d\u2060\ufeff][ \xa0\u2007]*){4,}")
 _LINKS = re.compile(r"(?:https?|ftp|webcal|mailto|tel):", re.IGNORECASE)
+_SCHEME = re.compile(r"\Ahttps?://(?:www\.(?!.*\bwww\.))?")
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -54,13 +61,19 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
     link: tuple[str, int] | None = None
     unclosed: set[str] = set()
     is_whole = True
+    preformatted = False
+    # A page whose title has no end is all title to a browser; people see the words rather than none.
+    has_title_end = "</title" in html.lower()
     while (tag := _NEXT.search(html, position)) is not None:
-        out.append(_words(html[position : tag.start()]))
+        if tag.start() > position:
+            out.append(_words(html[position : tag.start()], lines=preformatted))
         name = (tag.group(1) or "").lower()
+        start = tag.end()
         position = _end(html, tag)
-        attributes = html[tag.end() : min(position, tag.end() + 4_000)]
-        opening = not tag.group().startswith("</")
-        if name in _HIDDEN and opening:
+        attributes = html[start : min(position, start + 4_000)]
+        opening = html[start - len(name) - 1] != "/"
+        preformatted = opening if name in _PREFORMATTED else preformatted
+        if name in _HIDDEN and opening and (name != "title" or has_title_end):
             position = _after(html, f"</{name}", position)
         elif hiding and opening and name and len(attributes) > 1 and _is_unseen(name, attributes, unclosed):
             shown_from = _after_element(html, name, position)
@@ -77,8 +90,7 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
             found = _ALT.search(attributes)
             out.append(_words(f" {next(filter(None, found.groups()), '')} ") if found else "")
         elif name in _LINES:
-            out.append("\n\n" if name in _PARAGRAPHS else "\n")
-            out.append("- " if name == "li" and opening else "")
+            out.append("\n- " if name == "li" and opening else "\n\n" if name in _PARAGRAPHS else "\n")
         elif name in {"td", "th"}:
             out.append(" ")
     out.append(_words(html[position:]))
@@ -114,8 +126,10 @@ def clean_text(text: str) -> str:
     return "\n".join(kept).strip("\n")[:MAX_LENGTH]
 
 
-def _words(between: str) -> str:
-    return _SPACES.sub(" ", _characters(between).replace("\n", " "))
+def _words(between: str, *, lines: bool = False) -> str:
+    """The text between two tags, its line breaks being blanks unless `lines`."""
+    text = _characters(between)
+    return text if lines else _SPACES.sub(" ", text.replace("\n", " "))
 
 
 def _characters(text: str) -> str:
@@ -125,15 +139,25 @@ def _characters(text: str) -> str:
 def _end(html: str, tag: re.Match[str]) -> int:
     """Where the tag, comment or declaration is over. One that never ends swallows the rest, as in a browser."""
     if tag.group() == "<!--":
-        return _after(html, "-->", tag.end())
+        return _comment_end(html, tag.end())
     if tag.group(1) is None:
         return _after(html, ">", tag.end())
     position = tag.end()
+    if html.startswith(">", position):
+        return position + 1
     while (mark := _TAG_END.search(html, position)) is not None:
         if mark.group() == ">":
             return mark.end()
         position = _after(html, mark.group()[-1], mark.end())
     return len(html)
+
+
+def _comment_end(html: str, position: int) -> int:
+    """Also `<!-->` and `<!--->` are whole comments, and `--!>` ends one."""
+    if html.startswith((">", "->"), position):
+        return html.index(">", position) + 1
+    found = _COMMENT_END.search(html, position)
+    return found.end() if found else len(html)
 
 
 def _after(html: str, what: str, position: int) -> int:
@@ -155,4 +179,4 @@ def _target(href: str, words: str) -> str:
 
 
 def _same_target(words: str, href: str) -> bool:
-    return words.lower().rstrip("/") == re.sub(r"\Ahttps?://(?:www\.(?!.*\bwww\.))?", "", href.lower()).rstrip("/")
+    return _SCHEME.sub("", words.lower()).rstrip("/") == _SCHEME.sub("", href.lower()).rstrip("/")

@@ -11,32 +11,48 @@ from typing import Any
 
 from snoozer.mime import headers
 from snoozer.mime.charsets import decode_bytes, detect, is_known
+from snoozer.mime.enriched import enriched_to_text, richtext_to_text
 from snoozer.mime.flowed import join_flowed
 from snoozer.mime.headers import Sender
 from snoozer.mime.html_to_text import MAX_LENGTH, clean_text, html_to_text
-from snoozer.mime.structure import MAX_PARTS, MAX_READ_BYTES, Headers, Part, split_head, starts_with_field, walk
+from snoozer.mime.structure import (
+    FORWARDED,
+    MAX_PARTS,
+    MAX_READ_BYTES,
+    Headers,
+    Part,
+    split_head,
+    starts_with_field,
+    walk,
+)
 
 # How far a charset is looked for that is true for the raw bytes of header fields.
 _LABELS_WITHIN = 65_536
 _LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECASE)
 _META_WITHIN = 8_192
+_FIRST_LINE = 1_000
 
 _BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
 _MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
 # Before 1970 there was no mail; 9999 could not be moved to another zone.
 _YEARS = range(1970, 9999)
 
+_ENRICHED = {"text/enriched": enriched_to_text, "text/richtext": richtext_to_text}
 _SHOWN_TYPES = frozenset({"text/plain", "text/html"})
 # What is text to people only where there is no other.
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "text/html")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_TAGS = re.compile(r"</?[a-zA-Z][\w-]{0,30}>")
+# Kinds of text that programs read.
+_FOR_PROGRAMS = re.compile(r"calendar|v-?card|directory|css|script|rtf|csv|xml|json|sgml|values|headers|html|signature")
+# A version of at most so many characters, and so many times shorter than the page beside it, only speaks of the page.
+_MAX_STUB = 300
+_STUB_TO_PAGE = 5
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part cut by the limit."""
+    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part that was not read."""
 
     name: str
     type: str
@@ -77,42 +93,50 @@ class ParsedMessage(ParsedHead):
 
 def parse_head(original: bytes) -> ParsedHead:
     """Reads the header only."""
-    data = _readable(original)
+    data = _readable(original[:MAX_READ_BYTES])
     head, body = split_head(data)
     return ParsedHead(**_declared(head, _fallback(data, head, body)))
 
 
 def parse(original: bytes) -> ParsedMessage:
-    """Reads at most the first megabyte, 100 parts, 20 levels. Returns a message whatever the bytes are."""
+    """Reads at most a megabyte of text, 100 parts, 20 levels. Returns a message whatever the bytes are."""
     data = _readable(original)
-    head, body = split_head(data)
-    fallback = _fallback(data, head, body)
+    head, body = split_head(memoryview(data))
+    fallback = _fallback(data, head, bytes(body[:_LABELS_WITHIN]))
     parts = list(walk(head, body))
     shown = _shown_parts(parts)
     text, cut = _text(shown, fallback)
     if not text:
         text, cut = _text_of_last_resort(parts, fallback)
-    unread = len(original) - MAX_READ_BYTES
-    attached = [part for part in parts if part.head.filename or (part not in shown and not _is_text_in_place(part))]
     return ParsedMessage(
         **_declared(head, fallback),
         text=text,
-        cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or (unread > 0 and parts[-1] in shown))),
-        attachments=tuple(
-            _attachment(part, beyond=unread if unread > 0 and part is parts[-1] else 0) for part in attached
-        ),
+        cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
+        attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),
         in_reply_to=headers.message_id(head.first("in-reply-to")),
         auto_submitted=_is_automatic(head),
         instance=headers.subject(head.first("x-snoozer-instance")),
     )
 
 
+def _is_listed(part: Part, shown: list[Part]) -> bool:
+    """Whether a part is an attachment. Those of a forwarded message are in that one."""
+    if any(place.startswith(FORWARDED) for place in part.path):
+        return False
+    return part.head.filename is not None or (part not in shown and not _is_text_in_place(part))
+
+
 def _readable(original: bytes) -> bytes:
     """What is read of the bytes: without the mark of an editor, blank lines in front, and lines that end in CR."""
-    data = original[:MAX_READ_BYTES].removeprefix(BOM_UTF8)
+    data = original.removeprefix(BOM_UTF8)
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
+    # A program that turned LF into CR LF where it was that already.
+    data = data.replace(b"\r\r\n", b"\r\n") if b"\r\r\n" in data else data
     stripped = data.lstrip(b"\r\n")
+    junk, _, rest = stripped[:_FIRST_LINE].partition(b"\n")
+    if not starts_with_field(junk) and starts_with_field(rest) and b":" not in junk.split(b" ")[0]:
+        return stripped[len(junk) + 1 :]
     return stripped if stripped is not data and starts_with_field(stripped) else data
 
 
@@ -151,36 +175,53 @@ def _declared(head: Headers, fallback: str | None) -> dict[str, Any]:
 def _shown_parts(parts: list[Part]) -> list[Part]:
     """The parts that are text for people; where there are none, what else may be read as text."""
     choices: tuple[Callable[[Part], bool], ...] = (
-        _is_text_in_place,
-        lambda part: part.head.type.startswith("text/") and not _is_attached(part),
-        lambda part: part.head.type in _SHOWN_TYPES or part.head.type in _REPORTS,
+        lambda part: _is_text_in_place(part) or (part is parts[0] and part.head.type == "text/html"),
+        lambda part: part.head.type.startswith("text/"),
     )
     for choice in choices:
-        found = [part for part in parts if choice(part)]
+        found = [part for part in parts if choice(part) and not _is_attached(part)]
         if any(part.content.strip() for part in found):
             return found
-    return []
+    return [part for part in parts if part.head.type in _SHOWN_TYPES or part.head.type in _REPORTS]
 
 
 def _is_text_in_place(part: Part) -> bool:
-    """Text is shown whatever its name; a page with a name is a file."""
-    is_file = part.head.type == "text/html" and part.head.filename is not None
-    return part.head.type in _SHOWN_TYPES and not is_file and not _is_attached(part)
+    """Text is shown whatever its name; a page with a name is a file, and so is text for programs."""
+    kind = part.head.type
+    if kind == "text/plain" or _is_attached(part):
+        return not _is_attached(part)
+    if kind in _SHOWN_TYPES:
+        return part.head.filename is None
+    is_version = any(place.startswith("multipart/alternative") for place in part.path)
+    return kind.startswith("text/") and not (is_version or part.head.filename or _FOR_PROGRAMS.search(kind))
 
 
 def _is_attached(part: Part) -> bool:
-    return part.head.value("content-disposition") == "attachment"
+    return part.head.value("content-disposition").startswith("attachment")
 
 
 def _text(shown: list[Part], fallback: str | None) -> tuple[str, bool]:
-    """Every text part in order; of the versions of one alternative, the plain one unless it is empty."""
+    """Every text part in order; of the versions of one alternative, the best one."""
     texts: list[str] = []
     for _, group in groupby(shown, key=_alternative):
-        versions = list(group)
-        plain = [text for part in versions if part.head.type == "text/plain" and (text := _words(part, fallback))]
-        texts += plain or [text for part in versions if (text := _words(part, fallback))]
+        texts += _best_version(list(group), fallback)
     text = clean_text("\n\n".join(texts))
     return text, len(text) >= MAX_LENGTH or any(len(one) >= MAX_LENGTH for one in texts)
+
+
+def _best_version(versions: list[Part], fallback: str | None) -> list[str]:
+    """The plain one, unless it is empty or says little more than that there is a page."""
+    plain = _texts(versions, fallback, of="text/plain")
+    length = sum(map(len, plain))
+    pages = _texts(versions, fallback, of="text/html") if length <= _MAX_STUB else []
+    if plain and sum(map(len, pages)) < _STUB_TO_PAGE * length:
+        return plain
+    others = [part for part in versions if part.head.type not in _SHOWN_TYPES]
+    return pages or plain or _texts(others, fallback)
+
+
+def _texts(parts: list[Part], fallback: str | None, *, of: str = "") -> list[str]:
+    return [text for part in parts if part.head.type.startswith(of) and (text := _words(part, fallback))]
 
 
 def _text_of_last_resort(parts: list[Part], fallback: str | None) -> tuple[str, bool]:
@@ -229,24 +270,20 @@ def _words(part: Part, fallback: str | None) -> str:
         text = decode_bytes(part.body, charset, fallback=fallback)
     if html:
         return html_to_text(text)
-    if part.head.type in {"text/enriched", "text/richtext"}:
-        return clean_text(_TAGS.sub("", text))
+    if part.head.type in _ENRICHED:
+        return clean_text(_ENRICHED[part.head.type](text))
     if (part.head.parameter("content-type", "format") or "").lower() == "flowed":
         delete_space = (part.head.parameter("content-type", "delsp") or "").lower() == "yes"
         return clean_text(join_flowed(text, delete_space=delete_space))
     return clean_text(text)
 
 
-def _attachment(part: Part, *, beyond: int) -> Attachment:
-    if part.head.type == "message/rfc822":
-        inner, _ = split_head(part.content)
-        inside = headers.subject(inner.first("subject"))
-        name = part.head.filename or (f"{inside}.eml" if inside else "message.eml")
-    else:
-        name = part.head.filename or "unnamed"
-    if beyond and part.head.value("content-transfer-encoding") == "base64":
-        beyond = beyond * 3 // 4
-    return Attachment(name=name, type=part.head.type[:100], size=len(part.content) + beyond)
+def _attachment(part: Part) -> Attachment:
+    name = part.head.filename
+    if name is None and part.head.type == "message/rfc822":
+        inside = headers.subject(split_head(part.content)[0].first("subject"))
+        name = f"{inside}.eml" if inside else "message.eml"
+    return Attachment(name=name or "unnamed", type=part.head.type[:100], size=part.size)
 
 
 def _date(raw: bytes | None) -> datetime | None:

@@ -5,21 +5,30 @@ and keeps what it has. It forgives what mail programs forgive: a header that has
 declared one, a transfer encoding that is not the declared one.
 """
 
-import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import islice
+from typing import TypeVar
 from urllib.parse import unquote_to_bytes
 
 from snoozer.mime import headers
 from snoozer.mime.charsets import decode_bytes
+from snoozer.mime.signed_data import signed_content
+from snoozer.mime.transfer_encodings import decode_body
 
 MAX_READ_BYTES = 1024 * 1024
+# What is read of a part, to know what is in it, when others have used that up.
+_MIN_READ_BYTES = 1_024
+# Parts of a part of a part, behind more than `MAX_READ_BYTES`, are not looked for.
+_MAX_DEPTH_OF_LARGE = 4
+_MAX_BOUNDARIES = 20_000
 MAX_DEPTH = 20
 MAX_PARTS = 100
 MAX_HEADERS = 1_000
+# What the path of a message that is shown below another one begins with.
+FORWARDED = "forwarded message"
 # Lines behind one that is no field in which the header may go on.
 _MAX_LOOKAHEAD = 50
 
@@ -36,14 +45,17 @@ _PARAMETER = re.compile(r";\s*([^\s=;]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^;]*)", re
 _LOOSE_PARAMETER = r"(?<![\w.-]){}\s*=\s*(\"[^\"]*\"|[^\s;,\"]+)"
 _COMMENTS = r"(?:\([^()]*\)\s*)*"
 _TYPE = re.compile(rf"\s*{_COMMENTS}[\"']?([\w.+-]+)\s*/\s*{_COMMENTS}([\w.+-]+)", re.ASCII)
+_HTML_NAMES = dict.fromkeys(("html", "text/htm", "application/xhtml+xml", "text/xhtml"), "text/html")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 # Values that are one word, so what follows a blank is something else.
 _ONE_WORD = frozenset({"charset", "format", "delsp"})
 _FIRST_BOUNDARY = re.compile(
     rb"(?:\A|\r?\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=content-[a-z-]+[ \t]*:)", re.IGNORECASE
 )
 _STARTS_WITH_PARTS = re.compile(rb"(?:[^\r\n]*\b(?:mime|multi-part)\b[^\r\n]*)?\s*--\S", re.IGNORECASE)
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
+
+
+_Bytes = TypeVar("_Bytes", bytes, memoryview)
 
 
 @dataclass(frozen=True)
@@ -64,8 +76,10 @@ class Headers:
     @property
     def type(self) -> str:
         """The media type in lower case; text/plain when there is none that is valid."""
-        found = _TYPE.match(headers.raw_text(self.first("content-type") or b""))
-        return f"{found.group(1)}/{found.group(2)}".lower() if found else "text/plain"
+        declared = headers.raw_text(self.first("content-type") or b"")
+        found = _TYPE.match(declared)
+        written = f"{found.group(1)}/{found.group(2)}" if found else declared.partition(";")[0].strip()
+        return _HTML_NAMES.get(written.lower(), written.lower() if found else "text/plain")
 
     def parameter(self, field: str, name: str) -> str | None:
         """A parameter such as charset, RFC 2231 pieces joined and decoded."""
@@ -93,31 +107,45 @@ class Headers:
 
 @dataclass(frozen=True)
 class Part:
-    """One leaf: its headers and its raw body. `path` names the multiparts around it, outermost first."""
+    """One leaf: its headers and its raw body. `path` names the multiparts around it, outermost first.
+
+    `unread` is the number of bytes behind `body`.
+    """
 
     head: Headers
     body: bytes
     path: tuple[str, ...]
+    unread: int = 0
 
     @cached_property
     def content(self) -> bytes:
         """The body with its transfer encoding decoded; one that is unknown, or not what the body is in, is ignored."""
-        encoding = self.head.value("content-transfer-encoding")
-        if "base64" in encoding:
-            return _from_base64(self.body)
-        if "quoted" in encoding and "printable" in encoding:
-            return binascii.a2b_qp(self.body)
-        if encoding.strip("\"' .") in {"x-uuencode", "uuencode", "x-uue", "uue"}:
-            return _from_uuencode(self.body)
-        return self.body
+        return decode_body(self.body, self.head.value("content-transfer-encoding"))
+
+    @property
+    def size(self) -> int:
+        """Of the content; an estimate where not all was read."""
+        if not self.unread or "base64" not in self.head.value("content-transfer-encoding"):
+            return len(self.content) + self.unread
+        line = self.body.partition(b"\n")[0]
+        letters = len(line.rstrip()) / (len(line) + 1) if len(line) < len(self.body) else 1
+        return len(self.content) + int(self.unread * letters * 3 / 4)
 
 
-def split_head(data: bytes) -> tuple[Headers, bytes]:
+def split_head(data: _Bytes) -> tuple[Headers, _Bytes]:
     """Splits at the blank line, or where the body begins without one.
 
-    A line that is no header is ignored where the header goes on behind it, or the blank line follows; one of blanks
-    alone ends the header unless a field follows.
+    A line that is no header is ignored where the header goes on behind it, and text elsewhere; one of blanks alone ends
+    the header unless a field follows.
     """
+    fields, position = _split_head(bytes(data[:MAX_READ_BYTES]))
+    if position == MAX_READ_BYTES and (blank := _BLANK_LINE.search(data, position - 2)) is not None:
+        position = blank.end()
+    return Headers(tuple((name, bytes(value).strip()) for name, value in fields)), data[position:]
+
+
+def _split_head(data: bytes) -> tuple[list[tuple[str, bytearray]], int]:
+    """The fields, and where the body begins."""
     fields: list[tuple[str, bytearray]] = []
     position, end = 0, len(data)
     junk_ends = 0
@@ -138,45 +166,68 @@ def split_head(data: bytes) -> tuple[Headers, bytes]:
             if len(fields) < MAX_HEADERS:
                 name = field.group(1).decode("ascii").lower()
                 fields.append((name, bytearray(line[field.end() :])))
+        elif _starts_parts(fields, line):
+            break
         elif position >= junk_ends and not line.startswith((b"From ", b">From ")):
             junk_ends = _junk_ends(data, stop) if fields else 0
             if not junk_ends:
                 break
         position = stop
-    return Headers(tuple((name, bytes(value).strip()) for name, value in fields)), data[position:]
+    return fields, position
 
 
-def walk(head: Headers, body: bytes) -> Iterator[Part]:
-    """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep."""
-    waiting: list[tuple[Headers, bytes, tuple[str, ...]]] = [(head, body, ())]
+def walk(head: Headers, body: bytes | memoryview) -> Iterator[Part]:
+    """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep.
+
+    Of all texts together `MAX_READ_BYTES` are read, and as much of all that are not: pictures often come first.
+    """
+    waiting: list[tuple[Headers, memoryview, tuple[str, ...]]] = [(head, memoryview(body), ())]
+    left = {True: MAX_READ_BYTES, False: MAX_READ_BYTES}
     found = 0
+
+    def leaf(head: Headers, body: memoryview, place: tuple[str, ...]) -> Part:
+        nonlocal found
+        found += 1
+        kind = head.type.startswith("text/")
+        read = bytes(body[: max(left[kind], _MIN_READ_BYTES)])
+        left[kind] -= len(read)
+        return Part(head, read, place, len(body) - len(read))
+
     while waiting and found < MAX_PARTS:
-        head, body, place = waiting.pop()
+        head, view, place = waiting.pop()
+        inside = (*place, f"{head.type}#{found}.{len(waiting)}")
         if len(place) >= MAX_DEPTH:
-            found += 1
-            yield Part(head, body, place)
-        elif place and place[-1].startswith("multipart/digest") and head.first("content-type") is None:
-            # The parts of a digest are messages unless they say otherwise (RFC 2046 §5.1.5).
-            inner, text = split_head(body)
-            found += 1
-            yield Part(Headers(()), _caption(inner), place)
-            waiting.append((inner, text, (*place, f"message/rfc822#{found}.{len(waiting)}")))
+            yield leaf(head, view, place)
+        elif _is_message(head, place):
+            inner, text = split_head(_message(head, view))
+            is_forwarded = not place[-1].startswith("multipart/digest")
+            if is_forwarded:
+                yield leaf(head, view, place)
+                inside = (*place, f"{FORWARDED}#{found}.{len(waiting)}")
+            if not is_forwarded or found > 1:
+                yield leaf(Headers(()), memoryview(_caption(inner)), place)
+            waiting.append((inner, text, inside))
+        elif (signed := _signed(head, view)) is not None:
+            waiting.append((*split_head(signed), inside))
         elif head.type.startswith("multipart/") or head.first("content-type") is None:
-            limit = MAX_PARTS - found
-            pieces = _pieces_of(head, body, limit=limit) or _pieces_of(head, _decoded(head, body), limit=limit)
-            inside = (*place, f"{head.type}#{found}.{len(waiting)}")
+            pieces = _pieces_of(head, view, place, limit=MAX_PARTS - found)
             if not pieces:
-                found += 1
-                yield Part(_without_type(head), body, place)
+                yield leaf(_without_type(head), view, place)
             waiting.extend((*_split_part(piece), inside) for piece in reversed(pieces))
         else:
-            found += 1
-            yield Part(head, body, place)
+            yield leaf(head, view, place)
 
 
 def starts_with_field(data: bytes) -> bool:
     """Whether the first line is one of the fields that every message has some of."""
     return _SURE_FIELD.match(data) is not None
+
+
+def _starts_parts(fields: list[tuple[str, bytearray]], line: bytes) -> bool:
+    """Whether a line of the header is the first boundary, the blank line in front of it being missing."""
+    return line.startswith(b"--") and any(
+        name == "content-type" and value.strip()[:10].lower() == b"multipart/" for name, value in fields
+    )
 
 
 def _line_end(data: bytes, position: int) -> int:
@@ -192,31 +243,58 @@ def _is_header_line(data: bytes, position: int) -> bool:
 
 def _junk_ends(data: bytes, position: int) -> int:
     """Where the header goes on behind a line that is no field; 0 where that line is the beginning of the body."""
-    start = position
     for _ in range(_MAX_LOOKAHEAD):
         stop = _line_end(data, position)
         line = data[position:stop].rstrip(b"\r\n")
         if not line:
-            # One line, then the blank one: the rest of a field that was broken without indentation.
-            return stop if position == start and data[stop:].strip() else 0
+            return 0
         if _SURE_FIELD.match(line):
             return position
         position = stop
     return 0
 
 
-def _split_part(piece: bytes) -> tuple[Headers, bytes]:
+def _split_part(piece: memoryview) -> tuple[Headers, memoryview]:
     """A part, whose header may be missing together with its blank line."""
-    first = piece[: _line_end(piece, 0)].rstrip(b"\r\n")
+    start = bytes(piece[:1_000])
+    first = start[: _line_end(start, 0)].rstrip(b"\r\n")
     if first and not first.strip():
         return Headers(()), piece
-    return split_head(piece)
+    head, body = split_head(piece)
+    # A text that begins with "Note:" or "http:".
+    is_text = head.fields and not any(_SURE_FIELD.match(name.encode() + b":") for name, _ in head.fields)
+    return (Headers(()), piece) if is_text else (head, body)
 
 
-def _decoded(head: Headers, body: bytes) -> bytes:
+def _is_message(head: Headers, place: tuple[str, ...]) -> bool:
+    """Whether a part is a message to be read in its place: of a digest (RFC 2046 §5.1.5), or one that was forwarded."""
+    around = place[-1].partition("#")[0] if place else ""
+    if around == "multipart/digest":
+        return head.first("content-type") is None or head.type == "message/rfc822"
+    is_attached = head.value("content-disposition").startswith("attachment")
+    return around == "multipart/mixed" and head.type == "message/rfc822" and not is_attached
+
+
+def _message(head: Headers, body: memoryview) -> memoryview:
+    """The message that a part holds."""
+    if head.value("content-transfer-encoding") in {"", "7bit", "8bit", "binary"}:
+        return body
+    return memoryview(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
+
+
+def _signed(head: Headers, body: memoryview) -> memoryview | None:
+    """What is inside of an opaque signature."""
+    if not head.type.endswith("pkcs7-mime"):
+        return None
+    content = signed_content(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
+    return None if content is None else memoryview(content)
+
+
+def _decoded(head: Headers, body: memoryview) -> memoryview:
     """A multipart that a program encoded as a whole, which is forbidden; empty when it is not encoded."""
-    content = Part(head, body, ()).content
-    return b"" if content == body else content
+    read = bytes(body[:MAX_READ_BYTES])
+    content = Part(head, read, ()).content
+    return memoryview(b"" if content == read else content)
 
 
 def _without_type(head: Headers) -> Headers:
@@ -232,41 +310,66 @@ def _caption(head: Headers) -> bytes:
     return b"\n".join(headers.sanitize_line(headers.decode_words(line)).encode() for line in shown)
 
 
-def _pieces_of(head: Headers, body: bytes, *, limit: int) -> list[bytes]:
-    """The parts of a multipart by the declared boundary, or by the one that the body has."""
+def _pieces_of(head: Headers, body: memoryview, place: tuple[str, ...], *, limit: int) -> list[memoryview]:
+    """The parts of a multipart, also of one that is encoded as a whole."""
+    if len(place) >= _MAX_DEPTH_OF_LARGE:
+        body = body[:MAX_READ_BYTES]
+    return _parts_in(head, body, limit=limit) or _parts_in(head, _decoded(head, body), limit=limit)
+
+
+def _parts_in(head: Headers, body: memoryview, *, limit: int) -> list[memoryview]:
+    """The parts by the declared boundary, or by the one that the body has."""
     declared = (head.parameter("content-type", "boundary") or "").strip()
-    if not body or (head.first("content-type") is None and not _STARTS_WITH_PARTS.match(body)):
+    start = bytes(body[:MAX_READ_BYTES])
+    if not body or (head.first("content-type") is None and not _STARTS_WITH_PARTS.match(start)):
         return []
     candidates = [declared, declared.split()[0] if declared else "", declared.rstrip("-")]
     tried: set[bytes] = {b""}
     for boundary in (candidate.encode("utf-8", "surrogateescape") for candidate in candidates):
         pieces = [] if boundary in tried else _pieces(body, boundary, limit=limit)
-        if any(piece.strip() for piece in pieces):
+        if any(bytes(piece[:MAX_READ_BYTES]).strip() for piece in pieces):
             return pieces
         tried.add(boundary)
-    found = _FIRST_BOUNDARY.search(body)
+    found = _FIRST_BOUNDARY.search(start)
     return _pieces(body, found.group(1), limit=limit) if found and found.group(1) not in tried else []
 
 
-def _pieces(body: bytes, boundary: bytes, *, limit: int) -> list[bytes]:
+def _pieces(body: memoryview, boundary: bytes, *, limit: int) -> list[memoryview]:
     """The parts between the boundary lines, at most `limit`; the last boundary may be missing.
 
     The last of several that look like the end is the end: a part inside may have the same boundary with "--" behind it.
     """
-    line = re.compile(rb"(?:\r?\n|\A)--" + re.escape(boundary) + rb"(--)?[ \t]*(?=\r?\n|\Z)")
-    marks = list(line.finditer(body))
-    ends = [index for index, mark in enumerate(marks) if mark.group(1)]
-    nested = len(ends) > 2 and re.search(rb"boundary\s*=\s*\"?" + re.escape(boundary) + rb"--", body) is not None
-    marks = [mark for index, mark in enumerate(marks) if not mark.group(1) or not nested or index == ends[-1]]
-    pieces: list[bytes] = []
+    marks = list(_boundary_lines(body, boundary))
+    ends = [index for index, (_, _, is_end) in enumerate(marks) if is_end]
+    declared_inside = re.compile(rb"boundary\s*=\s*\"?" + re.escape(boundary) + rb"--")
+    nested = len(ends) > 2 and declared_inside.search(body[:MAX_READ_BYTES]) is not None
+    marks = [mark for index, mark in enumerate(marks) if not mark[2] or not nested or index == ends[-1]]
+    pieces: list[memoryview] = []
     start: int | None = None
-    for mark in chain(marks, [None]):
+    for before, behind, is_end in [*marks, (len(body), len(body), True)]:
         if start is not None:
-            pieces.append(body[start : mark.start() if mark else None].removeprefix(b"\r").removeprefix(b"\n"))
-        if mark is None or mark.group(1) or len(pieces) >= limit:
+            pieces.append(body[min(start, before) : before])
+        if is_end or len(pieces) >= limit:
             break
-        start = mark.end()
+        start = behind
     return pieces
+
+
+def _boundary_lines(body: memoryview, boundary: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Where the line break before each begins, where the next line begins, and whether it is the last one.
+
+    A pattern that begins with its letters is searched fast, so what is around them is looked at afterwards.
+    """
+    line = re.compile(b"--" + re.escape(boundary) + rb"(--)?[ \t]{0,1000}(?:\r?(\n)|\Z)?")
+    for mark in islice(line.finditer(body), _MAX_BOUNDARIES):
+        before = bytes(body[max(0, mark.start() - 2) : mark.start()])
+        is_line = mark.group(2) is not None or mark.end() == len(body)
+        if is_line and (not before or before.endswith(b"\n")):
+            yield (
+                mark.start() - (len(before) - len(before.removesuffix(b"\n").removesuffix(b"\r"))),
+                mark.end(),
+                bool(mark.group(1)),
+            )
 
 
 def _unquoted(value: str) -> str:
@@ -289,49 +392,3 @@ def _joined(pieces: list[tuple[bool, str]]) -> str:
         for starred, value in [(True, first), *pieces[1:]]
     )
     return decode_bytes(raw, charset)
-
-
-def _from_base64(body: bytes) -> bytes:
-    """Decoded up to where the lines are base64 no more; a body that never was is returned as it is."""
-    lines = [line.strip() for line in body.splitlines()]
-    filled = [line for line in lines if line]
-    if not filled:
-        return b""
-    if not _BASE64_LINE.fullmatch(filled[0]) or len(filled[0]) % 4:
-        letters = sum(len(line) for line in filled)
-        others = letters - sum(len(run) for line in filled for run in _BASE64_LINE.findall(line))
-        if others * 6 > letters or any(b" " in line for line in filled[:2]):
-            return body
-    content = b"".join(headers.decode_base64(piece) for piece in _encoded_pieces(filled))
-    is_short_and_odd = len(filled) == 1 and not _BASE64_LINE.fullmatch(filled[0])
-    return body if is_short_and_odd and _CONTROLS.search(content) else content
-
-
-def _encoded_pieces(lines: list[bytes]) -> Iterator[bytes]:
-    """The base64 of a body, padded in the middle where a program encoded it in pieces, without the words behind it."""
-    piece: list[bytes] = []
-    ended = False
-    for line in lines:
-        if (ended or b" " in line) and not _BASE64_LINE.fullmatch(line):
-            break
-        ended = b"=" in line
-        piece.append(line.partition(b"=")[0])
-        if ended:
-            yield b"".join(piece)
-            piece.clear()
-    yield b"".join(piece)
-
-
-def _from_uuencode(body: bytes) -> bytes:
-    _, begin, encoded = body.partition(b"\nbegin ")
-    if not begin and not body.startswith(b"begin "):
-        return body
-    out = bytearray()
-    for line in (encoded or body).splitlines()[1:]:
-        if line.strip() in {b"end", b"`", b""}:
-            break
-        try:
-            out += binascii.a2b_uu(line)
-        except binascii.Error:
-            break
-    return bytes(out)
