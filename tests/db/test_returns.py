@@ -148,6 +148,40 @@ def test_a_message_does_not_return_at_a_time_that_was_given_up(engine: Engine, a
     assert not is_back(engine, kept)
 
 
+DELETED = "DELETE FROM email_snoozes"
+
+
+@pytest.mark.parametrize("act", [CANCELLED, DELETED])
+def test_a_message_is_in_the_inbox_again_when_another_programs_sql_ends_its_snooze(engine: Engine, act: str) -> None:
+    """It stayed in the folder of what is snoozed, where nothing brought it back; after a DELETE every page called it
+    late, without end."""
+    kept, _ = away(engine, remind_at=now() + HOUR)
+    change(engine, act)
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT folder, unread, returned, returns_at FROM kept_messages WHERE id = :id"), {"id": kept}
+        ).one()
+        assert found == ("inbox", False, False, None)
+        assert mailbox_store.next_return(connection) == float("inf")
+
+
+def test_a_program_that_may_only_insert_snoozes_reads_no_mail_and_is_not_refused(engine: Engine) -> None:
+    """Its own role had no right to the tables that the return is kept in."""
+    kept = a_kept_message(engine, message_id=MESSAGE)
+    insert = "INSERT INTO email_snoozes (user_email, message_id, remind_at) VALUES (:ann, :message, now())"
+    with engine.connect() as connection, connection.begin() as all_of_it:
+        connection.execute(text("CREATE ROLE producer"))
+        connection.execute(text("GRANT INSERT ON email_snoozes TO producer"))
+        connection.execute(text("GRANT USAGE ON SEQUENCE email_snoozes_id_seq TO producer"))
+        connection.execute(text("SET LOCAL ROLE producer"))
+        connection.execute(text("CREATE TEMPORARY TABLE kept_messages (user_email TEXT, message_id TEXT)"))
+        connection.execute(text(insert), {"ann": ANN, "message": MESSAGE})
+        connection.execute(text("RESET ROLE"))
+        returns_at = text("SELECT returns_at IS NOT NULL FROM public.kept_messages WHERE id = :id")
+        assert connection.execute(returns_at, {"id": kept}).scalar_one()
+        all_of_it.rollback()
+
+
 def test_a_message_does_not_return_while_its_snooze_is_being_cancelled(engine: Engine) -> None:
     away(engine)
     with autocommit(engine) as returning, engine.begin() as person:
