@@ -317,6 +317,34 @@ def _folders(engine: Engine) -> dict[str, str]:
         return {row.message_id: row.folder for row in rows}
 
 
+@pytest.mark.parametrize(
+    ("new", "folder"),
+    [({"remind_at": now() + HOUR}, "snoozed"), ({"note": "call first"}, "inbox")],
+    ids=["time", "note"],
+)
+def test_a_message_that_is_back_is_put_away_again_with_a_new_time_alone(
+    engine: Engine, new: dict[str, Any], folder: str
+) -> None:
+    """While its reminder was tried again it was asleep until tomorrow by its snooze's page, and in the inbox."""
+    _, id = away(engine)
+    return_due(engine)
+    promise = the_row(engine, id).remind_at
+    with engine.begin() as connection:
+        reminder_time = ReminderTime(**{"remind_at": promise} | new)
+        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=reminder_time, route="web")
+    assert _folders(engine)[MESSAGE] == folder
+
+
+def test_a_message_that_is_back_stays_when_the_next_occurrence_is_moved(engine: Engine) -> None:
+    away(engine, recurrence=DAILY)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        assert finish(connection, [held]) == {held.id}
+        later = ReminderTime(remind_at=now() + 2 * HOUR)
+        assert snoozing.change(connection, id=held.id, user_email=ANN, reminder_time=later, route="web")
+    assert _folders(engine)[MESSAGE] == "inbox"
+
+
 def test_an_edit_moves_the_return_to_the_new_time(engine: Engine) -> None:
     kept, id = away(engine)
     with engine.begin() as connection:
