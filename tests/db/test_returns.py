@@ -319,7 +319,7 @@ def _folders(engine: Engine) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("new", "folder"),
-    [({"remind_at": now() + HOUR}, "snoozed"), ({"note": "call first"}, "inbox")],
+    [({"remind_at": now() + 24 * HOUR}, "snoozed"), ({"note": "call first"}, "inbox")],
     ids=["time", "note"],
 )
 def test_a_message_that_is_back_is_put_away_again_with_a_new_time_alone(
