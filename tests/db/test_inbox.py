@@ -11,7 +11,7 @@ from snoozer import inbox
 from snoozer.db import mailbox_store
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
-from tests.factories import ANN, People, a_kept_message, an_original, wait_until_a_session_waits
+from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, an_original, now, wait_until_a_session_waits
 
 UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
 TAKEN = "<taken@mail.example>"
@@ -86,6 +86,8 @@ def test_a_new_message_in_the_same_words_is_kept_after_the_first_was_seen(
     assert keep(engine, UNNAMED) == inbox.StoredMessage(id=first.id, new=False)
     with engine.begin() as connection:
         [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+    a_snooze(engine, message_id=name, remind_at=now() + HOUR)
+    with engine.begin() as connection:
         assert seen(connection, user_email=ANN, message_id=name)
     second = keep(engine, UNNAMED)
     assert second.new
