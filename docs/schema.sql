@@ -11,15 +11,34 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_forget_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE kept_messages AS kept
+    SET returns_at = NULL,
+        snooze_id = NULL,
+        folder = CASE WHEN kept.folder = 'snoozed' THEN 'inbox' ELSE kept.folder END
+    FROM gone
+    WHERE kept.user_email = gone.user_email
+      AND kept.message_id = gone.message_id
+      AND kept.snooze_id = gone.id;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 DECLARE
     at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
 BEGIN
     UPDATE kept_messages
     SET returns_at = at,
-        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        folder = CASE WHEN NEW.outcome = 'cancelled' AND folder = 'snoozed' THEN 'inbox' ELSE folder END
     WHERE user_email = NEW.user_email
       AND message_id = NEW.message_id
       AND (NOT NEW.inactive OR snooze_id = NEW.id);
@@ -28,7 +47,8 @@ END
 $$;
 
 CREATE FUNCTION email_snoozes_promise_return() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 BEGIN
     -- Most inserts are about no kept message, and asking costs less than an UPDATE of no row.
@@ -1012,6 +1032,8 @@ CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_ema
 CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
 
 CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_fill_bucket();
+
+CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
 
 CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
 

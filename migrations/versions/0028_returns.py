@@ -36,7 +36,8 @@ ALTER TABLE reminder_sends_archive
 """
 
 # The return follows the promise in the transaction that makes, moves or ends it, whichever statement or program that
-# is. A promise that was kept is not kept twice: its row is in the ledger. What is sent or retired still returns.
+# is. A promise that was kept is not kept twice: its row is in the ledger. What is sent or retired still returns. Where
+# a snooze is cancelled or deleted, nothing would: its message goes back to the inbox at once.
 FOLLOW = """
 CREATE FUNCTION snooze_return_at(snooze email_snoozes) RETURNS TIMESTAMPTZ
 LANGUAGE plpgsql STABLE
@@ -95,7 +96,8 @@ DECLARE
 BEGIN
     UPDATE kept_messages
     SET returns_at = at,
-        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        folder = CASE WHEN NEW.outcome = 'cancelled' AND folder = 'snoozed' THEN 'inbox' ELSE folder END
     WHERE user_email = NEW.user_email
       AND message_id = NEW.message_id
       AND (NOT NEW.inactive OR snooze_id = NEW.id);
@@ -116,6 +118,27 @@ WHEN (
 )
 EXECUTE FUNCTION email_snoozes_move_return();
 
+CREATE FUNCTION email_snoozes_forget_return() RETURNS TRIGGER
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    UPDATE kept_messages AS kept
+    SET returns_at = NULL,
+        snooze_id = NULL,
+        folder = CASE WHEN kept.folder = 'snoozed' THEN 'inbox' ELSE kept.folder END
+    FROM gone
+    WHERE kept.user_email = gone.user_email
+      AND kept.message_id = gone.message_id
+      AND kept.snooze_id = gone.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER email_snoozes_forget_return
+AFTER DELETE ON email_snoozes
+REFERENCING OLD TABLE AS gone
+FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
+
 CREATE FUNCTION kept_messages_fill_return() RETURNS TRIGGER
 LANGUAGE plpgsql
 AS $$
@@ -133,6 +156,25 @@ $$;
 CREATE TRIGGER kept_messages_fill_return
 BEFORE INSERT ON kept_messages
 FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+"""
+
+# A program whose role may write snoozes, and nothing else, makes and moves returns all the same; no table of its own
+# may stand for ours.
+AS_OWNER = """
+DO $$
+DECLARE
+    name TEXT;
+BEGIN
+    FOREACH name IN ARRAY ARRAY[
+        'email_snoozes_promise_return', 'email_snoozes_move_return', 'email_snoozes_forget_return'
+    ] LOOP
+        EXECUTE format(
+            'ALTER FUNCTION %I() SECURITY DEFINER SET search_path = %I, pg_temp', name, current_schema()
+        );
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %I() FROM PUBLIC', name);
+    END LOOP;
+END
+$$
 """
 
 # What waits for its time, and what a reminder that was never sent has left in the folder of what is snoozed.
@@ -227,9 +269,11 @@ WHERE returns_at <= CURRENT_TIMESTAMP
 DOWN = """
 DROP VIEW invariant_messages_return;
 DROP TRIGGER kept_messages_fill_return ON kept_messages;
+DROP TRIGGER email_snoozes_forget_return ON email_snoozes;
 DROP TRIGGER email_snoozes_move_return ON email_snoozes;
 DROP TRIGGER email_snoozes_promise_return ON email_snoozes;
 DROP FUNCTION kept_messages_fill_return();
+DROP FUNCTION email_snoozes_forget_return();
 DROP FUNCTION email_snoozes_move_return();
 DROP FUNCTION email_snoozes_promise_return();
 DROP FUNCTION snooze_return_at(email_snoozes);
@@ -259,6 +303,7 @@ def upgrade() -> None:
     op.execute(LEDGER)
     op.execute(FILL)
     op.execute(FOLLOW)
+    op.execute(AS_OWNER)
     op.execute(ARCHIVED.format(channel=_OF_MAIL))
     op.execute(FINISHED.format(channel=_SENDS_OF_MAIL))
     op.execute(RETURNED)

@@ -63,6 +63,7 @@ TRIGGERS = {
     "email_snoozes": (
         "email_snoozes_due_soon",
         "email_snoozes_fill_bucket",
+        "email_snoozes_forget_return",
         "email_snoozes_make_sense",
         "email_snoozes_move_return",
         "email_snoozes_promise_return",

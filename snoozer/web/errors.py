@@ -4,6 +4,7 @@ import logging
 import traceback
 
 from flask import Flask, Response, g, make_response, render_template, request
+from flask.globals import request_ctx
 from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
@@ -72,6 +73,9 @@ def _handle_http_error(error: HTTPException) -> Response:
     title, explanation = known
     largest, form = context.settings().largest_message // (1024 * 1024), body_limits.MAX_BODY_BYTES // 1024
     explanation = explanation.format(largest=largest, form=form, base_url=context.settings().base_url)
+    if request_ctx.url_adapter is None:
+        # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
+        return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")
     page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
     response = make_response(page, code)
     if code == 405:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, NamedTuple, TypeVar
@@ -64,12 +65,12 @@ class Response(NamedTuple):
     body: bytes
 
 
-class _Refused(Exception):
-    """The request is answered without the application."""
+class Refusal(Exception):
+    """The request is answered without the application; `code` is for programs, `text` for people."""
 
-    def __init__(self, status: str, text: str, **headers: str) -> None:
-        fields = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", "Connection": "close"}
-        self.response = Response(status, list({**fields, **headers}.items()), f"{text}\n".encode())
+    def __init__(self, status: int, code: str, text: str, **headers: str) -> None:
+        super().__init__(text)
+        self.status, self.code, self.text, self.headers = status, code, text, headers
 
 
 class _Gone(Exception):
@@ -84,10 +85,17 @@ class _TooLarge(Exception):
 
 
 class Front:
-    """Serves a WSGI application."""
+    """Serves a WSGI application. `describe` returns the type and the text of the response to a refused path."""
 
-    def __init__(self, app: WSGIApplication, *, limits: BodyLimits, capacity: Capacity) -> None:
-        self._app, self._limits, self._capacity = app, limits, capacity
+    def __init__(
+        self,
+        app: WSGIApplication,
+        *,
+        limits: BodyLimits,
+        capacity: Capacity,
+        describe: Callable[[str, Refusal], tuple[str, str]],
+    ) -> None:
+        self._app, self._limits, self._capacity, self._describe = app, limits, capacity, describe
         self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
         self._in_threads = 0
         self._held = 0
@@ -96,11 +104,16 @@ class Front:
         """One request (ASGI)."""
         try:
             response = await self._respond(scope, receive)
-        except _Refused as refused:
-            response = refused.response
+        except Refusal as refusal:
+            response = self._refuse(scope["path"], refusal)
         except _Gone:
             return
         await _write(response, send)
+
+    def _refuse(self, path: str, refusal: Refusal) -> Response:
+        kind, text = self._describe(path, refusal)
+        fields = {"Content-Type": kind, "Cache-Control": "no-store", "Connection": "close", **refusal.headers}
+        return Response(f"{refusal.status} {HTTPStatus(refusal.status).phrase}", list(fields.items()), text.encode())
 
     async def _respond(self, scope: Message, receive: Receive) -> Response:
         environ = _environ(scope)
@@ -148,7 +161,7 @@ class Front:
             body.close()
             if isinstance(error, TimeoutError):
                 text = "The request came too slowly and was not read to its end. Nothing was changed. Send it again."
-                raise _Refused("408 Request Timeout", text) from None
+                raise Refusal(408, "too_slow", text) from None
             raise
 
     async def _in_thread(self, function: Callable[[Environ], T], environ: Environ) -> T:
@@ -180,13 +193,13 @@ class Front:
         except Exception as error:
             frames = "".join(traceback.format_tb(error.__traceback__))
             log.error("A request broke the server: %s\n%s", type(error).__name__, frames)
-            return _Refused("500 Internal Server Error", "Something broke here. It was written to the log.").response
+            raise Refusal(500, "failed", "Something broke here. It was written to the log.") from None
         return Response(*started[-1], b"".join(pieces))
 
 
-def _busy() -> _Refused:
+def _busy() -> Refusal:
     text = "Too many requests wait here now. Nothing was changed. Try again in a minute."
-    return _Refused("503 Service Unavailable", text, **{"Retry-After": "30"})
+    return Refusal(503, "busy", text, **{"Retry-After": "30"})
 
 
 async def _write(response: Response, send: Send) -> None:
@@ -215,7 +228,7 @@ def _environ(scope: Message) -> Environ:
     if not path.startswith(b"/"):
         absolute = _ABSOLUTE_TARGET.fullmatch(path)
         if absolute is None:
-            raise _Refused("400 Bad Request", "The target of this request is neither a path nor a URL.")
+            raise Refusal(400, "bad_request", "The target of this request is neither a path nor a URL.")
         host, path = absolute[1].decode("latin-1"), absolute[2] or b"/"
     server_name, server_port = scope.get("server") or ("localhost", None)
     client_name, client_port = scope.get("client") or ("", None)

@@ -16,6 +16,7 @@ from gunicorn.asgi.parser import InvalidChunkSize
 from gunicorn.workers import gasgi
 
 from snoozer.web import body_limits
+from snoozer.web.api import problems
 from snoozer.web.front import Capacity, Front
 
 # Of a process' file descriptors, those that are left to the database, files and the log.
@@ -195,6 +196,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         super().load_wsgi()
         if hasattr(self.asgi, "wsgi_app"):
-            self.asgi = Front(self.asgi, limits=body_limits.for_front(self.asgi), capacity=self.capacity)
+            limits = body_limits.for_front(self.asgi)
+            self.asgi = Front(self.asgi, limits=limits, capacity=self.capacity, describe=problems.describe)
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.worker_connections = min(self.worker_connections, max(64, descriptors - RESERVED_DESCRIPTORS))

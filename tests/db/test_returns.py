@@ -148,6 +148,40 @@ def test_a_message_does_not_return_at_a_time_that_was_given_up(engine: Engine, a
     assert not is_back(engine, kept)
 
 
+DELETED = "DELETE FROM email_snoozes"
+
+
+@pytest.mark.parametrize("act", [CANCELLED, DELETED])
+def test_a_message_is_in_the_inbox_again_when_another_programs_sql_ends_its_snooze(engine: Engine, act: str) -> None:
+    """It stayed in the folder of what is snoozed, where nothing brought it back; after a DELETE every page called it
+    late, without end."""
+    kept, _ = away(engine, remind_at=now() + HOUR)
+    change(engine, act)
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT folder, unread, returned, returns_at FROM kept_messages WHERE id = :id"), {"id": kept}
+        ).one()
+        assert found == ("inbox", False, False, None)
+        assert mailbox_store.next_return(connection) == float("inf")
+
+
+def test_a_program_that_may_only_insert_snoozes_reads_no_mail_and_is_not_refused(engine: Engine) -> None:
+    """Its own role had no right to the tables that the return is kept in."""
+    kept = a_kept_message(engine, message_id=MESSAGE)
+    insert = "INSERT INTO email_snoozes (user_email, message_id, remind_at) VALUES (:ann, :message, now())"
+    with engine.connect() as connection, connection.begin() as all_of_it:
+        connection.execute(text("CREATE ROLE producer"))
+        connection.execute(text("GRANT INSERT ON email_snoozes TO producer"))
+        connection.execute(text("GRANT USAGE ON SEQUENCE email_snoozes_id_seq TO producer"))
+        connection.execute(text("SET LOCAL ROLE producer"))
+        connection.execute(text("CREATE TEMPORARY TABLE kept_messages (user_email TEXT, message_id TEXT)"))
+        connection.execute(text(insert), {"ann": ANN, "message": MESSAGE})
+        connection.execute(text("RESET ROLE"))
+        returns_at = text("SELECT returns_at IS NOT NULL FROM public.kept_messages WHERE id = :id")
+        assert connection.execute(returns_at, {"id": kept}).scalar_one()
+        all_of_it.rollback()
+
+
 def test_a_message_does_not_return_while_its_snooze_is_being_cancelled(engine: Engine) -> None:
     away(engine)
     with autocommit(engine) as returning, engine.begin() as person:
@@ -281,6 +315,34 @@ def _folders(engine: Engine) -> dict[str, str]:
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT message_id, folder FROM kept_messages"))
         return {row.message_id: row.folder for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("new", "folder"),
+    [({"remind_at": now() + 24 * HOUR}, "snoozed"), ({"note": "call first"}, "inbox")],
+    ids=["time", "note"],
+)
+def test_a_message_that_is_back_is_put_away_again_with_a_new_time_alone(
+    engine: Engine, new: dict[str, Any], folder: str
+) -> None:
+    """While its reminder was tried again it was asleep until tomorrow by its snooze's page, and in the inbox."""
+    _, id = away(engine)
+    return_due(engine)
+    promise = the_row(engine, id).remind_at
+    with engine.begin() as connection:
+        reminder_time = ReminderTime(**{"remind_at": promise} | new)
+        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=reminder_time, route="web")
+    assert _folders(engine)[MESSAGE] == folder
+
+
+def test_a_message_that_is_back_stays_when_the_next_occurrence_is_moved(engine: Engine) -> None:
+    away(engine, recurrence=DAILY)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        assert finish(connection, [held]) == {held.id}
+        later = ReminderTime(remind_at=now() + 2 * HOUR)
+        assert snoozing.change(connection, id=held.id, user_email=ANN, reminder_time=later, route="web")
+    assert _folders(engine)[MESSAGE] == "inbox"
 
 
 def test_an_edit_moves_the_return_to_the_new_time(engine: Engine) -> None:

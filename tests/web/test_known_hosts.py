@@ -41,6 +41,13 @@ def test_a_host_that_cannot_be_one_is_refused(client: FlaskClient, host: str) ->
     assert client.get("/sign-in", headers={"Host": host}).status_code == 400
 
 
+@pytest.mark.parametrize("host", ["localhost..", "a..b", f"{'a' * 64}.example"])
+@pytest.mark.parametrize("path", ["/sign-in", "/readyz", "/api/v1/snoozes"])
+def test_a_host_with_a_label_that_cannot_be_one_breaks_no_page(client: FlaskClient, host: str, path: str) -> None:
+    """Flask has no URLs then, and the page of the error broke over its links: a 500 and a traceback in the log."""
+    assert client.get(path, headers={"Host": host}).status_code == 421
+
+
 def test_the_refusal_names_the_address_and_what_to_do(client: FlaskClient) -> None:
     page = client.get("/", headers={"Host": "evil.example"}).text
     assert "http://snoozer.example" in page

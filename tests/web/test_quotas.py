@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
+from snoozer import accounts
 from snoozer.db import quotas
 from snoozer.housekeeping import chores
 from snoozer.inbound import main
@@ -153,6 +154,23 @@ def test_a_network_gets_so_many_sign_in_mails_with_or_without_an_account(
     for email in (ANN, BOB):
         assert app.test_client().post("/sign-in", data={"email": email}).status_code == 429
     assert rows(engine, "sign_ins WHERE code_hash IS NOT NULL") == 2
+
+
+def test_a_network_that_used_up_its_sign_ins_locks_out_no_browser_that_was_signed_in(
+    engine: Engine, settings: Settings, people: People
+) -> None:
+    """Behind a proxy that is not named in the settings all people are one network."""
+    people.ann()
+    app = site(engine, settings, sign_ins_per_hour=1)
+    ann = app.test_client()
+    with engine.begin() as connection:
+        token = accounts.console_sign_in_token(connection, email=ANN)
+    assert ann.post(f"/sign-in/{token}").status_code == 303
+    ann.post("/sign-out")
+    statuses = [app.test_client().post("/sign-in", data={"email": BOB}).status_code for _ in range(3)]
+    assert statuses[-1] == 429
+    assert ann.post("/sign-in", data={"email": ANN}).status_code == 303
+    assert ann.post("/sign-in", data={"email": BOB}).status_code == 429
 
 
 def test_a_mailbox_takes_so_many_mails_a_day_and_others_are_not_delayed(

@@ -1,5 +1,6 @@
 """Clients that are slow, silent or stay: other people's pages come meanwhile, and each of them is cut off."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -81,6 +82,15 @@ def test_a_body_that_stalls_is_answered_with_the_reason(site: LiveSite) -> None:
         response = read_to_the_end(client, b"")
     assert response.startswith(b"HTTP/1.1 408 ")
     assert b"Nothing was changed" in response
+
+
+def test_a_program_whose_body_stalls_gets_problem_details(site: LiveSite) -> None:
+    with site.connect() as client:
+        client.sendall(BODY.replace(b"/sign-in", b"/api/v1/snoozes"))
+        head, _, body = read_to_the_end(client, b"").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert json.loads(body)["code"] == "too_slow"
 
 
 def test_a_client_that_takes_nothing_of_its_response_is_cut_off(site: LiveSite, engine: Engine, people: People) -> None:

@@ -31,6 +31,7 @@ _REFUSALS = {
     401: "No token, or one that is unknown or revoked.",
     403: "The account's address is not verified.",
     404: "There is no such snooze, or it is not yours.",
+    408: "The body came too slowly.",
     409: "The snooze is over.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
@@ -38,7 +39,7 @@ _REFUSALS = {
     422: "Something in the request cannot be taken; `code`, `detail`, `errors` and `suggestions` say what.",
     429: "A limit is reached, named by `quota`; Retry-After says in how many seconds it begins anew.",
     500: "Snoozer failed. Nothing was changed.",
-    503: "The database is unavailable. Try again.",
+    503: "The database is unavailable, or too many requests wait. Try again.",
 }
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
@@ -54,7 +55,7 @@ def operation(
 ) -> Callable[[View], View]:
     """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
     headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
-    refuses = tuple(sorted({*refuses, *((413, 421, 500) if public else (401, 413, 421, 429, 500, 503))}))
+    refuses = tuple(sorted({*refuses, *((408, 413, 421, 500, 503) if public else (401, 408, 413, 421, 429, 500, 503))}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:

@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 from snoozer.snoozing import SnoozeError
 from snoozer.web.api.models import Problem
 from snoozer.web.body_limits import MAX_BODY_BYTES
+from snoozer.web.front import Refusal
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -58,6 +59,14 @@ def problem_of(error: HTTPException) -> Response:
     headers = {"Retry-After": "30"} if status == 503 else {}
     headers |= {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return response_of(Refused(status, code, detail, headers=headers))
+
+
+def describe(path: str, refusal: Refusal) -> tuple[str, str]:
+    """Returns the media type and the text for a request that no route has seen: a problem for a path of the API."""
+    if not path.startswith("/api/"):
+        return "text/plain; charset=utf-8", f"{refusal.text}\n"
+    problem = Refused(refusal.status, refusal.code, refusal.text).problem
+    return MEDIA_TYPE, problem.model_dump_json(exclude_unset=True)
 
 
 def register(blueprint: Blueprint) -> None:

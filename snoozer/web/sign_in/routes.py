@@ -51,11 +51,12 @@ def request_link() -> ResponseReturnValue:
     browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
     deadline = time.monotonic() + RESPONSE_SECONDS
     try:
+        known = auth.trusted_browser(accounts.normalize(email))
         with context.transaction() as connection:
-            quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
-            invitation = accounts.request_sign_in(
-                connection, email=email, browser=browser, known=auth.trusted_browser(accounts.normalize(email))
-            )
+            # Strangers behind the same proxy must not lock out who was here before.
+            if known is None:
+                quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
+            invitation = accounts.request_sign_in(connection, email=email, browser=browser, known=known)
     except accounts.InvalidAddress as error:
         return render_template("sign_in/request.html", email=email, error=str(error), next=next_path), 422
     asked_for = None if invitation is None else invitation.account_id
