@@ -15,6 +15,8 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 MEBIBYTE = 1024 * 1024
+# What the rows of a message take, however small it is.
+MIN_UPLOAD = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +71,8 @@ def spend_snooze(connection: Connection, limits: Limits, *, user_email: str, tok
 
 
 def spend_upload(connection: Connection, limits: Limits, *, user_email: str, size: int) -> None:
-    """Count the bytes of message files that a person adds. Raises QuotaReached."""
-    _spend(connection, limits, _UPLOADS, user_email, amount=size)
+    """Count the bytes of message files that a person adds, at least MIN_UPLOAD. Raises QuotaReached."""
+    _spend(connection, limits, _UPLOADS, user_email, amount=max(size, MIN_UPLOAD))
 
 
 def spend_mail(connection: Connection, limits: Limits, *, user_email: str, size: int) -> None:

@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Engine
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
-from snoozer.smtp.url import SmtpServer
 
 T = TypeVar("T")
 
@@ -54,18 +53,9 @@ def delivery_status(connection: Connection) -> DeliveryStatus:
     known: tuple[float, DeliveryStatus] | None = current_app.extensions.get(_DELIVERY)
     if known is not None and time.monotonic() - known[0] <= settings().poll:
         return known[1]
-    status = delivery.status(connection, server=_mail_server())
+    status = delivery.status(connection)
     current_app.extensions[_DELIVERY] = (time.monotonic(), status)
     return status
-
-
-def _mail_server() -> str:
-    """Returns the name of the breaker of SMTP_URL."""
-    try:
-        server = SmtpServer.from_url(settings().smtp_url.get_secret_value())
-    except ValueError:
-        return ""
-    return f"{server.host}:{server.port}"
 
 
 def found_or_404(row: T | None) -> T:

@@ -11,6 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
+from werkzeug.datastructures import FileStorage
+from werkzeug.test import encode_multipart
 
 from snoozer.settings import Settings
 from snoozer.web import body_limits, create_app
@@ -134,8 +136,9 @@ def test_a_message_of_the_largest_size_is_taken_and_a_larger_one_explained(
 ) -> None:
     original = b"Subject: large\r\n\r\n".ljust(settings.largest_message, b"x")
     for extra, status in ((b"", 303), (b"x" * 100_000, 413)):
-        files = {"message": (BytesIO(original + extra), "a.eml")}
-        answer = ann.post("/add/file", data=files, content_type="multipart/form-data")
+        # Encoded here, because the test client leaves a temporary file open.
+        boundary, body = encode_multipart({"message": FileStorage(BytesIO(original + extra), "a.eml")})
+        answer = ann.post("/add/file", data=body, content_type=f"multipart/form-data; boundary={boundary}")
         assert answer.status_code == status
     assert "That message is too large" in answer.text
     assert "25 MB" in answer.text

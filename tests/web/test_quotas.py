@@ -94,6 +94,19 @@ def test_an_idempotent_repetition_costs_nothing(engine: Engine, settings: Settin
         assert app.test_client().post("/api/v1/snoozes", json=body, headers=headers).status_code == 201
 
 
+def test_a_new_time_costs_what_a_snooze_costs(engine: Engine, settings: Settings, people: People) -> None:
+    """Each adds to the history."""
+    app, ann = site(engine, settings, snoozes_per_day=3), people.ann()
+    made = create(app, ann.bearer, 1).get_json()["id"]
+    client, page = app.test_client(), browser(app, ann.session)
+    change = {"path": f"/api/v1/snoozes/{made}", "headers": ann.bearer}
+    assert client.patch(json={"when": "in 4 days"}, **change).status_code == 200
+    assert page.post(f"/snoozes/{made}/time", data={"at": "2030-05-01T08:00:00+00:00"}).status_code == 303
+    assert is_problem(client.patch(json={"when": "in 5 days"}, **change), "snoozes_per_day")
+    assert page.post(f"/snoozes/{made}/time", data={"at": "2030-06-01T08:00:00+00:00"}).status_code == 429
+    assert "2030-05-01" in client.get(f"/api/v1/snoozes/{made}", headers=ann.bearer).get_json()["remind_at"]
+
+
 def test_pages_and_links_in_mails_share_the_quota_of_the_person(
     engine: Engine, settings: Settings, people: People
 ) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, literal, not_, or_, select
+from sqlalchemy import Connection, and_, case, func, literal, not_, select
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Snooze
 from snoozer.db.models.snooze import is_deferred
@@ -12,7 +12,7 @@ from snoozer.db.models.snooze import is_deferred
 # What is due for longer is late for everybody, and not only in the order of a crowd.
 DUE_FOR = timedelta(minutes=1)
 RETURN_FOR = timedelta(seconds=10)
-# A breaker that no worker has asked for so long is that of a mail server which is not used any more.
+# A breaker that no worker has asked for so long is that of a mail server which is not used any more, or nothing is due.
 FORGOTTEN_AFTER = timedelta(hours=1)
 MAX_LOOKED_AT = 100
 
@@ -35,13 +35,10 @@ class DeliveryStatus:
         return any((self.away_since, self.due_since, self.return_since))
 
 
-def status(connection: Connection, *, server: str) -> DeliveryStatus:
-    """Of all mail servers in use; `server` is the one of this process's settings."""
+def status(connection: Connection) -> DeliveryStatus:
+    """Of all mail servers in use."""
     now = func.clock_timestamp()
-    away = and_(
-        CircuitBreaker.state != "closed",
-        or_(CircuitBreaker.server == server, CircuitBreaker.updated_at > now - FORGOTTEN_AFTER),
-    )
+    away = and_(CircuitBreaker.state != "closed", CircuitBreaker.updated_at > now - FORGOTTEN_AFTER)
     since = func.coalesce(CircuitBreaker.away_since, CircuitBreaker.opened_at, CircuitBreaker.updated_at)
     oldest = (
         select(func.greatest(Snooze.remind_at, Snooze.created_at).label("since"))

@@ -106,6 +106,7 @@ def change(id: int) -> Response:
             connection, id=id, user_email=account.email, reminder_time=time, route=ROUTE, reading=parsed
         ):
             raise _over(connection, row)
+        _spend_snooze(connection, account)
         return respond(200, _snooze(connection, account, id, parsed, ended=ended))
 
 
@@ -155,9 +156,13 @@ def describe() -> Response:
     return respond(200, models.Document(openapi.document() | servers))
 
 
+def _spend_snooze(connection: Connection, account: Account) -> None:
+    """Counts a snooze, or a change of one, whose row is locked: locks are always taken in this order."""
+    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
+
+
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
     time, parsed = _time(connection, account, new, note=new.note)
-    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
     id, is_new, ended = snoozing.snooze(
         connection,
         user_email=account.email,
@@ -167,6 +172,7 @@ def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[i
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
+    _spend_snooze(connection, account)
     return 201 if is_new else 200, _snooze(connection, account, id, parsed, ended=ended is not None)
 
 

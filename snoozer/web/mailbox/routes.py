@@ -162,9 +162,9 @@ def add_files(account: Account) -> ResponseReturnValue:
                 file_error=f"{name or 'That file'} is not a mail message: it has no header such as From or Subject. "
                 "Nothing was saved."
             )
-    size = sum(len(content) for _, content in files)
     with context.transaction() as connection:
-        quotas.spend_upload(connection, context.settings().limits, user_email=account.email, size=size)
+        for _, content in files:
+            quotas.spend_upload(connection, context.settings().limits, user_email=account.email, size=len(content))
         stored = inbox.store_each(connection, user_email=account.email, originals=[content for _, content in files])
     if len(stored) > 1:
         flash(f"{sum(one.new for one in stored)} of {len(stored)} messages are new in your mailbox.")

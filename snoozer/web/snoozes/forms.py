@@ -91,9 +91,8 @@ def save_submission(
 ) -> snoozing.SnoozeResult:
     """Snoozes the message until the submitted time, and keeps the typed phrase for the next form. Raises
     QuotaReached."""
-    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email)
     save_phrase(connection, account, submitted.typed)
-    return snoozing.snooze(
+    result = snoozing.snooze(
         connection,
         user_email=account.email,
         message=message,
@@ -102,6 +101,14 @@ def save_submission(
         reading=submitted.reading,
         traceparent=telemetry.traceparent(),
     )
+    spend_snooze(connection, account)
+    return result
+
+
+def spend_snooze(connection: Connection, account: Account) -> None:
+    """Counts a snooze, or a new time for one, whose row is locked: locks are always taken in this order. Raises
+    QuotaReached."""
+    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email)
 
 
 def save_phrase(connection: Connection, account: Account, phrase: str | None) -> None:
