@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test fast check storm bench compare lock
+.PHONY: help setup run dev test fast check storm bench compare schema lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py \
 		tests/chaos/test_time_presets.py tests/db/test_interleavings.py \
 		tests/process/test_hosts.py
+
+schema: ## docs/schema.sql, after a new migration
+	@bin/setup dev
+	@.venv/bin/python -m tests.db.schema_file
 
 # Versions that are pinned already stay as long as pyproject.toml allows them.
 LOCK = uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -22,6 +22,7 @@ from snoozer.timephrase.zones import canonical
 LINK_LIFETIME = timedelta(minutes=10)
 SESSION_LIFETIME = timedelta(days=90)
 MAX_LINKS_PER_HOUR = 5
+MAX_LISTED_SESSIONS = 50
 TOKEN_PREFIX = "snz_"  # noqa: S105 - a public prefix, so that a leaked token can be recognised
 
 _ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x20\x7f-\U0010ffff]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
@@ -41,6 +42,7 @@ class InvalidZone(ValueError):
 class Invitation:
     """The contents of a sign-in mail."""
 
+    account_id: int
     email: str
     token: str
     code: str
@@ -50,6 +52,7 @@ class Invitation:
 class ClosedAccount:
     """An account that is closed now; `changed` is False when it was closed before, `sessions` counts those ended."""
 
+    id: int
     email: str
     changed: bool
     sessions: int
@@ -78,12 +81,17 @@ def close(connection: Connection, *, email: str) -> ClosedAccount | None:
     if closed is None:
         return None
     sessions = accounts.end_sessions(connection, account_id=closed.id)
-    return ClosedAccount(email=closed.email, changed=closed.changed, sessions=sessions)
+    return ClosedAccount(id=closed.id, email=closed.email, changed=closed.changed, sessions=sessions)
 
 
 def reopen(connection: Connection, *, email: str) -> accounts.AccountState | None:
     """Open a closed account again, with its unrevoked tokens. Returns None when there is no such account."""
     return accounts.reopen(connection, email=normalize(email))
+
+
+def id_of(connection: Connection, *, email: str) -> int | None:
+    """The id of an account, open or closed. Raises InvalidAddress."""
+    return connection.execute(select(Account.id).where(Account.email == normalize(email))).scalar_one_or_none()
 
 
 def is_closed(connection: Connection, *, email: str) -> bool:
@@ -101,13 +109,16 @@ def check_zone(zone: str) -> None:
 def request_sign_in(connection: Connection, *, email: str, browser: str, known: str | None) -> Invitation | None:
     """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now).
 
-    `known` is the secret of a browser that signed in to this account before: it has a limit of its own.
+    `known` is the secret of a browser that signed in to this account before: it has a limit of its own. An address
+    without an account costs the same work, now and when a code is tried.
     """
-    accounts.lock_sign_in(connection, email=normalize(email))
+    email = normalize(email)
+    accounts.lock_sign_in(connection, email=email)
     token, code = secrets.token_urlsafe(32), f"{secrets.randbelow(10**8):08d}"
-    created = accounts.request_sign_in(
+    account_id = accounts.request_sign_in(
         connection,
-        email=normalize(email),
+        email=email,
+        email_hash=digest(email),
         token_hash=digest(token),
         code_hash=digest(f"{browser} {code}"),
         browser_hash=digest(browser),
@@ -115,17 +126,21 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
         lifetime=LINK_LIFETIME,
         max_per_hour=MAX_LINKS_PER_HOUR,
     )
-    return Invitation(email=normalize(email), token=token, code=code) if created else None
+    return None if account_id is None else Invitation(account_id=account_id, email=email, token=token, code=code)
 
 
 def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
     """The token of a sign-in link for the console: single use, ten minutes, any browser. None when it is refused."""
-    token = secrets.token_urlsafe(32)
-    email = normalize(email)
-    created = accounts.request_sign_in(
-        connection, email=email, token_hash=digest(token), lifetime=LINK_LIFETIME, max_per_hour=MAX_LINKS_PER_HOUR
+    token, email = secrets.token_urlsafe(32), normalize(email)
+    account_id = accounts.request_sign_in(
+        connection,
+        email=email,
+        email_hash=digest(email),
+        token_hash=digest(token),
+        lifetime=LINK_LIFETIME,
+        max_per_hour=MAX_LINKS_PER_HOUR,
     )
-    return token if created else None
+    return None if account_id is None else token
 
 
 def link_state(connection: Connection, *, token: str, browser: str | None) -> LinkState:
@@ -140,17 +155,24 @@ def link_state(connection: Connection, *, token: str, browser: str | None) -> Li
     return "good" if link.this_browser else "other browser"
 
 
-def sign_in_by_link(connection: Connection, *, token: str, browser: str | None) -> str | None:
-    """Sign in by a link; returns the new session's token, None when the link is not valid here."""
+def sign_in_by_link(
+    connection: Connection, *, token: str, browser: str | None, replaces: str | None = None, device: str | None = None
+) -> str | None:
+    """Sign in by a link; returns the new session's token, None when the link is not valid here.
+
+    `replaces` is the token of this browser's session until now, which ends; `device` describes the browser.
+    """
     account_id = accounts.use_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
-    return _open_session(connection, account_id=account_id)
+    return _open_session(connection, account_id=account_id, replaces=replaces, device=device)
 
 
-def sign_in_by_code(connection: Connection, *, code: str, browser: str) -> str | None:
-    """Sign in by a typed code; returns the new session's token, None when it is wrong."""
+def sign_in_by_code(
+    connection: Connection, *, code: str, browser: str, replaces: str | None = None, device: str | None = None
+) -> str | None:
+    """Sign in by a typed code, otherwise like sign_in_by_link; returns None when it is wrong."""
     digits = re.sub(r"[\s-]", "", code)
     account_id = accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
-    return _open_session(connection, account_id=account_id)
+    return _open_session(connection, account_id=account_id, replaces=replaces, device=device)
 
 
 def session_account(connection: Connection, *, session: str) -> Account | None:
@@ -165,6 +187,23 @@ def session_account(connection: Connection, *, session: str) -> Account | None:
 def sign_out(connection: Connection, *, session: str) -> None:
     """Sign out."""
     accounts.close_session(connection, token_hash=digest(session))
+
+
+def list_sessions(connection: Connection, *, account_id: int, session: str) -> list[accounts.BrowserSession]:
+    """The browsers in which a person is signed in, the one of `session` first."""
+    return accounts.list_sessions(
+        connection, account_id=account_id, token_hash=digest(session), max_sessions=MAX_LISTED_SESSIONS
+    )
+
+
+def end_session(connection: Connection, *, account_id: int, id: int) -> bool:
+    """End one session of a person. Returns False when there is none (any more)."""
+    return accounts.end_session(connection, id=id, account_id=account_id)
+
+
+def end_other_sessions(connection: Connection, *, account_id: int, session: str) -> int:
+    """End all sessions of a person but this one, and all sign-in links on their way; returns how many sessions."""
+    return accounts.end_other_sessions(connection, account_id=account_id, token_hash=digest(session))
 
 
 def create_token(connection: Connection, *, email: str) -> str | None:
@@ -205,12 +244,19 @@ def _digest_or_none(secret: str | None) -> str | None:
     return None if secret is None else digest(secret)
 
 
-def _open_session(connection: Connection, *, account_id: int | None) -> str | None:
+def _open_session(
+    connection: Connection, *, account_id: int | None, replaces: str | None, device: str | None
+) -> str | None:
     if account_id is None:
         return None
     token = secrets.token_urlsafe(32)
     opened = accounts.open_session(
-        connection, account_id=account_id, token_hash=digest(token), lifetime=SESSION_LIFETIME
+        connection,
+        account_id=account_id,
+        token_hash=digest(token),
+        replaced_hash=_digest_or_none(replaces),
+        device=device,
+        lifetime=SESSION_LIFETIME,
     )
     return token if opened else None
 

@@ -2,15 +2,17 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from sqlalchemy import Connection, func, select
 
-from snoozer.db import mailbox_store
+from snoozer.db import ledger, mailbox_store
+from snoozer.db.ledger import Reminded
 from snoozer.db.mailbox_store import Envelope
-from snoozer.db.models import Account
+from snoozer.db.models import Account, MailboxMessage
 from snoozer.mime import headers, message_parser
+from snoozer.mime.message_parser import ParsedHead
 
 SUBSTITUTE_ID_DOMAIN = "kept.snoozer.invalid"
 
@@ -47,27 +49,60 @@ def store(connection: Connection, *, user_email: str, original: bytes) -> Stored
 
     A message without a Message-ID, or with that of another message, gets a substitute id. One with neither Message-ID
     nor date, as machines write them, may be a new message in the same words: it is stored again once the person has
-    seen the one before.
+    seen the one before. A reminder of ours is merged with the message that it is about.
     """
     digest = _digest(original)
     mailbox_store.lock(connection, user_email=user_email, sha256=digest)
-    parsed = message_parser.parse(original)
+    parsed = message_parser.parse_head(original)
     repeatable = parsed.message_id is None and parsed.date is None
     known = mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
     if known is not None:
         return StoredMessage(id=known, new=False)
+    envelope = _envelope(parsed, sha256=digest)
+    if parsed.message_id is not None:
+        reminded = ledger.find_reminder(connection, reminder_message_id=parsed.message_id, user_email=user_email)
+        if reminded is not None:
+            return _merge(connection, user_email=user_email, reminded=reminded, envelope=envelope, original=original)
+    id = mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original)
+    return StoredMessage(id=id, new=True)
+
+
+def _merge(
+    connection: Connection, *, user_email: str, reminded: Reminded, envelope: Envelope, original: bytes
+) -> StoredMessage:
+    """Store a reminder of ours that came back, where it is evidence that it arrived (`ledger.verify`) and no new mail.
+
+    Its message is what the person sees. A message that is not kept here is represented by its first reminder, under its
+    own Message-ID, so that snoozing it is snoozing the message.
+    """
+    same_message = select(MailboxMessage.id).where(
+        MailboxMessage.user_email == user_email, MailboxMessage.message_id == reminded.message_id
+    )
+    kept = connection.execute(same_message).scalar_one_or_none()
+    new = kept is None
+    if kept is None:
+        sender = headers.sender(reminded.sender_email)
+        represented = replace(
+            envelope, message_id=reminded.message_id, sender_name=sender.name, sender_email=sender.email
+        )
+        kept = mailbox_store.store(connection, user_email=user_email, envelope=represented, original=original)
+    evidence = replace(envelope, folder="reminders")
+    mailbox_store.store(connection, user_email=user_email, envelope=evidence, original=original)
+    return StoredMessage(id=kept, new=new)
+
+
+def _envelope(parsed: ParsedHead, *, sha256: str) -> Envelope:
     substitute_id = f"<{uuid4().hex}@{SUBSTITUTE_ID_DOMAIN}>"
-    envelope = Envelope(
+    return Envelope(
         message_id=parsed.message_id or substitute_id,
         substitute_id=substitute_id,
-        sha256=digest,
+        thread_ids=" ".join(parsed.thread_ids) or None,
+        sha256=sha256,
         subject=parsed.subject,
         sender_name=parsed.sender_name,
         sender_email=parsed.sender_email,
         sent_at=parsed.date,
     )
-    id = mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original)
-    return StoredMessage(id=id, new=True)
 
 
 def _digest(original: bytes) -> str:

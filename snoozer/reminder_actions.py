@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, queue, statements
-from snoozer.db.models import Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import Found, columns
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
@@ -34,6 +34,7 @@ class Occurrence:
     promised anew. `by_link` is True when this reminder's link snoozed it, and so may undo that. `repeats` is True when
     the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
     the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
+    `closed` is True when the person's account is closed: nothing is snoozed for it any more.
     """
 
     snooze_id: int
@@ -53,6 +54,7 @@ class Occurrence:
     repeats: bool
     superseded: bool
     next_at: datetime | None
+    closed: bool
 
     @property
     def returns_at(self) -> datetime | None:
@@ -73,7 +75,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         select(
             *columns(Send, "snooze_id user_email message_id subject sender_email note zone scheduled_for"),
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
-        ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
+        ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for, Send.channel == EMAIL)
     ).first()
     if row is None or send is None:
         return None
@@ -91,6 +93,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         repeats=repeats,
         superseded=superseded,
         next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
+        closed=_is_closed(connection, email=send.user_email, acting=acting),
         **send._mapping,
     )
 
@@ -113,12 +116,13 @@ def snooze_again(
     route: str,
     traceparent: str | None = None,
 ) -> bool:
-    """Snooze the message again. Returns False when it is snoozed, or recurs and so returns without this."""
-    if occurrence.asleep_id is not None:
+    """Snooze the message again. Returns False when it is snoozed, recurs and so returns without this, or its person's
+    account is closed."""
+    if occurrence.closed or occurrence.asleep_id is not None:
         return False
     if occurrence.next_at is not None:
+        mailbox_store.return_due(connection, batch_size=1, snooze_ids=[occurrence.snooze_id])
         if _acknowledge(connection, occurrence):
-            mailbox_store.return_to_inbox(connection, snooze_ids=[occurrence.snooze_id])
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
     ledger.acknowledge(connection, snooze_id=occurrence.snooze_id, scheduled_for=occurrence.scheduled_for)
@@ -186,9 +190,18 @@ def _live_snooze(connection: Connection, *, send: Found) -> Found | None:
     ).first()
 
 
+def _is_closed(connection: Connection, *, email: str, acting: bool) -> bool:
+    """Whether the person's account is closed; while a link acts on it, it cannot be closed."""
+    account = select(Account.disabled_at).where(Account.email == email.lower())
+    row = connection.execute(account.with_for_update(read=True) if acting else account).first()
+    return row is not None and row.disabled_at is not None
+
+
 def _is_superseded(connection: Connection, *, send: Found) -> bool:
     """Whether a later occurrence of the same snooze has begun; then its links act on the message."""
-    later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
+    later = select(Send.id).where(
+        Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for, Send.channel == EMAIL
+    )
     return connection.execute(later.limit(1)).first() is not None
 
 

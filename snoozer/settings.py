@@ -1,33 +1,42 @@
 """Settings: read once from the environment, frozen, and rejected with one sentence where they are invalid.
 
 There are two sources, the first takes precedence: the environment, then `up.json` in `SNOOZER_HOME`, which
-`snoozer up` writes so that every other command on the machine finds its database.
+`snoozer up` writes so that every other command on the machine finds its database. The file is read only where no other
+account could have written it.
 """
 
+import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_settings import BaseSettings, JsonConfigSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import secret_keys
 from snoozer.mime import headers
-from snoozer.smtp.url import SmtpServer, is_loopback
+from snoozer.quotas import MEBIBYTE, Limits
+from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 UP_FILE = "up.json"
 DEFAULT_HOME = Path(".snoozer")
 
+_FOREIGN = "{} belongs to another user; run this command as the one who runs `snoozer up`, or set another SNOOZER_HOME"
+
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
 Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+# 0 is no limit.
+Limit = Annotated[int, Field(ge=0, lt=2**62)]
 
 
 class SettingsError(Exception):
@@ -61,6 +70,7 @@ class Settings(BaseSettings):
     metrics_port: int | None = Field(default=None, alias="SNOOZER_METRICS_PORT", ge=1, le=65_535)
     trusted_proxies: int = Field(default=0, alias="SNOOZER_TRUSTED_PROXIES", ge=0, le=5)
     sink: bool = Field(default=False, alias="SNOOZER_SINK")
+    insecure_transport: Literal["refuse", "allow"] = Field(default="refuse", alias="SNOOZER_INSECURE_TRANSPORT")
 
     lease: Seconds = Field(default=90, alias="SNOOZER_LEASE_SECONDS")
     heartbeat: Seconds = Field(default=3, alias="SNOOZER_HEARTBEAT_SECONDS")
@@ -68,6 +78,7 @@ class Settings(BaseSettings):
     poll: Seconds = Field(default=1, alias="SNOOZER_POLL_SECONDS")
     backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
     worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
+    refused_for: float = Field(default=259_200, alias="SNOOZER_REFUSED_SECONDS", gt=0, le=2_592_000)
     deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
     uncertain_hold: float = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS", ge=0, le=31_536_000)
     uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")
@@ -77,6 +88,15 @@ class Settings(BaseSettings):
 
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
+
+    snoozes_per_minute: Limit = Field(default=240, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
+    snoozes_per_day: Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
+    token_snoozes_per_minute: Limit = Field(default=120, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
+    upload_bytes_per_day: Limit = Field(default=256 * MEBIBYTE, alias="SNOOZER_LIMIT_UPLOAD_BYTES_PER_DAY")
+    failed_tokens_per_minute: Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
+    sign_ins_per_hour: Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
+    mails_per_day: Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
+    mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
 
@@ -92,7 +112,7 @@ class Settings(BaseSettings):
         dotenv_settings: Source,
         file_secret_settings: Source,
     ) -> tuple[Source, ...]:
-        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=_up_file())
+        return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=_read_up_file())
 
     @field_validator("secret_key", mode="before")
     @classmethod
@@ -140,6 +160,11 @@ class Settings(BaseSettings):
         )
 
     @property
+    def limits(self) -> Limits:
+        """The most of each quota."""
+        return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
+
+    @property
     def telemetry(self) -> TelemetryConfig:
         """The arguments of telemetry.start."""
         return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
@@ -150,6 +175,22 @@ class Settings(BaseSettings):
         if "base_url" in self.model_fields_set:
             return None
         return f"BASE_URL is not set: links in mails lead to {self.base_url}, which opens on this machine only"
+
+    @property
+    def insecure_mail(self) -> str | None:
+        """What is wrong with how mail leaves: without TLS to another machine; None where nothing is."""
+        server = SmtpServer.from_url(self.smtp_url.get_secret_value())
+        if server.security != "plain" or is_loopback(server.host):
+            return None
+        return f"SMTP_URL sends mail without TLS to {server.host}, and everybody on the way can read and change it"
+
+    @property
+    def insecure_pages(self) -> str | None:
+        """What is wrong with how pages are reached: over http:// by a public name; None where nothing is."""
+        address = urlsplit(self.base_url)
+        if address.scheme == "https" or is_private(address.hostname or ""):
+            return None
+        return "BASE_URL begins with http://, and everybody on the way can read the sessions and the links in mails"
 
     def require(self, *names: Need) -> Self:
         """These settings. Raises SettingsError, stating what to set, where one of the named settings is missing."""
@@ -168,8 +209,7 @@ def load() -> Settings:
     except ValidationError as error:
         raise SettingsError(_sentence(error)) from None
     except PermissionError:
-        message = f"{_up_file()} belongs to another user; run this command as the one who runs `snoozer up`"
-        raise SettingsError(message) from None
+        raise SettingsError(_FOREIGN.format(_up_file())) from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None
 
@@ -186,6 +226,29 @@ def has_display() -> bool:
 
 def _up_file() -> Path:
     return home() / UP_FILE
+
+
+def _read_up_file() -> dict[str, Any]:
+    """What `snoozer up` wrote; nothing where it does not run. Raises SettingsError for a file of another account, which
+    would choose our database."""
+    try:
+        file = _up_file().open(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    with file:
+        _check_own(_up_file(), os.fstat(file.fileno()), owners={os.geteuid()})
+        _check_own(home(), home().stat(), owners={os.geteuid(), 0})
+        found = json.load(file)
+    if not isinstance(found, dict):
+        raise ValueError("it holds no JSON object")
+    return found
+
+
+def _check_own(path: Path, found: os.stat_result, *, owners: set[int]) -> None:
+    if found.st_uid not in owners:
+        raise SettingsError(_FOREIGN.format(path))
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SettingsError(f"Other accounts of this machine may write to {path}; run: chmod go-w {path}")
 
 
 def _sentence(error: ValidationError) -> str:
@@ -220,7 +283,12 @@ def _need_database(settings: Settings) -> None:
 def _need_smtp(settings: Settings) -> None:
     if not settings.smtp_url.get_secret_value():
         raise ValueError("SMTP_URL is not set; it looks like smtp+starttls://user:password@mail.example.org:587")
-    SmtpServer.from_url(settings.smtp_url.get_secret_value())
+    _refuse_insecure(settings, settings.insecure_mail, "use smtps:// or smtp+starttls://")
+
+
+def _refuse_insecure(settings: Settings, problem: str | None, remedy: str) -> None:
+    if problem and settings.insecure_transport == "refuse":
+        raise ValueError(f"{problem}; {remedy}, or set SNOOZER_INSECURE_TRANSPORT=allow where that is meant")
 
 
 def _need_base_url(settings: Settings) -> None:
@@ -229,6 +297,7 @@ def _need_base_url(settings: Settings) -> None:
         raise ValueError(
             "BASE_URL is not set, and links in mails must lead to the pages; it looks like https://snooze.example.org"
         )
+    _refuse_insecure(settings, settings.insecure_pages, "serve them by https://")
 
 
 _NEEDED: Mapping[Need, Callable[[Settings], None]] = {

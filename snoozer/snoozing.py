@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
-from snoozer.db.models import Snooze
+from snoozer.db.models import MailboxMessage, Snooze
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
@@ -151,10 +151,16 @@ def change(
     route: str,
     reading: timephrase.ParsedTime | None = None,
 ) -> bool:
-    """Change the time or note of a live snooze. Returns False when it is over or another person's."""
+    """Change the time or note of a live snooze. Returns False when it is over or another person's.
+
+    A kept message that is back, while its reminder is not sent yet, leaves the inbox for a new time.
+    """
     recurrence = _lock_recurrence(connection, Snooze.id == id, Snooze.user_email == user_email)
+    returned = _lock_returned(connection, id=id)
     if not queue.reschedule(connection, id=id, user_email=user_email, reminder_time=reminder_time):
         return False
+    if returned is not None:
+        mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=returned)
     detail = _event_detail(reading, reminder_time, ended_recurrence(recurrence, reminder_time))
     events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **detail)
     return True
@@ -188,6 +194,17 @@ def _lock_recurrence(connection: Connection, *where: ColumnElement[bool]) -> dic
     """The recurrence of a row that is about to be edited, locked until the transaction ends."""
     row = select(Snooze.recurrence).where(*where).with_for_update(key_share=True)
     return connection.execute(row).scalar_one_or_none()
+
+
+def _lock_returned(connection: Connection, *, id: int) -> str | None:
+    """The Message-ID of the kept message, which is locked, where it has returned for the present promise."""
+    its_message = and_(
+        MailboxMessage.user_email == Snooze.user_email,
+        MailboxMessage.message_id == Snooze.message_id,
+    )
+    kept = select(MailboxMessage.message_id, MailboxMessage.returns_at).join(Snooze, its_message).where(Snooze.id == id)
+    row = connection.execute(kept.with_for_update(key_share=True, of=MailboxMessage)).first()
+    return row.message_id if row is not None and row.returns_at is None else None
 
 
 def _event_detail(

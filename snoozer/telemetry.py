@@ -33,7 +33,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import deadline
 from snoozer.db.statements import execute
-from snoozer.domain.reminder import DeliveryOutcome
+from snoozer.domain.reminder import SUPPORTED_SCHEMA, DeliveryOutcome
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,9 @@ GAUGE_TIMEOUT = 4.0
 
 # Instrument, support query, its column, description.
 _GAUGES = (
-    ("queue.depth", "backlog", "due", "Snoozes that are due and not claimed"),
+    ("queue.depth", "backlog", "due", "Snoozes that are due and wait for a worker"),
+    ("queue.behind_key", "backlog", "behind_key", "Due snoozes that wait behind others of their serialization key"),
+    ("queue.deferred", "backlog", "deferred", "Due snoozes that wait for workers of a newer release"),
     ("queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"),
     ("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
     ("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
@@ -211,7 +213,8 @@ class _GaugeSource:
     def _read(self) -> Mapping[str, Any]:
         try:
             with deadline(GAUGE_TIMEOUT), self._engine.connect() as connection:
-                return dict(execute(connection, f"support/{self._query}").mappings().one())
+                row = execute(connection, f"support/{self._query}", known_schema=SUPPORTED_SCHEMA).mappings().one()
+                return dict(row)
         except SQLAlchemyError:
             return {}  # No value is better than an old one; /readyz reports the outage.
 

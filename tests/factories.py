@@ -98,10 +98,11 @@ def the_row(engine: Engine, id: int) -> Any:
 
 
 def the_send(engine: Engine, snooze_id: int) -> Any:
-    """The snooze's newest entry in the ledger, or None."""
+    """The snooze's newest reminder in the ledger, or None."""
     with engine.connect() as connection:
         return connection.execute(
-            text("SELECT * FROM reminder_sends WHERE snooze_id = :id ORDER BY id DESC LIMIT 1"), {"id": snooze_id}
+            text("SELECT * FROM reminder_sends WHERE snooze_id = :id AND channel = 'email' ORDER BY id DESC LIMIT 1"),
+            {"id": snooze_id},
         ).first()
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from snoozer import accounts, settings
+from snoozer import accounts, security_log, settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 
 
@@ -20,6 +20,10 @@ def command() -> None:
 def create(email: str, role: str | None, zone: str) -> None:
     with transaction(name="account") as connection:
         account = accounts.create(connection, email=email, role=role, zone=zone)
+    if account.created or account.role != account.role_before:
+        security_log.record(
+            "account_created" if account.created else "role_changed", account=account.id, role=account.role
+        )
     if account.created:
         click.echo(f"Created the account {account.email} ({account.role}).")
     elif account.role != account.role_before:
@@ -37,6 +41,8 @@ def sign_in(email: str) -> None:
         token = accounts.console_sign_in_token(connection, email=email)
         if token is None:
             refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
+        account = accounts.id_of(connection, email=email)
+    security_log.record("console_sign_in", account=account)
     click.echo(f"{settings.load().base_url}/sign-in/{token}")
 
 
@@ -45,12 +51,14 @@ def sign_in(email: str) -> None:
 def close(email: str) -> None:
     """Refuse sign-ins as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
 
-    What the person has put away still comes back by mail, and the links in those mails still act.
+    What the person has put away still comes back by mail. The links in those mails snooze nothing more; Done and Undo
+    still act.
     """
     with transaction(name="account") as connection:
         closed = accounts.close(connection, email=email)
     if closed is None:
         refuse(NO_ACCOUNT)
+    security_log.record("account_closed", account=closed.id, sessions=closed.sessions)
     if not closed.changed:
         click.echo(f"The account {closed.email} was closed already.")
         return
@@ -69,6 +77,7 @@ def reopen(email: str) -> None:
         opened = accounts.reopen(connection, email=email)
     if opened is None:
         refuse(NO_ACCOUNT)
+    security_log.record("account_opened", account=opened.id)
     click.echo(
         f"Opened the account {opened.email}." if opened.changed else f"The account {opened.email} was open already."
     )

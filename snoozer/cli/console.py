@@ -13,7 +13,7 @@ from rich.table import Table
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, DBAPIError
 
-from snoozer import accounts, settings
+from snoozer import accounts, security_log, settings
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 
@@ -45,6 +45,7 @@ def open_engine(config: Settings, *, name: str) -> Engine:
 @contextmanager
 def transaction(*, name: str) -> Iterator[Connection]:
     """Committed at the end. A refusal by the accounts ends the command with a sentence and code 2."""
+    security_log.start()
     engine = open_engine(settings.load(), name=name)
     try:
         with engine.begin() as connection:

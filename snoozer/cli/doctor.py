@@ -2,9 +2,10 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -19,19 +20,17 @@ from sqlalchemy.exc import DBAPIError
 from snoozer import settings as environment
 from snoozer.cli.console import explain, open_engine, refuse, show
 from snoozer.db import health_checks, schema, timeline
-from snoozer.db.health_checks import Violation
+from snoozer.db.health_checks import Defect, Violation
 from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.client import check_reachable
 from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.url import SmtpServer, is_loopback
+from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 MAX_SHOWN = 5
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
 
-# Names that no mail from outside reaches (RFC 2606, RFC 6762).
-_PRIVATE = (".local", ".localhost", ".test", ".example", ".invalid", ".internal")
-# Nor these, though a mail server may accept them as any other (RFC 2606).
+# Names that no mail from outside reaches, though a mail server may accept them as any other (RFC 2606).
 _SAMPLES = (".example.com", ".example.net", ".example.org")
 
 # By invariant: what it means that it is broken, and what to do.
@@ -59,6 +58,10 @@ _BROKEN_INVARIANTS = {
     "the_dead_hold_nothing": (
         "Lost workers still hold snoozes: housekeeping does not take them back, and reminders are late.",
         "Start `snoozer clock`, and look at `snoozer support stuck`.",
+    ),
+    "messages_return": (
+        "Kept messages whose time has come are not back in the inbox.",
+        "Start `snoozer clock` or `snoozer worker`: either returns them; see what it logs.",
     ),
 }
 
@@ -95,10 +98,25 @@ def command(as_json: bool) -> None:
         click.echo(json.dumps(report, indent=2))
     else:
         show(*_tables(in_force, findings))
-        click.echo("Everything is as promised." if healthy else "Something is wrong; see above for what to do.")
+        click.echo(_conclusion(findings))
     if failure is not None:
         refuse(f"{failure}.")
     sys.exit(0 if healthy else 1)
+
+
+def _conclusion(findings: list[Finding]) -> str:
+    """The last sentence. It agrees with the lines above: what is wrong, what has advice, what was left out."""
+
+    def with_verdict(verdict: str) -> str:
+        return ", ".join(finding.check for finding in findings if finding.verdict == verdict)
+
+    wrong, advice, skipped = (with_verdict(verdict) for verdict in ("wrong", "advice", "skipped"))
+    if wrong:
+        first = f"Wrong: {wrong}; see above for what to do."
+    else:
+        first = "Nothing is wrong." if advice else "Everything that was examined is as promised."
+    rest = (f" Advice on: {advice}." if advice else "") + (f" Left out: {skipped}." if skipped else "")
+    return first + rest
 
 
 def _tables(in_force: dict[str, str], findings: list[Finding]) -> Iterator[Table]:
@@ -122,9 +140,10 @@ def _database_findings(connection: Connection, settings: Settings) -> Iterator[F
         yield Finding("schema", "wrong", f"{status.message}: nothing more is asked.", _sentence(status.do))
         return
     yield Finding("schema", "right", f"{status.message}.")
-    yield _guards(connection)
+    yield from _guards(connection)
     yield _timeline(connection, settings)
     yield from _processes(connection, settings)
+    yield _late_reminders(connection)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
 
@@ -152,12 +171,27 @@ def _server(connection: Connection) -> Finding:
     return Finding("database", "wrong", text, do)
 
 
-def _guards(connection: Connection) -> Finding:
-    missing = ", ".join(health_checks.disabled_guards(connection))
-    if missing:
-        do = "Nothing but the programs' own care keeps the promise now. Make them anew as the migrations do: "
-        return Finding("guards", "wrong", f"Switched off or gone: {missing}.", f"{do}{missing}.")
-    return Finding("guards", "right", "Unique indexes and triggers that hold the invariants are in force.")
+def _guards(connection: Connection) -> Iterator[Finding]:
+    """What holds the invariants in the database, and the indexes without which claims and pages read whole tables."""
+    unusable = health_checks.unusable_indexes(connection)
+    unique = [index for index in unusable if index.holds_an_invariant]
+    others = [index for index in unusable if index not in unique]
+    guards = [*health_checks.disabled_guards(connection), *unique]
+    if guards:
+        text = f"Not in force: {_names(guards)}. Nothing but the programs' own care keeps the promise now."
+        do = [one.remedy or f"Make {one.name} as the migrations do (docs/schema.sql)." for one in guards]
+        yield Finding("guards", "wrong", text, "\n".join(do))
+    else:
+        yield Finding("guards", "right", "Constraints and triggers that hold the invariants are in force.")
+    if others:
+        text = f"Not usable: {_names(others)}. Claims or pages read whole tables: with many rows reminders come late."
+        yield Finding("indexes", "wrong", text, "\n".join(index.remedy for index in others))
+    else:
+        yield Finding("indexes", "right", "Every index of claims, ledger and pages is there and valid.")
+
+
+def _names(defects: Iterable[Defect]) -> str:
+    return ", ".join(map(str, defects))
 
 
 def _timeline(connection: Connection, settings: Settings) -> Finding:
@@ -182,7 +216,7 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
         yield Finding("clock", "right", f"Housekeeping {since}.")
-    if alive.prepared_ago is not None and alive.prepared_ago > 26 * 3600:
+    if alive.swept_ago is not None and (alive.prepared_ago is None or alive.prepared_ago > 26 * 3600):
         text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."
         )
@@ -192,9 +226,18 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("workers", "right", f"{alive.workers} alive.")
     else:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
+    if alive.deferred:
+        text = (
+            f"{alive.deferred} due snoozes were written by a newer release, in a form that this one does not know, and "
+            "no worker that is alive has taken them."
+        )
+        yield Finding("newer rows", "wrong", text, "Start workers of that release; older ones leave such rows alone.")
     if alive.open_breakers:
-        text = "The breaker is open: the mail server failed, and is asked again after the cooldown. Nothing is lost."
-        yield Finding("breaker", "advice", text, "Look at the mail server below and at /admin.")
+        text = (
+            "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "
+            "lost: reminders are kept, and messages return to the inbox at their time."
+        )
+        yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:
@@ -203,6 +246,15 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("uncertain", "wrong", text, do)
     else:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
+
+
+def _late_reminders(connection: Connection) -> Finding:
+    overdue = health_checks.late(connection)
+    if not overdue.late or overdue.oldest is None:
+        return Finding("late reminders", "right", "No reminder is late.")
+    number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
+    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
 
 
 def _invariant(name: str, rows: list[Violation]) -> Finding:
@@ -245,7 +297,7 @@ def _dns_records(domain: str) -> Finding:
     check = "sender's domain"
     if not domain:
         return Finding(check, "skipped", "MAIL_FROM is not set here, so nothing is known of the sender's domain.")
-    if _is_private(domain):
+    if is_private(domain):
         return Finding(check, "skipped", f"{domain} is a private name; its mail stays here and needs no records.")
     text = f"These records make mail from {domain} trusted; they are not looked up here."
     records = (
@@ -288,6 +340,25 @@ def _settings_findings(settings: Settings) -> Iterator[Finding]:
             do = "Correct MAIL_FROM; web and workers do not start with this one."
             yield Finding("sender", "wrong", f"{error}.", do)
     yield _links(settings)
+    yield from _transport(settings)
+
+
+def _transport(settings: Settings) -> Iterator[Finding]:
+    """What travels without TLS: wrong where web and workers refuse to start, advice where it is allowed."""
+    problems = [settings.insecure_pages]
+    with suppress(ValueError):  # No SMTP_URL, or an invalid one, which another check reports.
+        problems.append(settings.insecure_mail)
+    found = [problem for problem in problems if problem]
+    allowed = settings.insecure_transport == "allow"
+    for problem in found:
+        if allowed:
+            do = "SNOOZER_INSECURE_TRANSPORT allows it; use TLS unless that network is yours alone."
+            yield Finding("transport", "advice", f"{problem}.", do)
+        else:
+            do = "Use TLS, or set SNOOZER_INSECURE_TRANSPORT=allow; web and workers do not start like this."
+            yield Finding("transport", "wrong", f"{problem}.", do)
+    if not found:
+        yield Finding("transport", "right", "Mail and pages travel by TLS, or on this machine or network only.")
 
 
 def _secret_key(settings: Settings) -> Finding:
@@ -305,7 +376,7 @@ def _links(settings: Settings) -> Finding:
     check, do = "links in mails", "Set BASE_URL for web and workers to what people type to reach the pages."
     if settings.local_links_warning:
         domain, text = _sender_domain(settings), f"{settings.local_links_warning}."
-        on_trial = _is_private(domain) or f".{domain}".endswith(_SAMPLES)
+        on_trial = is_private(domain) or f".{domain}".endswith(_SAMPLES)
         return Finding(check, "advice", text, do) if on_trial else Finding(check, "wrong", text, do)
     if is_loopback(urlsplit(settings.base_url).hostname or ""):
         return Finding(check, "advice", f"They lead to {settings.base_url}, which opens on this machine only.", do)
@@ -315,8 +386,3 @@ def _links(settings: Settings) -> Finding:
 def _sender_domain(settings: Settings) -> str:
     """The domain that reminders come from; empty when MAIL_FROM names none."""
     return headers.mail_from_domain(settings.mail_from).lower()
-
-
-def _is_private(domain: str) -> bool:
-    """A name that is known on this machine or this network only."""
-    return is_loopback(domain) or f".{domain}".endswith(_PRIVATE) or "." not in domain

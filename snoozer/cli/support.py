@@ -11,6 +11,7 @@ from sqlalchemy import CursorResult
 from snoozer import settings
 from snoozer.cli.console import open_engine, refuse, show
 from snoozer.db import statements
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 @click.command(name="support", short_help="Print a support query as a table.")
@@ -24,7 +25,8 @@ def command(name: str | None) -> None:
     if name not in known:
         refuse(f"There is no support query {name!r}; there are {', '.join(known)}.")
     with open_engine(settings.load(), name="support").connect() as connection:
-        show(_table(name, statements.execute(connection, f"support/{name}")))
+        # The statements that ask for no such value leave it alone.
+        show(_table(name, statements.execute(connection, f"support/{name}", known_schema=SUPPORTED_SCHEMA)))
 
 
 def _list(known: list[str]) -> Table:

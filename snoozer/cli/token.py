@@ -4,7 +4,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from snoozer import accounts
+from snoozer import accounts, security_log
 from snoozer.cli import console
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 from snoozer.db.accounts import Token
@@ -22,6 +22,8 @@ def create(email: str) -> None:
         token = accounts.create_token(connection, email=email)
         if token is None:
             refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
+        account = accounts.id_of(connection, email=email)
+    security_log.record("token_created", account=account)
     click.echo(token)
 
 
@@ -49,6 +51,7 @@ def revoke(which: str) -> None:
         revoked = accounts.revoke_tokens(connection, which=which)
     if not revoked:
         refuse("There is no such token in force; `snoozer token list` shows them by number.")
+    security_log.record("tokens_revoked", tokens=",".join(str(number) for number, _ in revoked))
     for number, email in revoked:
         click.echo(f"Revoked token {number} of {email}.")
 

@@ -34,6 +34,7 @@ from snoozer.delivery.settling import Settler, record_inherited_facts
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
+from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.mime import headers
 from snoozer.mime.compose import ReminderWriter
 from snoozer.runtime import failpoint as failpoints
@@ -51,8 +52,8 @@ NICENESS = 7
 # Longer than a poll; a worker repeats every query whose connection turns out to be dead.
 PING_AFTER = 2.0
 GC_THRESHOLD = 50_000
-# Claims, heartbeat, listener, gauges, marks, endings.
-CONNECTIONS = 6
+# Claims, heartbeat, listener, gauges, marks, endings, returns.
+CONNECTIONS = 7
 
 
 @click.command("worker", help="Deliver what is due until it is stopped.")
@@ -116,12 +117,18 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
             listener = NotifyListener(engine, on_notify=worker.wake)
             listener.start()
             closing.callback(listener.stop)
+        if not drain:
+            returns = ReturnLoop(engine, poll=settings.poll)
+            returns.start()
+            closing.callback(returns.stop)
         # Called first, so that what is pending is given back at once.
         closing.callback(worker.close)
         with suppress(ShutdownRequested):
             if drain:
                 sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))
+                return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
+                return_due(engine)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
@@ -152,6 +159,7 @@ def build_worker(
         lease_is_safe=heartbeat.lease_is_safe,
         mail_from=headers.mail_from_address(settings.mail_from),
         rng=rng,
+        refused_for=timedelta(seconds=settings.refused_for),
     )
     settler = Settler(engine, journal=journal, config=config, shutting_down=stopping.is_set, rng=rng)
     breaker = BreakerClient(

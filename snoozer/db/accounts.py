@@ -46,6 +46,17 @@ class Token:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BrowserSession:
+    """A browser in which a person is signed in. `device` is None where it does not say what it is."""
+
+    id: int
+    device: str | None
+    created_at: datetime
+    seen_at: datetime
+    is_current: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class LinkUse:
     """The state of a sign-in link in one browser."""
 
@@ -84,16 +95,18 @@ def request_sign_in(
     connection: Connection,
     *,
     email: str,
+    email_hash: str,
     token_hash: str,
     code_hash: str | None = None,
     browser_hash: str | None = None,
     known_hash: str | None = None,
     lifetime: timedelta,
     max_per_hour: int,
-) -> bool:
+) -> int | None:
+    """Returns the account that can be signed in to; None when there is none, or no sign-in was created."""
     hashes = {"token_hash": token_hash, "code_hash": code_hash, "browser_hash": browser_hash, "known_hash": known_hash}
-    limits = {"lifetime": lifetime, "max_per_hour": max_per_hour}
-    return execute(connection, "accounts/request_sign_in", email=email, **hashes, **limits).first() is not None
+    values = {"email": email, "email_hash": email_hash, "lifetime": lifetime, "max_per_hour": max_per_hour}
+    return execute(connection, "accounts/request_sign_in", **hashes, **values).scalar_one_or_none()
 
 
 def sign_in_link(connection: Connection, *, token_hash: str, browser_hash: str | None) -> LinkUse | None:
@@ -111,9 +124,35 @@ def try_code(connection: Connection, *, code_hash: str, browser_hash: str) -> in
     return execute(connection, "accounts/try_code", **values).scalar_one_or_none()
 
 
-def open_session(connection: Connection, *, account_id: int, token_hash: str, lifetime: timedelta) -> bool:
+def open_session(
+    connection: Connection,
+    *,
+    account_id: int,
+    token_hash: str,
+    replaced_hash: str | None,
+    device: str | None,
+    lifetime: timedelta,
+) -> bool:
     values = {"account_id": account_id, "token_hash": token_hash, "lifetime": lifetime}
+    values |= {"replaced_hash": replaced_hash, "device": device}
     return execute(connection, "accounts/open_session", **values).first() is not None
+
+
+def list_sessions(
+    connection: Connection, *, account_id: int, token_hash: str, max_sessions: int
+) -> list[BrowserSession]:
+    values = {"account_id": account_id, "token_hash": token_hash, "max_sessions": max_sessions}
+    return rows_as(execute(connection, "accounts/list_sessions", **values), BrowserSession)
+
+
+def end_session(connection: Connection, *, id: int, account_id: int) -> bool:
+    return execute(connection, "accounts/end_session", id=id, account_id=account_id).first() is not None
+
+
+def end_other_sessions(connection: Connection, *, account_id: int, token_hash: str) -> int:
+    """Returns how many sessions were ended."""
+    values = {"account_id": account_id, "token_hash": token_hash}
+    return len(execute(connection, "accounts/end_other_sessions", **values).all())
 
 
 def session_owner(connection: Connection, *, token_hash: str) -> int | None:

@@ -24,7 +24,7 @@ class FactJournal:
     """The open journal of one worker. Its file is created at once, so that a full disk shows before any mail."""
 
     def __init__(self, folder: Path, *, worker: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_private(folder)
         self._folder = folder
         self._path = folder / f"{worker}.jsonl"
         self._lock = Lock()
@@ -76,6 +76,13 @@ class FactJournal:
                 except OSError:
                     continue
                 yield path, _facts(file)
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, readable by its owner only; one that an earlier release made is closed to others."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid == os.geteuid():
+        folder.chmod(0o700)
 
 
 def _line(fact: Fact) -> bytes:

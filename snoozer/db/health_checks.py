@@ -4,9 +4,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, literal_column, select, table
+from sqlalchemy import (
+    BIGINT,
+    Connection,
+    Index,
+    Select,
+    UniqueConstraint,
+    exists,
+    literal_column,
+    or_,
+    select,
+    table,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex
 
+from snoozer.db.models import Snooze, metadata
+from snoozer.db.models.snooze import is_behind_key, is_deferred
 from snoozer.db.statements import execute, rows_as
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 INVARIANTS = (
     "one_send_per_promise",
@@ -15,7 +31,84 @@ INVARIANTS = (
     "no_second_dot",
     "due_is_taken",
     "the_dead_hold_nothing",
+    "messages_return",
 )
+
+# What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
+CHECKS = {
+    "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),
+    "email_snoozes": (
+        "ck_email_snoozes_attempts",
+        "ck_email_snoozes_claim_is_whole",
+        "ck_email_snoozes_finished_is_inactive",
+        "ck_email_snoozes_inactive_is_unclaimed",
+        "ck_email_snoozes_names_someone",
+        "ck_email_snoozes_other_times_are_of_this_age",
+        "ck_email_snoozes_outcome",
+        "ck_email_snoozes_outcome_is_dated",
+        "ck_email_snoozes_priority",
+        "ck_email_snoozes_time_kind",
+        "ck_email_snoozes_times_are_of_this_age",
+    ),
+    "reminder_sends": (
+        "ck_reminder_sends_channel",
+        "ck_reminder_sends_mail_is_whole",
+        "ck_reminder_sends_resolution_is_whole",
+        "ck_reminder_sends_sending_is_marked",
+        "ck_reminder_sends_sent_is_dated",
+        "ck_reminder_sends_state",
+    ),
+}
+TRIGGERS = {
+    "email_snoozes": (
+        "email_snoozes_due_soon",
+        "email_snoozes_fill_bucket",
+        "email_snoozes_forget_return",
+        "email_snoozes_make_sense",
+        "email_snoozes_move_return",
+        "email_snoozes_promise_return",
+        "email_snoozes_texts_fit",
+        "email_snoozes_wait_behind_key",
+    ),
+    "kept_messages": ("kept_messages_fill_return",),
+    "reminder_sends": ("reminder_sends_keep_sent",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """Something of the schema that is not in force: missing, invalid, disabled, not unique or not validated."""
+
+    table_name: str
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.problem})"
+
+    @property
+    def holds_an_invariant(self) -> bool:
+        """Whether it does more than to be quick: a unique index, or anything that is no index."""
+        index = _indexes().get(self.name)
+        return index is None or isinstance(index, UniqueConstraint) or bool(index.unique)
+
+    @property
+    def remedy(self) -> str:
+        """The statement that mends it; empty where the migrations alone know it."""
+        match self.problem:
+            case "disabled":
+                return f"ALTER TABLE {self.table_name} ENABLE TRIGGER {self.name};"
+            case "not validated":
+                return f"ALTER TABLE {self.table_name} VALIDATE CONSTRAINT {self.name};"
+            case "invalid":
+                return f"REINDEX INDEX CONCURRENTLY {self.name};"
+        index = _indexes().get(self.name)
+        if isinstance(index, UniqueConstraint):
+            columns = ", ".join(column.name for column in index.columns)
+            return f"ALTER TABLE {self.table_name} ADD CONSTRAINT {self.name} UNIQUE ({columns});"
+        dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+        drop = f"DROP INDEX {self.name}; " if self.problem == "not unique" else ""
+        return "" if index is None else f"{drop}{CreateIndex(index).compile(dialect=dialect)};"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +124,8 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Liveness:
-    """Which processes run and what waits for people. Ages in seconds, None for never."""
+    """Which processes run and what waits for people. Ages in seconds, None for never. `deferred` rows are due and of a
+    schema version that this release does not know."""
 
     workers: int
     swept_ago: float | None
@@ -39,6 +133,15 @@ class Liveness:
     cases: int
     long_uncertain: int
     open_breakers: int
+    deferred: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateReminders:
+    """How many reminders are overdue (1,000 for more), and the oldest promise of those."""
+
+    late: int
+    oldest: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,22 +169,73 @@ def check_writable(connection: Connection) -> None:
     execute(connection, "health_checks/check_writable")
 
 
-def disabled_guards(connection: Connection) -> list[str]:
-    """Names of constraints and triggers that are disabled or missing."""
-    return list(execute(connection, "health_checks/disabled_guards").scalars())
+def disabled_guards(connection: Connection) -> list[Defect]:
+    """Constraints and triggers that ought to be in force and are not."""
+    keys = [
+        (name, str(key.name))
+        for name, model in metadata.tables.items()
+        for key in model.constraints
+        if key.name and not isinstance(key, UniqueConstraint)
+    ]
+    constraints, triggers = sorted(keys + _pairs(CHECKS)), _pairs(TRIGGERS)
+    values = {
+        "constraint_tables": [on for on, _ in constraints],
+        "constraints": [name for _, name in constraints],
+        "trigger_tables": [on for on, _ in triggers],
+        "triggers": [name for _, name in triggers],
+    }
+    return rows_as(execute(connection, "health_checks/disabled_guards", **values), Defect)
+
+
+def unusable_indexes(connection: Connection) -> list[Defect]:
+    """Indexes of the models and of their unique constraints that are missing, invalid, or not unique as they ought to
+    be."""
+    names, indexes = zip(*sorted(_indexes().items()), strict=True)
+    tables, uniques = [str(index.table) for index in indexes], [_is_unique(name) for name in names]
+    values = {"tables": tables, "names": list(names), "uniques": uniques}
+    return rows_as(execute(connection, "health_checks/unusable_indexes", **values), Defect)
 
 
 def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
     """Whether the processes run that must."""
-    return Liveness(**execute(connection, "health_checks/liveness", dead_after=dead_after).one()._mapping)
+    values = {"dead_after": dead_after, "known_schema": SUPPORTED_SCHEMA}
+    return Liveness(**execute(connection, "health_checks/liveness", **values).one()._mapping)
+
+
+def late(connection: Connection) -> LateReminders:
+    """The reminders that are overdue."""
+    return LateReminders(**execute(connection, "health_checks/late").one()._mapping)
 
 
 def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:
-    """Up to `limit` rows that violate one of the INVARIANTS.
+    """Up to `limit` rows that violate one of the INVARIANTS. A row that waits for a newer release, or behind others of
+    its key, is due and rightly not taken.
 
     The materialized CTE makes the planner plan for all rows: with the LIMIT alone it expects to find some soon, and
     chooses a plan that is slow where there are none.
     """
     view: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(table(f"invariant_{invariant}"))
     violated = view.cte("broken").prefix_with("MATERIALIZED", dialect="postgresql")
-    return rows_as(connection.execute(select(literal_column("*")).select_from(violated).limit(limit)), Violation)
+    found: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(violated).limit(limit)
+    if invariant == "due_is_taken":
+        waiting = exists().where(
+            Snooze.id == literal_column("broken.snooze_id", BIGINT), or_(is_deferred(), is_behind_key())
+        )
+        found = found.where(~waiting)
+    return rows_as(connection.execute(found), Violation)
+
+
+def _indexes() -> dict[str, Index | UniqueConstraint]:
+    """By name. A unique constraint's index has its name."""
+    models = metadata.tables.values()
+    unique = {str(key.name): key for model in models for key in model.constraints if isinstance(key, UniqueConstraint)}
+    return unique | {str(index.name): index for model in models for index in model.indexes}
+
+
+def _is_unique(name: str) -> bool:
+    index = _indexes()[name]
+    return isinstance(index, UniqueConstraint) or bool(index.unique)
+
+
+def _pairs(by_table: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(on, name) for on, names in by_table.items() for name in names]

@@ -41,6 +41,14 @@ class KnownSend:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reminded:
+    """The message that a reminder is about."""
+
+    message_id: str
+    sender_email: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class UncertainPolicy:
     """What happens to a reminder that may have been sent.
 
@@ -77,13 +85,17 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """The server refused a reminder, for good when `permanent`, or no dot was sent."""
+    """The server refused a reminder, for good when `permanent`, or no dot was sent.
+
+    `of_recipient` when it refused this recipient only, and for now.
+    """
 
     send: Send
     permanent: bool
     reply: str
     smtp_code: int | None = None
     enhanced_code: str | None = None
+    of_recipient: bool = False
 
 
 def reserve(
@@ -161,6 +173,12 @@ def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> se
     return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
 
 
+def find_reminder(connection: Connection, *, reminder_message_id: str, user_email: str) -> Reminded | None:
+    """What the reminder with this Message-ID is about; None when it is none of ours to this person."""
+    values = {"reminder_message_id": reminder_message_id, "user_email": user_email}
+    return row_as(execute(connection, "ledger/find_reminder", **values).first(), Reminded)
+
+
 def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
     """Lock the entries of these; returns the reminders' Message-IDs of those that no other transaction has locked."""
     return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
@@ -172,6 +190,7 @@ def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
         "send_ids": [one.send.id for one in refusals],
         "claim_tokens": [one.send.claim_token for one in refusals],
         "permanents": [one.permanent for one in refusals],
+        "of_recipients": [one.of_recipient for one in refusals],
         "smtp_codes": [one.smtp_code for one in refusals],
         "enhanced_codes": [one.enhanced_code for one in refusals],
         "replies": [one.reply for one in refusals],

@@ -3,23 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute
+from snoozer.db.statements import ALL_IDS, execute, id_bounds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`."""
+    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`.
+
+    `thread_ids` are the ids of the messages before it and its own as they are written, with spaces between them.
+    """
 
     message_id: str
     substitute_id: str
+    thread_ids: str | None
     sha256: str
     subject: str | None
     sender_name: str | None
     sender_email: str | None
     sent_at: datetime | None
+    folder: Literal["inbox", "reminders"] = "inbox"
 
 
 def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
@@ -43,13 +49,24 @@ def store(connection: Connection, *, user_email: str, envelope: Envelope, origin
 
 
 def move_to_snoozed(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Take a message out of the inbox. Returns False when it is not kept here."""
+    """Take a message out of the inbox. Returns False when it is not kept here, or no snooze would return it."""
     return _moved(connection, "mailbox/move_to_snoozed", user_email=user_email, message_id=message_id)
 
 
-def return_to_inbox(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
-    """Return the kept messages of these snoozes to the top of the inbox, unread."""
-    execute(connection, "mailbox/return_to_inbox", snooze_ids=list(snooze_ids))
+def return_due(
+    connection: Connection, *, batch_size: int, snooze_ids: Sequence[int] | None = None, id_range: range = ALL_IDS
+) -> list[int]:
+    """Return up to `batch_size` kept messages whose time has come to the top of the inbox, unread, once for a promise;
+    with `snooze_ids`, only those of these snoozes. Returns the snoozes whose messages returned."""
+    ids = None if snooze_ids is None else list(snooze_ids)
+    values = {"batch_size": batch_size, "snooze_ids": ids, **id_bounds(id_range)}
+    return list(execute(connection, "mailbox/return_due", **values).scalars())
+
+
+def next_return(connection: Connection) -> float:
+    """Seconds until the next kept message returns: 0 when one is due, infinity when none waits."""
+    seconds = execute(connection, "mailbox/next_return").scalar_one()
+    return float("inf") if seconds is None else max(float(seconds), 0.0)
 
 
 def move_to_inbox(connection: Connection, *, user_email: str, message_id: str) -> bool:

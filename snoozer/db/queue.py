@@ -211,6 +211,7 @@ def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int,
         "attempts_used": [one.attempts_used for one in failures],
         "delays": [one.delay for one in failures],
         "permanents": [one.permanent for one in failures],
+        "retry_for": [one.retry_for for one in failures],
     }
     return {row.id: row.retires for row in execute(connection, "queue/release", **values)}
 

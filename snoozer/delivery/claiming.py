@@ -23,14 +23,13 @@ from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.delivery import refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.domain.reminder import Claim, Send
+from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Send
 
 log = logging.getLogger(__name__)
 
 ROUTE = "worker"
 MAX_CONFLICTS = 3
 
-SUPPORTED_SCHEMA = 1
 # Divisors of a batch: what lower priorities get at least, the default one and the one in turn; what one user may take
 # before being a heavy user; what a lane gets after a claim that timed out; rows in flight that lost one worker.
 DEFAULT_SHARE, MIN_SHARE = 3, 10

@@ -16,7 +16,7 @@ from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
 from snoozer.delivery.settling import Ending, uncertain_error
-from snoozer.domain.reminder import MAX_RESENDS, Claim, DeliveryOutcome, Failure, Send
+from snoozer.domain.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
@@ -31,6 +31,7 @@ BYTES_DIFFER = (
 )
 DOT_NOT_SENT = "The final dot was never sent"
 MIN_DOT_SECONDS = 1.0
+REFUSED_FOR = timedelta(days=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,8 @@ class Tools:
     """What all deliveries of a worker use.
 
     `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
-    lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope.
+    lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope. `refused_for` is
+    how long a recipient whom the server refuses for now is tried again.
     """
 
     pool: ConnectionPool
@@ -48,6 +50,7 @@ class Tools:
     lease_is_safe: Callable[[Claim], bool]
     mail_from: str
     rng: Random
+    refused_for: timedelta = REFUSED_FOR
 
 
 class Job:
@@ -246,8 +249,8 @@ class Job:
             self._release(sentence, attempts_used=1, refusal=self._no_dot() if self._marked else None)
 
     def _reject(self, rejected: Rejected) -> None:
-        """The server refused the mail: an attempt is spent, unless the reply is about the server itself; a permanent
-        refusal becomes a case."""
+        """The server refused the mail: an attempt is spent, unless the reply is about the server itself, or about this
+        recipient for now; a permanent refusal becomes a case."""
         reply = rejected.reply
         refusal = Refusal(
             send=self.send,
@@ -255,11 +258,21 @@ class Job:
             reply=reply.text,
             smtp_code=reply.code,
             enhanced_code=reply.enhanced_code,
+            of_recipient=rejected.is_for_now,
         )
         if rejected.is_server_wide:
             self._release(str(rejected), attempts_used=0, outcome=DeliveryOutcome.DEFERRED, refusal=refusal)
+        elif rejected.is_for_now:
+            self._refuse_for_now(str(rejected), refusal)
         else:
             self._release(str(rejected), attempts_used=1, permanent=rejected.permanent, refusal=refusal)
+
+    def _refuse_for_now(self, error: str, refusal: Refusal) -> None:
+        """Try again like a mail server does, with growing waits; a promise that is old by now gets a few tries, too."""
+        refusals, config = self.send.refusals + 1, self._tools.config
+        delay = backoff.delay(refusals, first=config.first_delay, rng=self._tools.rng)
+        retry_for = self._tools.refused_for if refusals >= MIN_REFUSALS else None
+        self._release(error, attempts_used=0, delay=delay, retry_for=retry_for, refusal=refusal)
 
     def _hold(self, reason: str) -> None:
         """No reply came after the dot: it may have been sent, and is held before it is sent again."""
@@ -280,6 +293,7 @@ class Job:
         attempts_used: int,
         permanent: bool = False,
         delay: timedelta | None = None,
+        retry_for: timedelta | None = None,
         outcome: DeliveryOutcome = DeliveryOutcome.RELEASED,
         refusal: Refusal | None = None,
         silence: tuple[Send, str] | None = None,
@@ -294,6 +308,7 @@ class Job:
             attempts_used=attempts_used,
             delay=delay,
             permanent=permanent,
+            retry_for=retry_for,
         )
         self._end(Ending(claim=self.claim, outcome=outcome, failure=failure, refusal=refusal, silence=silence))
 

@@ -17,7 +17,7 @@ from random import Random
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.db import events, ledger, queue, statements
+from snoozer.db import events, ledger, mailbox_store, queue, statements
 from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
@@ -211,7 +211,7 @@ def settle(
 
 
 def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
-    """End these snoozes, or schedule the next occurrence where they recur, and return their kept messages to the inbox.
+    """End these snoozes, or schedule the next occurrence where they recur, once the message of this one is back.
 
     Returns the ids of those that were still owned and not locked.
     """
@@ -219,7 +219,10 @@ def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
     once = [claim for claim, next_one in occurrences if next_one is None]
     recurring = [(claim, next_one) for claim, next_one in occurrences if next_one is not None]
     ended = queue.finalize(connection, held=_held(once)) if once else set()
-    return ended | (queue.schedule_next(connection, occurrences=recurring) if recurring else set())
+    if not recurring:
+        return ended
+    mailbox_store.return_due(connection, batch_size=len(recurring), snooze_ids=[claim.id for claim, _ in recurring])
+    return ended | queue.schedule_next(connection, occurrences=recurring)
 
 
 def record_facts(connection: Connection, facts: Sequence[Fact], *, actor: str) -> set[str]:

@@ -18,13 +18,13 @@ from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, SUPPORTED_SCHEMA, FairScheduler, claim_and_reserve
+from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.delivery.pipeline import DeliveryPipeline
 from snoozer.delivery.settling import Settler
-from snoozer.domain.reminder import Claim
+from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
 log = logging.getLogger(__name__)

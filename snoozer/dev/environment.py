@@ -37,6 +37,7 @@ def write_up_file(
         "PORT": port,
         "SNOOZER_INBOUND_PORT": inbound_port,
         "SNOOZER_SINK": not given.smtp_url.get_secret_value(),
+        "SNOOZER_INSECURE_TRANSPORT": given.insecure_transport,
     }
     write_private(home / UP_FILE, json.dumps(found, indent=2) + "\n")
     return settings.load().require("database_url", "secret_key", "smtp_url", "mail_from")

@@ -6,12 +6,18 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+# The highest `schema_version` of rows that this release can deliver; others are deferred: left to newer workers.
+SUPPORTED_SCHEMA = 1
+
 # In characters.
 MAX_NOTE_LENGTH = 2_000
 
 # How often an uncertain send is sent again before it becomes a case.
 MAX_RESENDS = 2
 _TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
+
+# How often a recipient is refused for now before a reminder whose promise is old is given up.
+MIN_REFUSALS = 5
 
 # The sentences of `last_error`, as people read them on a case.
 ATTEMPTS_EXHAUSTED = "Its attempts were spent"
@@ -51,7 +57,9 @@ class Send:
 
     `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
     snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
-    again renders the same bytes. `resends` is how often it was sent again because no reply came.
+    again renders the same bytes. `resends` is how often it was sent again because no reply came, `refusals` how often
+    the server refused its recipient for now. `thread_ids` are those of the messages before the original and its own, as
+    they are written.
     """
 
     id: int
@@ -68,6 +76,8 @@ class Send:
     zone: str
     bytes_sha256: str | None
     resends: int = 0
+    refusals: int = 0
+    thread_ids: str | None = None
 
 
 class DeliveryOutcome(StrEnum):
@@ -85,7 +95,10 @@ class DeliveryOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again."""
+    """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again.
+
+    With `retry_for` it becomes a case once its promise is that old.
+    """
 
     id: int
     claim_token: UUID
@@ -93,6 +106,7 @@ class Failure:
     attempts_used: int
     delay: timedelta
     permanent: bool = False
+    retry_for: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

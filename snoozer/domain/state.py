@@ -7,12 +7,13 @@ Outcome = Literal["sent", "cancelled", "retired"]
 State = Literal["asleep", "due", "claimed", "sent", "cancelled", "retired", "paused"]
 
 
-def state_of(*, inactive: bool, outcome: Outcome | None, claimed: bool, remind_at: datetime, now: datetime) -> State:
-    """The state of a row of `email_snoozes`; `outcome` is None while it is alive."""
+def state_of(*, inactive: bool, outcome: Outcome | None, claimed: bool, promise: datetime, now: datetime) -> State:
+    """The state of a row of `email_snoozes`; `outcome` is None while it is alive. What is overdue is due, also while it
+    waits for another try."""
     if outcome is not None:
         return outcome
     if inactive:
         return "paused"
     if claimed:
         return "claimed"
-    return "due" if remind_at <= now else "asleep"
+    return "due" if promise <= now else "asleep"

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 from snoozer.db.errors import is_timeout, is_transient
 from snoozer.db.statements import ALL_IDS, execute
@@ -38,6 +39,19 @@ def run_exclusive(engine: Engine, name: str, chore: Callable[[Connection], T]) -
         return result
 
 
+def run_if_due(engine: Engine, name: str, *, every: timedelta, chore: Callable[[], object]) -> bool:
+    """Run a chore of any number of transactions where its last completion was recorded `every` ago, or never; returns
+    whether it ran. What counts is the record in the database, so that a clock that is restarted often misses none. Two
+    clocks may run it at once, as each of its parts is exclusive; one that fails is due again at the next call."""
+    with engine.connect() as connection:
+        if not execute(connection, "housekeeping/is_due", chore=name, every=every).scalar_one():
+            return False
+    chore()
+    with engine.begin() as connection:
+        execute(connection, "housekeeping/record_run", chore=name)
+    return True
+
+
 def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:
     """Run a chore batch by batch until a batch is not full, at most MAX_BATCHES times. A row that fails is skipped."""
     changed: list[T] = []
@@ -56,7 +70,8 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
         if is_timeout(error):
             log.warning("%s: took too long, and goes on at its next turn", name)
             return None
-        if is_transient(error):
+        # A table that is missing, or a right, is missing for every row.
+        if is_transient(error) or isinstance(error, ProgrammingError):
             raise
         return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))
 

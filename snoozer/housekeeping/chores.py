@@ -14,13 +14,20 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, ledger, queue, workers
+from snoozer.db import accounts, events, ledger, queue, quotas, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain.reminder import MAX_RESENDS, Recovered
-from snoozer.housekeeping.chore_runner import BATCH_SIZE, MAX_BATCHES, in_batches, record_server_start, run_exclusive
+from snoozer.housekeeping.chore_runner import (
+    BATCH_SIZE,
+    MAX_BATCHES,
+    in_batches,
+    record_server_start,
+    run_exclusive,
+    run_if_due,
+)
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -29,6 +36,7 @@ MAX_CRASHES = 5
 ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +120,7 @@ def archive(engine: Engine, *, config: Retention) -> int:
 
 
 def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
-    """Run the chore of every day: create the partitions of coming months, drop expired ones; returns those dropped."""
+    """Create the partitions of coming months, drop expired ones and old events; returns the partitions dropped."""
     run_exclusive(
         engine,
         "prepare months",
@@ -127,11 +135,24 @@ def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
     return dropped or []
 
 
+def run_daily(engine: Engine, *, config: Retention) -> bool:
+    """Run the chore of every day where it is due by its last record; returns whether it ran."""
+    return run_if_due(engine, "daily", every=DAY, chore=lambda: maintain_partitions(engine, config=config))
+
+
+def run_hourly(engine: Engine) -> bool:
+    """Run the chore of every hour where it is due by its last record; returns whether it ran."""
+    return run_if_due(engine, "hourly", every=HOUR, chore=lambda: prune(engine))
+
+
 def prune(engine: Engine) -> None:
-    """Run the chores of every hour: delete dead workers, old sign-ins, sessions and idempotency keys."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys and quotas' usage."""
     run_exclusive(engine, "forget workers", workers.prune)
     prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
+        pass
+    prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget usage", prune_usage) or 0) >= MAX_PRUNED:
         pass
 
 

@@ -18,17 +18,20 @@ from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import Retention, SweepConfig
+from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
 ARCHIVE_SECONDS = 60
-PRUNE_SECONDS = 3600
-MONTHS_SECONDS = 86_400
+# How often it is looked whether a chore of every hour or day is due.
+LOOK_SECONDS = 60
 
 
-@click.command("clock", help="Keep housekeeping on time: recover what lost workers held, retire, archive, tidy.")
+@click.command(
+    "clock", help="Keep housekeeping on time: return messages, recover what lost workers held, retire, archive."
+)
 @click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
     config = settings.load().require("database_url")
@@ -40,7 +43,7 @@ def command(once: bool) -> None:
     engine = make_engine(
         config.database_url.get_secret_value(),
         name="clock",
-        pool_size=2,
+        pool_size=3,
         pgbouncer=config.pgbouncer,
         idle=config.worker_dead,
         read_timeout=read_timeout_until(stopping),
@@ -52,6 +55,7 @@ def command(once: bool) -> None:
     try:
         if once:
             retention = Retention.from_settings(config)
+            return_due(engine)
             chores.sweep(engine, config=SweepConfig.from_settings(config))
             chores.maintain_partitions(engine, config=retention)
             chores.archive(engine, config=retention)
@@ -70,16 +74,19 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     def add_job(seconds: float, chore: Callable[[], object], **when: Any) -> None:
         scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
 
+    at_once = {"next_run_time": datetime.now(UTC)}
+
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
-    add_job(PRUNE_SECONDS, lambda: chores.prune(engine))
-    add_job(
-        MONTHS_SECONDS, lambda: chores.maintain_partitions(engine, config=retention), next_run_time=datetime.now(UTC)
-    )
+    add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
+    add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
+    returns = ReturnLoop(engine, poll=config.poll)
+    returns.start()
     scheduler.start()
     until.wait()
     scheduler.shutdown(wait=False)
+    returns.stop()
 
 
 def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:

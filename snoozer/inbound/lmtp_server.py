@@ -1,37 +1,51 @@
 """A server for incoming mail: LMTP from the mail server beside us (RFC 2033), or plain SMTP.
 
 The stored message is what was sent between DATA and the final dot, dots unstuffed: every CR, LF, NUL and 8-bit byte,
-lines of any length. A 250 is sent only after `deliver` returned, and `deliver` commits.
+lines of any length. A message with another line that some server would take for the final dot is refused, as is a
+command with a bare CR or LF. A 250 is sent only after `deliver` returned, and `deliver` commits.
 """
 
 import asyncio
 import logging
 import re
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 CLOSE_TIMEOUT = 10
 MAX_CONNECTIONS = 200
+# Of one peer: a mail server opens twenty unless set otherwise.
+MAX_PEER_CONNECTIONS = 50
+# Of one message, known or not (RFC 5321 §4.5.3.1.8). The sender sends the others in another one.
+MAX_RECIPIENTS = 100
 # Bodies in memory at once, in messages of the largest size; beyond that, a temporary failure.
 MAX_HELD_MESSAGES = 8
 MAX_LINE_LENGTH = 65_536
 # Seconds for each 64 KiB of a message, and for storing it: a slow sender may take hours, a silent one not.
 DATA_TIMEOUT = 600
 
+# Seconds for all commands up to a message. The idle limit alone would be reset by each NOOP.
+COMMANDS_TIMEOUT = 600
+
 TEMPFAIL = "451 4.3.0 Snoozer cannot keep mail at the moment; please try again later"
 UNKNOWN_RECIPIENT = "550 5.1.1 There is no mailbox with this address here"
 _TOO_LARGE = "552 5.3.4 The message is larger than Snoozer keeps"
 _TOO_BUSY = "452 4.3.1 Too much mail at once; please try again later"
+_TOO_MANY_RECIPIENTS = "452 4.5.3 Too many recipients; send the others in another message"
+_TOO_MANY_CONNECTIONS = "421 4.3.2 Too many connections; please try again later"
+_BARE_LINE_END = "500 5.5.2 A command ends with <CR><LF> and holds no other CR or LF"
+_FALSE_END = "550 5.6.11 The message holds an end of data that is not <CR><LF>.<CR><LF>"
 _END = b"\r\n.\r\n"
+# Ends of data to servers that take a bare CR or LF for a line end: what follows would be commands to them.
+_FALSE_ENDS = re.compile(rb"(?<!\r)\n\.\r?[\r\n]|\r(?!\n)\.[\r\n]|(?:\A|\r\n)\.(?:\n|\r(?!\n))")
 _REPLY = re.compile(r"[245][0-9]{2} [\x20-\x7e]{1,400}")
 
 _log = logging.getLogger(__name__)
@@ -73,6 +87,7 @@ class InboundServer:
         self.max_bytes = max_bytes
         self.held_bytes = 0
         self.connections: set[asyncio.BaseTransport] = set()
+        self.peers: Counter[str] = Counter()
         self.in_progress: set[asyncio.Future[None]] = set()
         self._recipient_exists = recipient_exists
         self._deliver = deliver
@@ -107,6 +122,10 @@ class InboundServer:
     async def handle_RCPT(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
+        assert isinstance(server, InboundSession)  # noqa: S101 - this server makes no others
+        server.recipients_tried += 1
+        if server.recipients_tried > MAX_RECIPIENTS:
+            return _TOO_MANY_RECIPIENTS
         if address == "<>" or not address.isprintable() or any("\ud800" <= char <= "\udfff" for char in address):
             return "553 5.1.3 The address is malformed"
         try:
@@ -119,6 +138,8 @@ class InboundServer:
         return "250 2.1.5 OK"
 
     async def handle_exception(self, error: Exception) -> str:
+        if isinstance(error, BareLineEnd):
+            return _BARE_LINE_END
         _log.warning("An SMTP session failed: %s", type(error).__name__)
         return TEMPFAIL
 
@@ -155,6 +176,24 @@ class InboundServer:
             transport.close()
 
 
+class BareLineEnd(Exception):
+    """A command has a CR or LF of its own, where other servers may see two commands."""
+
+
+class CommandReader:
+    """The stream of a session, which refuses a command with a bare CR or LF. What DATA reads is left as it is."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self.read = stream.read
+        self._stream = stream
+
+    async def readuntil(self, separator: bytes = b"\n") -> bytes:
+        line = await self._stream.readuntil(separator)
+        if separator == b"\n" and (not line.endswith(b"\r\n") or b"\r" in line[:-2]):
+            raise BareLineEnd
+        return line
+
+
 class InboundSession(SMTP):
     """aiosmtpd's commands with a DATA of our own; it overrides private methods, so the version is pinned.
 
@@ -174,21 +213,44 @@ class InboundSession(SMTP):
             loop=asyncio.get_running_loop(),
         )
         self._server = server
+        self._commands_end: asyncio.TimerHandle | None = None
         # aiosmtpd shares one table between all connections, and clears it with each new one.
         self.command_size_limits = defaultdict(lambda: 1_024)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._server.connections.add(transport)
+        self._peer = str((transport.get_extra_info("peername") or ("",))[0])
+        self._server.peers[self._peer] += 1
+        self._await_message()
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.transport is not None:
             self._server.connections.discard(self.transport)
+            self._server.peers[self._peer] -= 1
+            if not self._server.peers[self._peer]:
+                del self._server.peers[self._peer]
+        self._stop_awaiting_message()
         super().connection_lost(error)
 
+    def _cb_client_connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        super()._cb_client_connected(cast("asyncio.StreamReader", CommandReader(reader)), writer)
+
+    def _create_envelope(self) -> Envelope:
+        self.recipients_tried = 0
+        return super()._create_envelope()
+
+    def _await_message(self) -> None:
+        self._commands_end = asyncio.get_running_loop().call_later(COMMANDS_TIMEOUT, self._timeout_cb)
+
+    def _stop_awaiting_message(self) -> None:
+        if self._commands_end is not None:
+            self._commands_end.cancel()
+
     async def _handle_client(self) -> None:
-        if len(self._server.connections) > MAX_CONNECTIONS and self.transport is not None:
-            await self.push("421 4.3.2 Too many connections; please try again later")
+        too_many = len(self._server.connections) > MAX_CONNECTIONS
+        if (too_many or self._server.peers[self._peer] > MAX_PEER_CONNECTIONS) and self.transport is not None:
+            await self.push(_TOO_MANY_CONNECTIONS)
             self.transport.close()
             return
         # The connection or the server is closed. Raised on, the exception would hold the body in a reference cycle:
@@ -207,6 +269,7 @@ class InboundSession(SMTP):
             return
         await self.push("354 End data with <CR><LF>.<CR><LF>")
         self._reset_timeout(DATA_TIMEOUT)
+        self._stop_awaiting_message()
         sender = "" if self.envelope.mail_from in (None, "<>") else str(self.envelope.mail_from)
         recipients = tuple(self.envelope.rcpt_tos)
         body = bytearray()
@@ -216,6 +279,8 @@ class InboundSession(SMTP):
             self._reset_timeout(DATA_TIMEOUT)
             self._server.in_progress.add(replied)
             self.envelope = self._create_envelope()
+            if not refusal and _FALSE_ENDS.search(body, 0, len(body) - len(b".\r\n")):
+                refusal = _FALSE_END
             if refusal:
                 replies = [refusal] * len(recipients)
             else:
@@ -226,6 +291,8 @@ class InboundSession(SMTP):
             self._server.held_bytes -= len(body)
             self._server.in_progress.discard(replied)
             replied.set_result(None)
+            if self.transport is not None:
+                self._await_message()
 
     def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
         """The worst of them: after a temporary failure the sender tries again for all, and nothing is lost."""

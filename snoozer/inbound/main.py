@@ -11,15 +11,19 @@ import click
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer import inbox, settings, telemetry
+from snoozer import inbox, quotas, security_log, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
-from snoozer.inbound.lmtp_server import UNKNOWN_RECIPIENT, InboundServer, IncomingMail
+from snoozer.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
+from snoozer.quotas import Limits, QuotaReached
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings, SettingsError
 
 STORED = "250 2.0.0 Kept"
+MAILBOX_FULL = "452 4.2.2 This mailbox has taken as much mail as it takes in a day; please try again later"
+# A transaction holds its locks until it ends.
+RECIPIENTS_AT_ONCE = 10
 
 
 @click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
@@ -47,7 +51,7 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
         host=given.inbound_host,
         port=given.inbound_port,
         recipient_exists=lambda address: _owner(engine, address) is not None,
-        deliver=lambda incoming: store(engine, incoming),
+        deliver=lambda incoming: store(engine, incoming, limits=given.limits),
         error_text=error_text,
         max_bytes=given.largest_message,
         protocol=given.inbound_protocol,
@@ -68,13 +72,36 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
     return server
 
 
-def store(engine: Engine, incoming: IncomingMail) -> Sequence[str]:
-    """Stores the message for all its recipients in one transaction, committed when this returns."""
+def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None) -> Sequence[str]:
+    """Stores the message for its recipients, a few in each transaction, all committed when this returns. Where one
+    fails, its recipients are asked for again later, and the others have the message. One whose mailbox took what
+    `limits` allow in a day is to be tried again later, too."""
+    replies: list[str] = []
+    for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
+        addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
+        try:
+            replies += _store_for(engine, addresses, original=incoming.original, limits=limits)
+        except DBAPIError as error:
+            logging.getLogger(__name__).warning("A mail could not be stored: %s", error_text(error))
+            replies += [TEMPFAIL] * len(addresses)
+    return replies
+
+
+def _store_for(engine: Engine, addresses: Sequence[str], *, original: bytes, limits: Limits | None) -> list[str]:
+    full: dict[str, str] = {}
     with engine.begin() as connection:
-        owners = [inbox.owner(connection, address=address) for address in incoming.rcpt_to]
+        owners = [inbox.owner(connection, address=address) for address in addresses]
         for owner in sorted({owner for owner in owners if owner}):
-            inbox.store(connection, user_email=owner, original=incoming.original)
-    return [STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+            try:
+                with connection.begin_nested():
+                    if limits is not None:
+                        quotas.spend_mail(connection, limits, user_email=owner, size=len(original))
+                    inbox.store(connection, user_email=owner, original=original)
+            except QuotaReached as reached:
+                full[owner] = reached.name
+    for quota in full.values():
+        security_log.record("quota_reached", quota=quota)
+    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
 
 
 def _owner(engine: Engine, address: str) -> str | None:

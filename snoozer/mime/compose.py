@@ -48,6 +48,7 @@ BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "an
 
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
+_PLAIN_ADDRESS = re.compile(r"(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
 _UNLINK = "\u200c"
 # No script before Hebrew is written from right to left.
 _FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
@@ -130,8 +131,8 @@ class ReminderWriter:
         token = links.sign(links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for), keys=keys)
         subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
         fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
-        if original := headers.message_id(send.message_id):
-            fields += [("In-Reply-To", original), ("References", original)]
+        if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
+            fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
@@ -192,8 +193,11 @@ def _sender(raw: str | None) -> str:
     # sanitize_line also breaks encoded words: the row holds decoded text, which must not be decoded twice.
     line = headers.sanitize_line(raw or "", limit=400)
     sender = headers.sender(line)
-    shown = [sender.name, sender.email] if sender.email else [headers.sanitize_line(raw or "")]
-    return _quoted(" · ".join(part for part in shown if part))
+    if sender.email is None:
+        return _quoted(headers.sanitize_line(raw or ""))
+    # A plain address can be copied; a link that a mail program makes of it writes to the sender and opens no page.
+    email = sender.email if _PLAIN_ADDRESS.fullmatch(sender.email) else _quoted(sender.email)
+    return f"{_quoted(sender.name)} · {email}" if sender.name else email
 
 
 def _note(raw: str | None) -> str:

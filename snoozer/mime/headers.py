@@ -21,7 +21,10 @@ MAX_ADDRESS_LENGTH = 254
 MAX_MESSAGE_ID_LENGTH = 250
 MAX_REFERENCES = 10
 
-_ENCODED_WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
+# The payload may hold a "?"; the last word may have lost its end.
+_ENCODED_WORD = re.compile(r"=\?\s?([^?\s]{0,60})\s?\?([bBqQ])\?(?:((?:[^?]|\?(?!=))*)\?=|([^?\s]+)\??\Z)")
+_NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_SMUGGLED = re.compile("[\udc80-\udcff\x1b]|~\\{")
 _Q_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 
@@ -43,11 +46,27 @@ _MAIL_FROM_EXAMPLE = "it looks like Snoozer <snoozer@example.org>"
 
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
-# One special character of a From header, or a run of others.
-_PIECE = re.compile(r'[^\\"()<>,@]+|.', re.DOTALL)
+# What a backslash protects. Before a letter it is meant: "DOMAIN\\ann".
+_ESCAPABLE = frozenset('\\"()')
+# Ids as mail programs compare them, whatever RFC 5322 says of their form.
+_ANY_ID = re.compile(r"<([^<>]{1,998})>?")
+_SHOWN_ID = re.compile(rf"[!-;=?-~]{{1,{MAX_MESSAGE_ID_LENGTH - 2}}}")
+# An encoded word, which may have any characters, one special character of a From header, or a run of others.
+_PIECE = re.compile(r'=\?[^?\s]{1,60}\?[bBqQ]\?[^?\s]*\?=|(?:(?!=\?)[^\\"()<>,;@])+|.', re.DOTALL)
 _WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]+"
 _ATOM = re.compile(_WORD)
-_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
+_ADDRESS = re.compile(f"{_WORD}(?:@{_WORD})+")
+_ONE_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
+_SHOWN_ADDRESS = re.compile(rf"{_WORD}(?:@{_WORD})+|{_WORD}@\[[A-Za-z0-9.:]+\]")
+# `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or what a web page puts there.
+_ROUTE = re.compile(r"\A(?:@[^:]*:|mailto:)", re.IGNORECASE)
+# Where brackets or quotes before it are not in pairs.
+_LAST_ANGLE = re.compile(rf"<\s*({_WORD}@{_WORD})[\s,;]*>+[\s\"']*\Z")
+_IN_APOSTROPHES = re.compile(r"\A'(.+)'\Z")
+_ATTACHED = re.compile(r"\bmailto:", re.IGNORECASE)
+_AROUND_AT = re.compile(r"(?<=[^\s<>,;\"])[ \t]+@[ \t]*(?=[^\s<>,;\"])|(?<=[^\s<>,;\"])@[ \t]+(?=[^\s<>,;\"])")
+# The members of `Friends: ann@a.example, bob@b.example;`
+_GROUP = re.compile(r"\A[^\"<>@,;:]*:([^;]*@[^;]*);.*\Z", re.DOTALL)
 # A mailbox without quotes and comments, as most are: an address, or a name and an address in angle brackets.
 _SIMPLE_MAILBOX = re.compile(rf'(?:([^\\"()<>,@]*)<)?({_WORD}@{_WORD})(?(1)>)')
 
@@ -61,16 +80,22 @@ class Sender:
 
 
 def raw_text(raw: bytes | str) -> str:
-    """A header's raw value as text, encoded words left as they are, at most `MAX_HEADER_LENGTH` characters."""
+    """A header's raw value, encoded words left as they are, at most `MAX_HEADER_LENGTH` characters.
+
+    Bytes that are not UTF-8 are lone surrogates (PEP 383): `decode_words` reads them once the field's structure is
+    known.
+    """
     if isinstance(raw, str):
-        return raw[:MAX_HEADER_LENGTH]
-    return decode_bytes(raw[:MAX_HEADER_LENGTH], None)
+        return _NO_BYTES.sub("", raw[:MAX_HEADER_LENGTH])
+    return raw[:MAX_HEADER_LENGTH].decode("utf-8", "surrogateescape")
 
 
-def decode_words(raw: bytes | str) -> str:
-    """Encoded words (RFC 2047) decoded, once: the result is not decoded again."""
+def decode_words(raw: bytes | str, *, fallback: str | None = None) -> str:
+    """Encoded words (RFC 2047) decoded, once: the result is not decoded again. `fallback` is the charset of bytes
+    without one."""
     text = raw_text(raw)
-    return "".join(_decoded_runs(text)) if "=?" in text else text
+    runs = _decoded_runs(text, fallback) if "=?" in text else iter([_decoded_plain(text, fallback)])
+    return "".join(runs)
 
 
 def decode_base64(data: bytes) -> bytes:
@@ -90,36 +115,60 @@ def sanitize_line(text: str, *, limit: int = MAX_TEXT_LENGTH) -> str:
     return text
 
 
-def subject(raw: bytes | str | None) -> str | None:
+def subject(raw: bytes | str | None, *, fallback: str | None = None) -> str | None:
     """The subject as a person reads it; None when nothing readable is there."""
-    return None if raw is None else sanitize_line(decode_words(raw)) or None
+    return None if raw is None else sanitize_line(decode_words(raw, fallback=fallback)) or None
 
 
-def sender(raw: bytes | str | None) -> Sender:
-    """The first mailbox of a From header. Its structure is parsed before encoded words are decoded, never after."""
+def sender(raw: bytes | str | None, *, fallback: str | None = None) -> Sender:
+    """The first mailbox of a From header. Its structure is parsed before encoded words are decoded, never after; only
+    where no address is left outside of them, as when a program encoded the whole field, are they looked into."""
     if raw is None:
         return Sender(None, None)
-    phrase, angle, comment = _first_mailbox(raw_text(raw))
+    # Bytes of other charsets may look like brackets and quotes.
+    found = _sender(_decoded_plain(raw_text(raw), fallback), fallback)
+    if found.email is None and found.name and "=?" in raw_text(raw):
+        inside = _sender(decode_words(raw, fallback=fallback).replace("=?", "= ?"), None)
+        return inside if inside.email else found
+    return found
+
+
+def _sender(raw: str, fallback: str | None) -> Sender:
+    text = _GROUP.sub(r"\1", raw)
+    text = text if "<" in text or "(" in text else _AROUND_AT.sub("@", text)
+    phrase, angle, comment = _first_mailbox(text)
+    if (angle is None or "@" not in angle or "<" in angle or "," in angle) and (last := _LAST_ANGLE.search(text)):
+        phrase, angle, comment = text[: last.start()].strip(' "<'), last.group(1), ""
     if angle is None and '"@' in phrase:
         phrase, angle = "", phrase
-    if angle is None:
-        found = _ADDRESS.search(phrase)
-        angle = found.group() if found else ""
-        phrase = phrase.replace(angle, "", 1) if angle else phrase
+    if angle is None or ("@" not in angle and _ADDRESS.search(phrase)):
+        found = _ADDRESS.search(_ATTACHED.sub("", phrase))
+        angle = found.group() if found else angle or ""
+        phrase = _ATTACHED.sub("", phrase).replace(angle, "", 1) if angle else phrase
         if _ADDRESS.search(phrase):
             phrase = ""
-    email = address("".join(angle.split()))
-    name = sanitize_line(decode_words(phrase)).strip(" ,;:")
+    declared = _ROUTE.sub("", "".join(angle.split()))
+    declared = _IN_APOSTROPHES.sub(r"\1", declared)
+    email = address(declared) or _with_several_ats(declared)
+    name = sanitize_line(decode_words(phrase.replace("[]", ""), fallback=fallback)).strip(" ,;:")
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
-    name = name or sanitize_line(decode_words(comment)) or ("" if email else sanitize_line(decode_words(angle)))
+    beside = sanitize_line(decode_words(comment, fallback=fallback))
+    name = (name if email or not (name and beside) else f"{name} ({beside})") or beside
+    name = name or ("" if email else sanitize_line(decode_words(angle, fallback=fallback)))
     return Sender(None if name in ("", email) else name, email)
+
+
+def _with_several_ats(declared: str) -> str | None:
+    """What a sender wrote for an address, to be shown: with two @ or an address literal. No mail is sent to it."""
+    text = sanitize_line(declared, limit=MAX_ADDRESS_LENGTH)
+    return text if _SHOWN_ADDRESS.fullmatch(text) and len(text.encode("utf-8")) <= MAX_ADDRESS_LENGTH else None
 
 
 def address(raw: str) -> str | None:
     """One bare address, `local@domain` without quotes, routes or comments, at most 254 bytes; else None."""
     text = sanitize_line(raw, limit=MAX_ADDRESS_LENGTH)
-    if _ADDRESS.fullmatch(text) is None or len(text.encode("utf-8")) > MAX_ADDRESS_LENGTH:
+    if _ONE_ADDRESS.fullmatch(text) is None or len(text.encode("utf-8")) > MAX_ADDRESS_LENGTH:
         return None
     return text
 
@@ -152,6 +201,24 @@ def references(raw: bytes | str | None) -> tuple[str, ...]:
     if len(distinct) > MAX_REFERENCES:
         distinct = [distinct[0], *distinct[1 - MAX_REFERENCES :]]
     return tuple(distinct)
+
+
+def thread_ids(*fields: bytes | str | None) -> tuple[str, ...]:
+    """Every id in these fields of a message, oldest first: for In-Reply-To and References of what answers it.
+
+    Ids as strangers write them, which mail programs compare letter by letter: of any printable ASCII, also without an
+    @ or without angle brackets. The first and the newest nine when there are more than ten.
+    """
+    found: dict[str, None] = {}
+    for raw in fields:
+        text = raw_text(raw or b"")
+        ids = _ANY_ID.findall(text) if "<" in text else text.split()[:1]
+        for id in ("".join(id.split()) for id in ids):
+            if _SHOWN_ID.fullmatch(id) and "=?" not in id:
+                found.pop(f"<{id}>", None)
+                found[f"<{id}>"] = None
+    ids = list(found)
+    return tuple(ids if len(ids) <= MAX_REFERENCES else [ids[0], *ids[1 - MAX_REFERENCES :]])
 
 
 def validate_mail_from(mail_from: str) -> None:
@@ -188,33 +255,44 @@ def _sanitize(text: str) -> str:
     return " ".join(_TOWER.sub(r"\1", unicodedata.normalize("NFC", text)).split())
 
 
-def _decoded_runs(raw: str) -> Iterator[str]:
+def _decoded_runs(raw: str, fallback: str | None) -> Iterator[str]:
     """Plain text and decoded words; adjacent words of one charset are joined as bytes before decoding."""
     charset: str | None = None
     pending = bytearray()
     end = 0
     for word in _ENCODED_WORD.finditer(raw):
         between = raw[end : word.start()]
-        named, encoding, payload = word.groups()
+        named, encoding, payload, cut = word.groups()
         named = named.partition("*")[0].lower()
         touching = charset is not None and not between.strip()
         if not (touching and named == charset):
-            yield decode_bytes(bytes(pending), charset) if pending else ""
+            yield _decoded_word(bytes(pending), charset, fallback)
             pending.clear()
         if not touching:
-            yield between
+            yield _decoded_plain(between, fallback)
         charset = named
-        pending += _decoded_payload(encoding, payload)
+        pending += _decoded_payload(encoding, payload if cut is None else cut)
         end = word.end()
-    yield decode_bytes(bytes(pending), charset) if pending else ""
-    yield raw[end:]
+    yield _decoded_word(bytes(pending), charset, fallback)
+    yield _decoded_plain(raw[end:], fallback)
+
+
+def _decoded_word(data: bytes, charset: str | None, fallback: str | None) -> str:
+    return decode_bytes(data, charset, fallback=fallback) if data else ""
+
+
+def _decoded_plain(text: str, fallback: str | None) -> str:
+    """Text outside of encoded words, which may be in any charset."""
+    if not _SMUGGLED.search(text):
+        return text
+    return decode_bytes(text.encode("utf-8", "surrogateescape"), None, fallback=fallback)
 
 
 def _decoded_payload(encoding: str, payload: str) -> bytes:
+    data = payload.encode("utf-8", "surrogateescape")
     if encoding in "bB":
-        return decode_base64(payload.encode("utf-8", "replace"))
-    spaced = payload.replace("_", " ").encode("utf-8", "replace")
-    return _Q_ESCAPE.sub(lambda escape: bytes.fromhex(escape.group(1).decode()), spaced)
+        return decode_base64(data)
+    return _Q_ESCAPE.sub(lambda escape: bytes.fromhex(escape.group(1).decode()), data.replace(b"_", b" "))
 
 
 def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
@@ -235,7 +313,7 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
         if escaped:
             target.append(piece)
             escaped = False
-        elif piece == "\\" and (quoted or depth):
+        elif piece == "\\" and (quoted or depth) and following[:1] in _ESCAPABLE:
             escaped = True
         elif piece == '"' and not depth:
             if quoted and following == "@" and not _ATOM.fullmatch("".join(target[opened:])):
@@ -244,19 +322,27 @@ def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
         elif quoted:
             target.append(piece)
         elif piece == "(":
+            comment.append(piece if depth else "")
             depth += 1
         elif piece == ")" and depth:
             depth -= 1
-            comment.append(" ")
-        elif depth or piece not in "<>,":
+            comment.append(piece if depth else " ")
+        elif depth or piece not in "<>,;":
             target.append(piece)
             named = named or piece == "@"
         elif piece == "<" and angle is None:
             angle, inside = [], True
+        elif piece == "<" and not inside:
+            break
         elif piece == ">":
             inside = False
-        elif piece == "," and (angle is not None or named):
+        elif piece in ",;" and not inside and (angle is not None or named):
             break
         else:
             target.append(piece)
-    return "".join(phrase).strip(), None if angle is None else "".join(angle).strip(), "".join(comment).strip()
+    remark = "".join(comment).strip()
+    return (
+        "".join(phrase).strip(),
+        None if angle is None else "".join(angle).strip(),
+        remark.replace("(", "") if depth else remark,
+    )

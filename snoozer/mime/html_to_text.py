@@ -8,47 +8,114 @@ import re
 from html import unescape
 
 MAX_LENGTH = 200_000
+MAX_UNCLOSED = 10
 
 _NEXT = re.compile(r"<!--|<[!?]|</?([a-zA-Z][a-zA-Z0-9]*)")
 _TAG_END = re.compile(r"""=\s{0,20}["']|>""")
+_COMMENT_END = re.compile("--!?>")
 _HREF = re.compile(r"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
-_HIDDEN = frozenset({"script", "style", "title", "template", "noscript", "svg", "object", "iframe", "select"})
-_PARAGRAPHS = frozenset({"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"})
+_ALT = re.compile(r"""\balt\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
+# How senders hide the line that lists show beside the subject.
+_UNSEEN = re.compile(
+    r"""\bstyle\s{0,9}=\s{0,9}["'][^"'>]{0,2000}?(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"""
+    r"""|max-height\s{0,9}:\s{0,9}0(?:px|pt|em|%)?\s{0,9}[;!"'])""",
+    re.IGNORECASE,
+)
+_UNSEEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s>/=])", re.IGNORECASE)
+_VALUES = re.compile(r"\"[^\"]*\"|'[^']*'")
+_VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+# Mail programs run no scripts, so `noscript` is shown, and load no objects, so what stands for them is.
+_HIDDEN = frozenset({"script", "style", "title", "template", "svg", "iframe", "select"})
+_PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
+_PARAGRAPHS = frozenset(
+    {"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "listing", "ol", "p", "pre", "table", "ul", "xmp"}
+)
 _LINES = _PARAGRAPHS | {
     *("address", "article", "aside", "br", "center", "dd", "div", "dl", "dt", "fieldset", "figure", "footer", "form"),
+    *("body", "details", "html", "legend", "option", "summary"),
     *("header", "hr", "li", "main", "nav", "section", "tbody", "tfoot", "thead", "tr"),
 }
 # No character has such a number, and `unescape` raises from 4,301 digits on.
 _ENDLESS = re.compile("&#[0-9]{100,};?")
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
+# What fills the rest of that line: characters without a sign of their own.
+_FILLER = re.compile("(?:[\xad\u034f\u200b-\u200d\u2060\ufeff][ \xa0\u2007]*){4,}")
+_LINKS = re.compile(r"(?:https?|ftp|webcal|mailto|tel):", re.IGNORECASE)
+_SCHEME = re.compile(r"\Ahttps?://(?:www\.(?!.*\bwww\.))?")
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def html_to_text(html: str) -> str:
-    """The words of a page, a line for each block, a link's target behind its words where the two differ."""
+    """The words of a page, a line for each block, a link's target behind its words where the two differ.
+
+    Images are their alternative text. What is not displayed is left out, unless nothing else is there.
+    """
+    text, is_whole = _text(html, hiding=True)
+    return text if text or is_whole else _text(html, hiding=False)[0]
+
+
+def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
+    """The text, and whether nothing was left out because it is not displayed."""
     out: list[str] = []
     position = 0
     link: tuple[str, int] | None = None
+    unclosed: set[str] = set()
+    is_whole = True
+    preformatted = False
+    # A page whose title has no end is all title to a browser; people see the words rather than none.
+    has_title_end = "</title" in html.lower()
     while (tag := _NEXT.search(html, position)) is not None:
-        out.append(_words(html[position : tag.start()]))
+        if tag.start() > position:
+            out.append(_words(html[position : tag.start()], lines=preformatted))
         name = (tag.group(1) or "").lower()
+        start = tag.end()
         position = _end(html, tag)
-        attributes = html[tag.end() : min(position, tag.end() + 4_000)]
-        opening = not tag.group().startswith("</")
-        if name in _HIDDEN and opening:
+        attributes = html[start : min(position, start + 4_000)]
+        opening = html[start - len(name) - 1] != "/"
+        preformatted = opening if name in _PREFORMATTED else preformatted
+        if name in _HIDDEN and opening and (name != "title" or has_title_end):
             position = _after(html, f"</{name}", position)
+        elif hiding and opening and name and len(attributes) > 1 and _is_unseen(name, attributes, unclosed):
+            shown_from = _after_element(html, name, position)
+            if shown_from is None:
+                unclosed.add(name)
+            else:
+                position, is_whole = shown_from, False
         elif name == "a":
             if link is not None:
                 out.append(_target(link[0], "".join(out[link[1] :])))
             found = _HREF.search(attributes) if opening else None
             link = (_characters(next(filter(None, found.groups()), "")), len(out)) if found else None
+        elif name == "img":
+            found = _ALT.search(attributes)
+            out.append(_words(f" {next(filter(None, found.groups()), '')} ") if found else "")
         elif name in _LINES:
-            out.append("\n\n" if name in _PARAGRAPHS else "\n")
-            out.append("- " if name == "li" and opening else "")
+            out.append("\n- " if name == "li" and opening else "\n\n" if name in _PARAGRAPHS else "\n")
         elif name in {"td", "th"}:
             out.append(" ")
     out.append(_words(html[position:]))
-    return clean_text("".join(out))
+    if link is not None:
+        out.append(_target(link[0], "".join(out[link[1] :])))
+    return clean_text(_FILLER.sub(" ", "".join(out))), is_whole
+
+
+def _is_unseen(name: str, attributes: str, unclosed: set[str]) -> bool:
+    """Whether an element with an end is not displayed. The end of each name is looked for in vain once, and of few."""
+    if name in _VOID or name in unclosed or len(unclosed) > MAX_UNCLOSED:
+        return False
+    if _UNSEEN.search(attributes) is not None:
+        return True
+    return "hidden" in attributes.lower() and _UNSEEN_ATTRIBUTE.search(_VALUES.sub("", attributes)) is not None
+
+
+def _after_element(html: str, name: str, position: int) -> int | None:
+    """Where the element that was opened before `position` is over; None when it has no end."""
+    depth = 1
+    for tag in re.compile(rf"<(/?){name}(?=[\s>/])[^<>]*>", re.IGNORECASE).finditer(html, position):
+        depth += -1 if tag.group(1) else 1
+        if depth == 0:
+            return tag.end()
+    return None
 
 
 def clean_text(text: str) -> str:
@@ -59,8 +126,10 @@ def clean_text(text: str) -> str:
     return "\n".join(kept).strip("\n")[:MAX_LENGTH]
 
 
-def _words(between: str) -> str:
-    return _SPACES.sub(" ", _characters(between).replace("\n", " "))
+def _words(between: str, *, lines: bool = False) -> str:
+    """The text between two tags, its line breaks being blanks unless `lines`."""
+    text = _characters(between)
+    return text if lines else _SPACES.sub(" ", text.replace("\n", " "))
 
 
 def _characters(text: str) -> str:
@@ -70,15 +139,25 @@ def _characters(text: str) -> str:
 def _end(html: str, tag: re.Match[str]) -> int:
     """Where the tag, comment or declaration is over. One that never ends swallows the rest, as in a browser."""
     if tag.group() == "<!--":
-        return _after(html, "-->", tag.end())
+        return _comment_end(html, tag.end())
     if tag.group(1) is None:
         return _after(html, ">", tag.end())
     position = tag.end()
+    if html.startswith(">", position):
+        return position + 1
     while (mark := _TAG_END.search(html, position)) is not None:
         if mark.group() == ">":
             return mark.end()
         position = _after(html, mark.group()[-1], mark.end())
     return len(html)
+
+
+def _comment_end(html: str, position: int) -> int:
+    """Also `<!-->` and `<!--->` are whole comments, and `--!>` ends one."""
+    if html.startswith((">", "->"), position):
+        return html.index(">", position) + 1
+    found = _COMMENT_END.search(html, position)
+    return found.end() if found else len(html)
 
 
 def _after(html: str, what: str, position: int) -> int:
@@ -90,8 +169,14 @@ def _after(html: str, what: str, position: int) -> int:
 
 
 def _target(href: str, words: str) -> str:
-    href = href.strip()
-    bare = href.removeprefix("mailto:")
-    if not href.lower().startswith(("http://", "https://", "mailto:")) or " ".join(words.split()) in (href, bare):
+    """What follows the words of a link: its target in brackets, or as it is where there are no words."""
+    href = "".join(href.split())
+    bare = href[len("mailto:") :] if href.lower().startswith("mailto:") else href
+    seen = " ".join(words.split())
+    if not _LINKS.match(href) or seen in (href, bare) or _same_target(seen, href):
         return ""
-    return f" ({bare[:2_000]})"
+    return f" ({bare[:2_000]})" if seen else f" {bare[:2_000]} "
+
+
+def _same_target(words: str, href: str) -> bool:
+    return _SCHEME.sub("", words.lower()).rstrip("/") == _SCHEME.sub("", href.lower()).rstrip("/")

@@ -1,100 +1,58 @@
-"""Reads a message from anywhere in one bounded pass: what a person needs to see of it, never an exception.
+"""Reads a message from anywhere: what a person needs to see of it, never an exception."""
 
-The standard library's parser needs a second for a thousand nested parts and then raises; this one stops at its limits
-and keeps what it has.
-"""
-
-import binascii
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import chain, groupby
-from urllib.parse import unquote_to_bytes
+from itertools import groupby
+from typing import Any
 
 from snoozer.mime import headers
-from snoozer.mime.charsets import decode_bytes
-from snoozer.mime.html_to_text import clean_text, html_to_text
+from snoozer.mime.charsets import decode_bytes, detect, is_known
+from snoozer.mime.enriched import enriched_to_text, richtext_to_text
+from snoozer.mime.flowed import join_flowed
+from snoozer.mime.headers import Sender
+from snoozer.mime.html_to_text import MAX_LENGTH, clean_text, html_to_text
+from snoozer.mime.structure import (
+    FORWARDED,
+    MAX_PARTS,
+    MAX_READ_BYTES,
+    Headers,
+    Part,
+    split_head,
+    starts_with_field,
+    walk,
+)
 
-MAX_READ_BYTES = 1024 * 1024
-MAX_DEPTH = 20
-MAX_PARTS = 100
-MAX_HEADERS = 1_000
+# How far a charset is looked for that is true for the raw bytes of header fields.
+_LABELS_WITHIN = 65_536
+_LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECASE)
+_META_WITHIN = 8_192
+_FIRST_LINE = 1_000
 
-_FIELD = re.compile(rb"([!-9;-~]{1,100})[ \t]*:")
-_PARAMETER = re.compile(r";\s*([^\s=;]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^;]*)", re.DOTALL)
-_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)", re.ASCII)
 _BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
 _MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
 # Before 1970 there was no mail; 9999 could not be moved to another zone.
 _YEARS = range(1970, 9999)
 
-
-@dataclass(frozen=True)
-class Headers:
-    """The header fields of one part, in order, names in lower case, values unfolded."""
-
-    fields: tuple[tuple[str, bytes], ...]
-
-    def first(self, name: str) -> bytes | None:
-        """The first field of that name: mail programs show the first one of several."""
-        return next((value for key, value in self.fields if key == name), None)
-
-    def value(self, name: str) -> str:
-        """The first word of the field in lower case, without parameters; empty when it is missing."""
-        return headers.raw_text(self.first(name) or b"").partition(";")[0].strip().lower()
-
-    @property
-    def type(self) -> str:
-        """The media type in lower case; text/plain when there is none that is valid."""
-        found = _TYPE.match(headers.raw_text(self.first("content-type") or b""))
-        return found.group(1).lower() if found else "text/plain"
-
-    def parameter(self, field: str, name: str) -> str | None:
-        """A parameter such as charset, RFC 2231 pieces joined and decoded."""
-        pieces: dict[int, tuple[bool, str]] = {}
-        for key, value in _PARAMETER.findall(headers.raw_text(self.first(field) or b"")):
-            base, _, number = key.lower().partition("*")
-            digits = number.rstrip("*")
-            if base == name:
-                index = int(digits) if digits.isdecimal() and len(digits) < 4 else 0
-                pieces.setdefault(index, (key[-1] == "*", _unquoted(value)))
-        if not pieces:
-            return None
-        return _joined([pieces[index] for index in sorted(pieces)])
-
-    @property
-    def filename(self) -> str | None:
-        """The declared name of an attachment, sanitized and without folders; None when it has none."""
-        name = self.parameter("content-disposition", "filename") or self.parameter("content-type", "name") or ""
-        return headers.sanitize_line(headers.decode_words(name)).replace("\\", "/").rpartition("/")[2].strip() or None
-
-
-@dataclass(frozen=True)
-class Part:
-    """One leaf: its headers and its raw body. `path` names the multiparts around it, outermost first."""
-
-    head: Headers
-    body: bytes
-    path: tuple[str, ...]
-
-    def content(self) -> bytes:
-        """The body with its transfer encoding decoded; an unknown encoding is left as it is."""
-        encoding = self.head.value("content-transfer-encoding").strip("\"' .")
-        if encoding == "base64":
-            return headers.decode_base64(self.body.partition(b"=")[0])
-        if encoding == "quoted-printable":
-            return binascii.a2b_qp(self.body)
-        if encoding in {"x-uuencode", "uuencode", "x-uue", "uue"}:
-            return _from_uuencode(self.body)
-        return self.body
+_ENRICHED = {"text/enriched": enriched_to_text, "text/richtext": richtext_to_text}
+_SHOWN_TYPES = frozenset({"text/plain", "text/html"})
+# What is text to people only where there is no other.
+_REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
+_NEVER_TEXT = ("image/", "audio/", "video/", "font/", "text/html")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+# Kinds of text that programs read.
+_FOR_PROGRAMS = re.compile(r"calendar|v-?card|directory|css|script|rtf|csv|xml|json|sgml|values|headers|html|signature")
+# A version of at most so many characters, and so many times shorter than the page beside it, only speaks of the page.
+_MAX_STUB = 300
+_STUB_TO_PAGE = 5
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part cut by the limit."""
+    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part that was not read."""
 
     name: str
     type: str
@@ -102,129 +60,195 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParsedMessage:
-    """What a message declares, without proof.
+class ParsedHead:
+    """What the header of a message declares, without proof.
 
-    `message_id` is None unless well formed. `date` is in UTC. `auto_submitted` is True for everything that a machine
-    or a list sent, which must never be replied to. `instance` is the Snoozer that made it.
+    `message_id` is None unless well formed; `thread_ids` are those of the messages before it and then its own, as they
+    are written. `date` is in UTC.
     """
 
     message_id: str | None
+    thread_ids: tuple[str, ...]
     subject: str | None
     sender_name: str | None
     sender_email: str | None
     date: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsedMessage(ParsedHead):
+    """What a message declares, without proof.
+
+    `cut` is True when the message has more text than `text`. `auto_submitted` is True for everything that a machine
+    or a list sent, which must never be replied to. `instance` is the Snoozer that made it.
+    """
+
     text: str
+    cut: bool
     attachments: tuple[Attachment, ...]
     in_reply_to: str | None
     auto_submitted: bool
     instance: str | None
 
 
+def parse_head(original: bytes) -> ParsedHead:
+    """Reads the header only."""
+    data = _readable(original[:MAX_READ_BYTES])
+    head, body = split_head(data)
+    return ParsedHead(**_declared(head, _fallback(data, head, body)))
+
+
 def parse(original: bytes) -> ParsedMessage:
-    """Reads at most the first megabyte, 100 parts, 20 levels. Returns a message whatever the bytes are."""
-    head, body = split_head(original[:MAX_READ_BYTES].removeprefix(BOM_UTF8))
+    """Reads at most a megabyte of text, 100 parts, 20 levels. Returns a message whatever the bytes are."""
+    data = _readable(original)
+    head, body = split_head(memoryview(data))
+    fallback = _fallback(data, head, bytes(body[:_LABELS_WITHIN]))
     parts = list(walk(head, body))
-    sender = headers.sender(head.first("from") or head.first("sender") or head.first("reply-to"))
-    unread = len(original) - MAX_READ_BYTES
+    shown = _shown_parts(parts)
+    text, cut = _text(shown, fallback)
+    if not text:
+        text, cut = _text_of_last_resort(parts, fallback)
     return ParsedMessage(
-        message_id=headers.message_id(head.first("message-id")),
-        subject=headers.subject(head.first("subject")),
-        sender_name=sender.name,
-        sender_email=sender.email,
-        date=_date(head.first("date")),
-        text=_text(parts),
-        attachments=tuple(
-            _attachment(part, beyond=unread if unread > 0 and part is parts[-1] else 0)
-            for part in parts
-            if not _is_text(part)
-        ),
+        **_declared(head, fallback),
+        text=text,
+        cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
+        attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),
         in_reply_to=headers.message_id(head.first("in-reply-to")),
         auto_submitted=_is_automatic(head),
         instance=headers.subject(head.first("x-snoozer-instance")),
     )
 
 
-def split_head(data: bytes) -> tuple[Headers, bytes]:
-    """Splits at the blank line. Lines that are no header are ignored, unless the message begins with one."""
-    fields: list[tuple[str, bytearray]] = []
-    position, end = 0, len(data)
-    while position < end and len(fields) < MAX_HEADERS:
-        stop = data.find(b"\n", position)
-        stop = end if stop < 0 else stop + 1
-        line = data[position:stop].rstrip(b"\r\n")
-        field = _FIELD.match(line)
-        if not line:
-            position = stop
-            break
-        if line[:1] in b" \t":
-            if fields and len(fields[-1][1]) < MAX_READ_BYTES // 16:
-                fields[-1][1].extend(line)
-        elif field is not None:
-            fields.append((field.group(1).decode("ascii").lower(), bytearray(line[field.end() :])))
-        elif not fields and not line.startswith((b"From ", b">From ")):
-            break
-        position = stop
-    return Headers(tuple((name, bytes(value).strip()) for name, value in fields)), data[position:]
+def _is_listed(part: Part, shown: list[Part]) -> bool:
+    """Whether a part is an attachment. Those of a forwarded message are in that one."""
+    if any(place.startswith(FORWARDED) for place in part.path):
+        return False
+    return part.head.filename is not None or (part not in shown and not _is_text_in_place(part))
 
 
-def walk(head: Headers, body: bytes) -> Iterator[Part]:
-    """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep."""
-    waiting: list[tuple[Headers, bytes, tuple[str, ...]]] = [(head, body, ())]
-    found = 0
-    while waiting and found < MAX_PARTS:
-        head, body, place = waiting.pop()
-        if not head.type.startswith("multipart/") or len(place) >= MAX_DEPTH:
-            found += 1
-            yield Part(head, body, place)
-            continue
-        boundary = (head.parameter("content-type", "boundary") or "").strip()
-        inside = (*place, f"{head.type}#{found}.{len(waiting)}")
-        pieces = _pieces(body, boundary.encode("utf-8", "replace"), limit=MAX_PARTS - found) if boundary else []
-        if not pieces:
-            found += 1
-            yield Part(Headers(()), body, place)
-        waiting.extend((*split_head(piece), inside) for piece in reversed(pieces))
+def _readable(original: bytes) -> bytes:
+    """What is read of the bytes: without the mark of an editor, blank lines in front, and lines that end in CR."""
+    data = original.removeprefix(BOM_UTF8)
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    # A program that turned LF into CR LF where it was that already.
+    data = data.replace(b"\r\r\n", b"\r\n") if b"\r\r\n" in data else data
+    stripped = data.lstrip(b"\r\n")
+    junk, _, rest = stripped[:_FIRST_LINE].partition(b"\n")
+    if not starts_with_field(junk) and starts_with_field(rest) and b":" not in junk.split(b" ")[0]:
+        return stripped[len(junk) + 1 :]
+    return stripped if stripped is not data and starts_with_field(stripped) else data
 
 
-def _pieces(body: bytes, boundary: bytes, *, limit: int) -> list[bytes]:
-    """The parts between the boundary lines, at most `limit`; the last boundary may be missing."""
-    line = re.compile(rb"(?:\r?\n|\A)--" + re.escape(boundary) + rb"(--)?[ \t]*(?=\r?\n|\Z)")
-    pieces: list[bytes] = []
-    start: int | None = None
-    for mark in chain(line.finditer(body), [None]):
-        if start is not None:
-            pieces.append(body[start : mark.start() if mark else None].removeprefix(b"\r").removeprefix(b"\n"))
-        if mark is None or mark.group(1) or len(pieces) >= limit:
-            break
-        start = mark.end()
-    return pieces
+def _fallback(data: bytes, head: Headers, body: bytes) -> str | None:
+    """The charset of raw bytes without one: what the message declares first, else what they look like."""
+    labels = (found.group(1).decode("ascii") for found in _LABEL.finditer(data[:_LABELS_WITHIN]))
+    declared = next((label for label in labels if is_known(label) and label.lower() not in ("us-ascii", "utf-8")), None)
+    if declared is not None or data[:_LABELS_WITHIN].isascii():
+        return declared
+    raw = b" ".join(head.first(name) or b"" for name in ("subject", "from"))
+    sample = raw + b" " + body[:_LABELS_WITHIN]
+    return None if _is_utf_8(sample) else detect(sample)
 
 
-def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if len(value) > 1 and value[0] == value[-1] == '"' else value.strip()
+def _is_utf_8(data: bytes) -> bool:
+    text = data.decode("utf-8", "replace")
+    return text.count("\ufffd") * 4 <= sum(char > "\x7f" for char in text)
 
 
-def _joined(pieces: list[tuple[bool, str]]) -> str:
-    if not pieces[0][0]:
-        return "".join(value for _, value in pieces)
-    charset, _, rest = pieces[0][1].partition("'")
-    first = rest.partition("'")[2]
-    raw = b"".join(
-        unquote_to_bytes(value) if starred else value.encode("utf-8", "replace")
-        for starred, value in [(True, first), *pieces[1:]]
+def _declared(head: Headers, fallback: str | None) -> dict[str, Any]:
+    """The fields of `ParsedHead`."""
+    senders = (headers.sender(head.first(name), fallback=fallback) for name in ("from", "sender", "reply-to"))
+    sender = next((found for found in senders if found.name or found.email), Sender(None, None))
+    ids = headers.thread_ids(head.first("message-id"))[:1]
+    before = headers.thread_ids(head.first("references") or head.first("in-reply-to"))
+    return {
+        "message_id": headers.message_id(head.first("message-id")),
+        "thread_ids": headers.thread_ids(" ".join([*before, *ids])) if ids else (),
+        "subject": headers.subject(head.first("subject"), fallback=fallback),
+        "sender_name": sender.name,
+        "sender_email": sender.email,
+        "date": _date(head.first("date")),
+    }
+
+
+def _shown_parts(parts: list[Part]) -> list[Part]:
+    """The parts that are text for people; where there are none, what else may be read as text."""
+    choices: tuple[Callable[[Part], bool], ...] = (
+        lambda part: _is_text_in_place(part) or (part is parts[0] and part.head.type == "text/html"),
+        lambda part: part.head.type.startswith("text/"),
     )
-    return decode_bytes(raw, charset)
+    for choice in choices:
+        found = [part for part in parts if choice(part) and not _is_attached(part)]
+        if any(part.content.strip() for part in found):
+            return found
+    return [part for part in parts if part.head.type in _SHOWN_TYPES or part.head.type in _REPORTS]
 
 
-def _text(parts: list[Part]) -> str:
-    """Every text part in order; of the versions of one alternative, the plain one unless it is empty."""
-    shown: list[str] = []
-    for _, group in groupby((part for part in parts if _is_text(part)), key=_alternative):
-        versions = list(group)
-        plain = [text for part in versions if part.head.type == "text/plain" and (text := _words(part))]
-        shown += plain or [text for part in versions if (text := _words(part))]
-    return clean_text("\n\n".join(shown))
+def _is_text_in_place(part: Part) -> bool:
+    """Text is shown whatever its name; a page with a name is a file, and so is text for programs."""
+    kind = part.head.type
+    if kind == "text/plain" or _is_attached(part):
+        return not _is_attached(part)
+    if kind in _SHOWN_TYPES:
+        return part.head.filename is None
+    is_version = any(place.startswith("multipart/alternative") for place in part.path)
+    return kind.startswith("text/") and not (is_version or part.head.filename or _FOR_PROGRAMS.search(kind))
+
+
+def _is_attached(part: Part) -> bool:
+    return part.head.value("content-disposition").startswith("attachment")
+
+
+def _text(shown: list[Part], fallback: str | None) -> tuple[str, bool]:
+    """Every text part in order; of the versions of one alternative, the best one."""
+    texts: list[str] = []
+    for _, group in groupby(shown, key=_alternative):
+        texts += _best_version(list(group), fallback)
+    text = clean_text("\n\n".join(texts))
+    return text, len(text) >= MAX_LENGTH or any(len(one) >= MAX_LENGTH for one in texts)
+
+
+def _best_version(versions: list[Part], fallback: str | None) -> list[str]:
+    """The plain one, unless it is empty or says little more than that there is a page."""
+    plain = _texts(versions, fallback, of="text/plain")
+    length = sum(map(len, plain))
+    pages = _texts(versions, fallback, of="text/html") if length <= _MAX_STUB else []
+    if plain and sum(map(len, pages)) < _STUB_TO_PAGE * length:
+        return plain
+    others = [part for part in versions if part.head.type not in _SHOWN_TYPES]
+    return pages or plain or _texts(others, fallback)
+
+
+def _texts(parts: list[Part], fallback: str | None, *, of: str = "") -> list[str]:
+    return [text for part in parts if part.head.type.startswith(of) and (text := _words(part, fallback))]
+
+
+def _text_of_last_resort(parts: list[Part], fallback: str | None) -> tuple[str, bool]:
+    """The text of forwarded messages, or whatever the parts have that is readable."""
+    for part in parts:
+        if part.head.type == "message/rfc822":
+            inner = list(walk(*split_head(part.content)))
+            text, cut = _text(shown, fallback) if (shown := _shown_parts(inner)) else ("", False)
+        elif (
+            (part.path and not part.head.type.startswith(("text/", "message/")))
+            or part.head.type.startswith(_NEVER_TEXT)
+            or part.head.filename
+            or not _is_readable(part.content)
+        ):
+            continue
+        else:
+            text = clean_text(decode_bytes(part.content, None, fallback=fallback))
+            cut = len(text) >= MAX_LENGTH
+        if text:
+            return text, cut
+    return "", False
+
+
+def _is_readable(content: bytes) -> bool:
+    sample = content[:4_096]
+    controls = len(_CONTROLS.findall(sample.decode("latin-1")))
+    return bool(sample.strip()) and b"\0" not in sample and controls * 50 < len(sample) and _is_utf_8(sample)
 
 
 def _alternative(part: Part) -> object:
@@ -233,27 +257,33 @@ def _alternative(part: Part) -> object:
     return alternatives[0] if alternatives else part
 
 
-def _words(part: Part) -> str:
-    text = decode_bytes(part.content(), part.head.parameter("content-type", "charset"))
-    return html_to_text(text) if part.head.type == "text/html" else clean_text(text)
+def _words(part: Part, fallback: str | None) -> str:
+    content = part.content
+    html = part.head.type == "text/html"
+    charset = part.head.parameter("content-type", "charset")
+    if html and (meta := _LABEL.search(content[:_META_WITHIN])):
+        fallback = meta.group(1).decode("ascii")
+        charset = charset if is_known(charset) else fallback
+    text = decode_bytes(content, charset, fallback=fallback)
+    if content is not part.body and _CONTROLS.search(text) and _is_readable(part.body) and b" " in part.body.strip():
+        # It was not in the transfer encoding that is declared.
+        text = decode_bytes(part.body, charset, fallback=fallback)
+    if html:
+        return html_to_text(text)
+    if part.head.type in _ENRICHED:
+        return clean_text(_ENRICHED[part.head.type](text))
+    if (part.head.parameter("content-type", "format") or "").lower() == "flowed":
+        delete_space = (part.head.parameter("content-type", "delsp") or "").lower() == "yes"
+        return clean_text(join_flowed(text, delete_space=delete_space))
+    return clean_text(text)
 
 
-def _is_text(part: Part) -> bool:
-    if part.head.type not in {"text/plain", "text/html"}:
-        return False
-    return part.head.value("content-disposition") != "attachment" and not part.head.filename
-
-
-def _attachment(part: Part, *, beyond: int) -> Attachment:
-    if part.head.type == "message/rfc822":
-        inner, _ = split_head(part.content())
-        inside = headers.subject(inner.first("subject"))
-        name = part.head.filename or (f"{inside}.eml" if inside else "message.eml")
-    else:
-        name = part.head.filename or "unnamed"
-    if beyond and part.head.value("content-transfer-encoding") == "base64":
-        beyond = beyond * 3 // 4
-    return Attachment(name=name, type=part.head.type[:100], size=len(part.content()) + beyond)
+def _attachment(part: Part) -> Attachment:
+    name = part.head.filename
+    if name is None and part.head.type == "message/rfc822":
+        inside = headers.subject(split_head(part.content)[0].first("subject"))
+        name = f"{inside}.eml" if inside else "message.eml"
+    return Attachment(name=name or "unnamed", type=part.head.type[:100], size=part.size)
 
 
 def _date(raw: bytes | None) -> datetime | None:
@@ -275,18 +305,3 @@ def _is_automatic(head: Headers) -> bool:
         or head.first("return-path") == b"<>"
         or any(head.first(name) is not None for name in _MACHINES)
     )
-
-
-def _from_uuencode(body: bytes) -> bytes:
-    _, begin, encoded = body.partition(b"\nbegin ")
-    if not begin and not body.startswith(b"begin "):
-        return body
-    out = bytearray()
-    for line in (encoded or body).splitlines()[1:]:
-        if line.strip() in {b"end", b"`", b""}:
-            break
-        try:
-            out += binascii.a2b_uu(line)
-        except binascii.Error:
-            break
-    return bytes(out)

@@ -44,6 +44,11 @@ class Rejected(Exception):
         self.is_server_wide = reply.code == 421
 
     @property
+    def is_for_now(self) -> bool:
+        """True when the server refused this recipient or message for now (4xx), and is no more to be blamed itself."""
+        return not (self.permanent or self.is_server_wide) and self.phase != "mail"
+
+    @property
     def is_about_address(self) -> bool:
         """True when the enhanced code says that the recipient's address or mailbox is at fault (RFC 3463, 3.2, 3.3)."""
         return (self.reply.enhanced_code or "").startswith(("5.1.", "5.2."))

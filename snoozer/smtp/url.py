@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+# Names that are known on one machine or one network only (RFC 2606, 6762, 8375; ICANN for .internal).
+PRIVATE_DOMAINS = (".local", ".localhost", ".test", ".example", ".invalid", ".internal", ".lan", ".home.arpa")
+
 Security = Literal["plain", "tls", "starttls"]
 
 _SCHEMES: dict[str, tuple[Security, int]] = {
@@ -56,6 +59,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower().rstrip(".") == "localhost"
+
+
+def is_private(host: str) -> bool:
+    """True for a name or a number of this machine or this network only, decided without asking the DNS."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        name = host.lower().rstrip(".")
+        return "." not in name or f".{name}".endswith(PRIVATE_DOMAINS)
+    return address.is_loopback or address.is_private or address.is_link_local
 
 
 def _host(parts: SplitResult) -> str:

@@ -14,13 +14,13 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from snoozer import security_log, telemetry
 from snoozer import settings as environment
-from snoozer import telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
-from snoozer.web import api, auth, context, errors, forms, jinja, security_headers
+from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, quotas, security_headers
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
@@ -32,9 +32,6 @@ from snoozer.web.snoozes.routes import blueprint as snoozes
 
 BLUEPRINTS = (sign_in, snoozes, mailbox, reminder_links, settings_pages, dev_mail, api.blueprint, admin, health)
 
-# What a form with a file may hold besides the file: its other fields and the multipart boundaries.
-FORM_ALLOWANCE = 64 * 1024
-MAX_FIELDS_BYTES = 256 * 1024
 UNTRACED_PATHS = "healthz,readyz,metrics"
 
 
@@ -66,16 +63,16 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
-        MAX_CONTENT_LENGTH=settings.largest_message + FORM_ALLOWANCE,
-        MAX_FORM_MEMORY_SIZE=MAX_FIELDS_BYTES,
-        MAX_FORM_PARTS=100,
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
     if hops := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
-    security_headers.init_app(app)
+    security_headers.init_app(app, settings=settings)
     errors.init_app(app)
+    known_hosts.init_app(app, settings=settings)
+    body_limits.init_app(app)
+    quotas.init_app(app)
     forms.init_app(app, exempt=(api.blueprint, reminder_links))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:
@@ -95,6 +92,7 @@ def required_settings() -> Settings:
 def from_environment() -> Flask:
     """Returns the site that the environment describes, with telemetry; exits like `required_settings`."""
     settings = required_settings()
+    security_log.start()
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service="snoozer-web", engine=engine, has_page=True, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)

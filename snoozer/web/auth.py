@@ -3,10 +3,10 @@
 import secrets
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypedDict
 from urllib.parse import urlsplit
 
-from flask import Response, abort, g, redirect, request, url_for
+from flask import Response, abort, current_app, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
@@ -17,6 +17,7 @@ from snoozer.db.models import Account
 from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
+from snoozer.web.text.browser_name import browser_name
 from snoozer.web.text.time_format import TimeFormatter
 
 P = ParamSpec("P")
@@ -28,6 +29,8 @@ DEFAULT_PORT = 8000
 MAX_COOKIE_DAYS = 400
 # It is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
 MAX_PATH_BYTES = 1_000
+
+_views_with_account: set[Callable[..., ResponseReturnValue]] = set()
 
 
 def is_secure(settings: Settings) -> bool:
@@ -68,7 +71,8 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 
 def current_account() -> Account | None:
-    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times."""
+    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, and whether
+    delivery fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -78,9 +82,22 @@ def current_account() -> Account | None:
                 if g.account is not None:
                     now = database_time(connection)
                     g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
+                    g.delivery = context.delivery_status(connection)
                     g.saved_times = stored.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account
     return account
+
+
+class NewSession(TypedDict):
+    """The session that a sign-in in this browser replaces, and what the browser is."""
+
+    replaces: str | None
+    device: str | None
+
+
+def new_session() -> NewSession:
+    """Returns what this request tells about a session that is opened by it."""
+    return NewSession(replaces=get_cookie("session"), device=browser_name(request.user_agent.string))
 
 
 def time_formatter() -> TimeFormatter:
@@ -103,7 +120,13 @@ def login_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
         account = current_account()
         return redirect_to_sign_in() if account is None else view(account, *args, **kwargs)
 
+    _views_with_account.add(guarded)
     return guarded
+
+
+def requires_account(endpoint: str | None) -> bool:
+    """Whether the endpoint's view is one of `login_required`."""
+    return endpoint is not None and current_app.view_functions.get(endpoint) in _views_with_account
 
 
 def operator_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:

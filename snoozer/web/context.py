@@ -1,5 +1,7 @@
-"""What routes need from their app: engine, settings, one transaction per action, and messages for the next page."""
+"""What routes need from their app: engine, settings, one transaction per action, messages for the next page, and
+whether delivery fails."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -8,6 +10,8 @@ from flask import Flask, abort, current_app, get_flashed_messages
 from flask import flash as queue_message
 from sqlalchemy import Connection, Engine
 
+from snoozer.db.queries import delivery
+from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
 
 T = TypeVar("T")
@@ -16,6 +20,7 @@ T = TypeVar("T")
 ROUTE = "web"
 
 _KEY = "snoozer"
+_DELIVERY = "snoozer-delivery"
 
 
 class FlashMessage(NamedTuple):
@@ -41,6 +46,16 @@ def transaction() -> Iterator[Connection]:
     engine: Engine = current_app.extensions[_KEY][0]
     with engine.begin() as connection:
         yield connection
+
+
+def delivery_status(connection: Connection) -> DeliveryStatus:
+    """Returns whether delivery fails, as it was within the last poll interval."""
+    known: tuple[float, DeliveryStatus] | None = current_app.extensions.get(_DELIVERY)
+    if known is not None and time.monotonic() - known[0] <= settings().poll:
+        return known[1]
+    status = delivery.status(connection)
+    current_app.extensions[_DELIVERY] = (time.monotonic(), status)
+    return status
 
 
 def found_or_404(row: T | None) -> T:

@@ -1,23 +1,18 @@
 """Error pages: what happened, what it means, what to do. Failures are logged without what rows or paths hold."""
 
 import logging
-import time
 import traceback
 
 from flask import Flask, Response, g, make_response, render_template, request
+from flask.globals import request_ctx
 from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
 from snoozer.db.errors import error_text, is_transient
-from snoozer.web import api, context
+from snoozer.web import api, body_limits, context
 
 log = logging.getLogger("snoozer.web")
-
-# A browser that is still sending when the response comes shows a broken connection instead of the response.
-DRAIN_BYTES = 256 * 1024 * 1024
-DRAIN_SECONDS = 30
-
 
 # The title and the explanation of each status.
 TEXTS = {
@@ -33,6 +28,11 @@ TEXTS = {
         "Snoozer keeps messages of up to {largest} MB. Nothing was saved. "
         "You can still be reminded of it: fill in its subject by hand on the Add page.",
     ),
+    421: (
+        "This is not Snoozer's address",
+        "This Snoozer is at {base_url} and under no other name, so nothing was done. That address is set by "
+        "BASE_URL where it runs, and a proxy in front of it must pass the Host header on.",
+    ),
     500: (
         "Something broke on our side",
         "It was written to the log. What you did last was not saved; everything saved before is still there. "
@@ -44,6 +44,10 @@ TEXTS = {
         "as soon as the database answers. Try again in a minute.",
     ),
 }
+FORM_TOO_LARGE_TEXT = (
+    "That is too much at once",
+    "A form holds up to {form} kB. Nothing was saved. Go back, shorten what you typed, and send it again.",
+)
 CSRF_TEXT = (
     "This form was open for too long",
     "It belongs to an earlier visit, so nothing was changed. Go back, reload the page and send it again.",
@@ -58,14 +62,20 @@ def init_app(app: Flask) -> None:
 
 
 def _handle_http_error(error: HTTPException) -> Response:
-    if error.code == 413:
-        _drain_request()
     if request.path.startswith("/api/"):
         return api.problem_of(error)
     code = error.code or 500
     known = TEXTS.get(code, TEXTS[400 if code < 500 else 500])
-    title, explanation = CSRF_TEXT if isinstance(error, CSRFError) else known
-    explanation = explanation.format(largest=context.settings().largest_message // (1024 * 1024))
+    if isinstance(error, CSRFError):
+        known = CSRF_TEXT
+    elif code == 413 and not body_limits.is_upload():
+        known = FORM_TOO_LARGE_TEXT
+    title, explanation = known
+    largest, form = context.settings().largest_message // (1024 * 1024), body_limits.MAX_BODY_BYTES // 1024
+    explanation = explanation.format(largest=largest, form=form, base_url=context.settings().base_url)
+    if request_ctx.url_adapter is None:
+        # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
+        return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")
     page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
     response = make_response(page, code)
     if code == 405:
@@ -91,16 +101,3 @@ def _handle_exception(error: Exception) -> Response:
     else:
         log.error("%s %s failed", request.method, request.endpoint, exc_info=error)
     return _handle_http_error(InternalServerError())
-
-
-def _drain_request() -> None:
-    """Reads and discards the rest of a body that is too large; nothing of one above DRAIN_BYTES."""
-    length = request.content_length or 0
-    if length > DRAIN_BYTES:
-        return
-    stream, read, deadline = request.environ["wsgi.input"], 0, time.monotonic() + DRAIN_SECONDS
-    while read < length and time.monotonic() < deadline:
-        chunk = stream.read(min(65_536, length - read))
-        if not chunk:
-            break
-        read += len(chunk)

@@ -4,18 +4,30 @@ from collections.abc import Collection
 
 from flask import Blueprint, Flask, abort, request
 from flask_wtf import CSRFProtect
-from werkzeug.routing import IntegerConverter, Map
+from werkzeug.routing import IntegerConverter
 
 from snoozer.db.queries import Cursor, InvalidCursor
 
 MAX_ROW_ID = 2**63 - 1
 
 
-class RowIdConverter(IntegerConverter):
-    """A row's id in a path, limited to what a bigint holds; other numbers match no route."""
+def _pattern_up_to(most: int) -> str:
+    """Returns a regular expression of the numbers from 1 to `most`, without leading zeros."""
+    digits = str(most)
+    shorter = f"[1-9][0-9]{{0,{len(digits) - 2}}}"
+    smaller = [
+        f"{digits[:at]}[{0 if at else 1}-{int(digit) - 1}][0-9]{{{len(digits) - at - 1}}}"
+        for at, digit in enumerate(digits)
+        if int(digit) > (0 if at else 1)
+    ]
+    return "|".join([digits, *smaller, shorter])
 
-    def __init__(self, map: Map) -> None:
-        super().__init__(map, min=1, max=MAX_ROW_ID)
+
+class RowIdConverter(IntegerConverter):
+    """A row's id in a path, limited to what a bigint holds; other numbers match no route. By its expression and not by
+    `max`: werkzeug answers 405 where another method's route has the shape of the path."""
+
+    regex = _pattern_up_to(MAX_ROW_ID)
 
 
 def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:

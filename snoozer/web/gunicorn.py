@@ -13,10 +13,12 @@ from gunicorn.glogging import Logger
 
 from snoozer.web import required_settings
 
-# Most of a request's time is waiting for the database, so threads carry the load; one process by default, because
-# /metrics reports on the process that serves it.
-worker_class = "gthread"
-threads = 16
+# One process by default, because /metrics reports on the process that serves it.
+worker_class = "snoozer.web.server.Worker"
+worker_connections = 1500
+asgi_loop = "asyncio"
+asgi_lifespan = "off"
+http_parser = "python"
 
 timeout = 30
 graceful_timeout = 10
@@ -42,7 +44,7 @@ class RedactingLogger(Logger):  # type: ignore[misc]
     def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """Logs only the kind and place of an error while a request was handled."""
         error = sys.exception()
-        if msg.startswith("Error handling request") and error is not None:
+        if msg.startswith(("Error handling", "Error in ASGI application")) and error is not None:
             frames = "".join(traceback.format_tb(error.__traceback__))
             super().error("A request broke the server: %s\n%s", type(error).__name__, frames)
         else:

@@ -11,8 +11,8 @@ from snoozer.timephrase.describe import span_in_words
 from snoozer.web import auth, context
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
-from snoozer.web.text.status import status_of
-from snoozer.web.text.time_format import size_in_words
+from snoozer.web.text.status import Status, status_of
+from snoozer.web.text.time_format import TimeFormatter, size_in_words
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"
@@ -22,7 +22,7 @@ THEMES = ("auto", "light", "dark")
 
 def init_app(app: Flask) -> None:
     app.context_processor(_page_variables)
-    app.jinja_env.globals.update(asset=_asset, status_of=status_of, flashes=context.flashes)
+    app.jinja_env.globals.update(asset=_asset, status_of=_status_of, flashes=context.flashes)
     app.jinja_env.filters.update(
         bytes=size_in_words,
         span=span_in_words,
@@ -42,11 +42,16 @@ def _page_variables() -> dict[str, Any]:
     return {
         "account": g.get("account"),
         "times": g.get("times"),
+        "delivery": g.get("delivery"),
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",
         "has_sink": context.settings().sink,
         "current_path": _current_path(),
     }
+
+
+def _status_of(row: Any, times: TimeFormatter) -> Status:
+    return status_of(row, times=times, delivery=g.get("delivery"))
 
 
 def _current_path() -> str:

@@ -1,7 +1,9 @@
 """Signing in: once, within ten minutes, in the browser that requested it, and not by a scanner that follows links."""
 
+from typing import Any
+
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from snoozer import accounts
@@ -210,3 +212,38 @@ def test_creating_an_account_again_changes_its_role_only_when_asked(engine: Engi
                 accounts.create(connection, email="x@snoozer.example", zone=zone)
     assert (first.created, again.created) == (True, False)
     assert (again.role, admin.role) == ("operator", "admin")
+
+
+def test_an_address_without_an_account_costs_the_same_statements_and_rows(engine: Engine) -> None:
+    """The time of a wrong code showed who has an account: only then a row was updated and written to disk."""
+    with engine.begin() as connection:
+        accounts.create(connection, email="closed@snoozer.example")
+        accounts.close(connection, email="closed@snoozer.example")
+    work: dict[str, list[tuple[str, int]]] = {}
+    for email in (ANN, "unknown@snoozer.example", "closed@snoozer.example"):
+        done = work[email] = []
+
+        def note(*given: Any, done: list[tuple[str, int]] = done) -> None:
+            done.append((given[2], given[1].rowcount))
+
+        event.listen(engine, "after_cursor_execute", note)
+        for _ in range(accounts.MAX_LINKS_PER_HOUR + 1):
+            invite(engine, email, browser=f"browser of {email}")
+        for _ in range(3):
+            with engine.begin() as connection:
+                assert accounts.sign_in_by_code(connection, code="x", browser=f"browser of {email}") is None
+        event.remove(engine, "after_cursor_execute", note)
+    assert work[ANN] == work["unknown@snoozer.example"] == work["closed@snoozer.example"]
+    for statement, changed in (("INSERT INTO sign_ins", accounts.MAX_LINKS_PER_HOUR), ("UPDATE sign_ins", 3)):
+        assert sum(rows for executed, rows in work[ANN] if statement in executed) == changed
+
+
+def test_what_an_unknown_address_got_gives_no_session(engine: Engine) -> None:
+    assert invite(engine, "unknown@snoozer.example") is None
+    with engine.begin() as connection:
+        code = accounts.digest(f"{BROWSER} 12345678")
+        connection.execute(text("UPDATE sign_ins SET code_hash = :code WHERE account_id IS NULL"), {"code": code})
+        assert accounts.sign_in_by_code(connection, code="12345678", browser=BROWSER) is None
+        assert connection.execute(text("SELECT count(*) FROM sign_ins WHERE used_at IS NOT NULL")).scalar_one() == 2
+        assert connection.execute(text("SELECT count(*) FROM sessions")).scalar_one() == 1
+        assert accounts.console_sign_in_token(connection, email="unknown@snoozer.example") is None

@@ -61,8 +61,7 @@ def pair(claim: Claim) -> list[Any]:
 
 
 def returned_to_inbox(db: Connection, claim: Claim, _: Send) -> bool:
-    mailbox_store.return_to_inbox(db, snooze_ids=[claim.id])
-    return True
+    return bool(mailbox_store.return_due(db, batch_size=10, snooze_ids=[claim.id]))
 
 
 ACTS: dict[str, tuple[str, Act]] = {

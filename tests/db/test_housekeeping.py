@@ -7,14 +7,15 @@ from datetime import timedelta
 from threading import Thread
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import workers
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.housekeeping import chores
-from snoozer.housekeeping.chore_runner import record_server_start, run_exclusive
+from snoozer.housekeeping.chore_runner import record_server_start, run_exclusive, run_if_due
 from tests.db.transitions import a_reserved_send, claim, lapse, mark
-from tests.factories import a_snooze, the_events, the_row
+from tests.factories import HOUR, a_snooze, the_events, the_row
 
 CONFIG = chores.SweepConfig(
     lease=timedelta(seconds=90),
@@ -154,6 +155,26 @@ def test_pruning_deletes_old_workers(engine: Engine) -> None:
     assert [tuple(row) for row in rows] == [("at work", "alive"), ("gone", "dead")]
 
 
+def test_a_chore_is_due_by_the_record_of_its_last_end(engine: Engine) -> None:
+    """By the uptime of the clock, the chores of every hour never ran where it was restarted every hour."""
+    ran: list[str] = []
+
+    def run(name: str = "hourly") -> bool:
+        return run_if_due(engine, name, every=HOUR, chore=lambda: ran.append(name))
+
+    assert [run(), run(), run("another")] == [True, False, True]
+    for moment, is_due in (("59 minutes", False), ("61 minutes", True), ("-1 minute", True)):
+        finished(engine, "hourly", ago=moment)
+        assert (run(), run()) == (is_due, False), moment
+    assert ran == ["hourly", "another", "hourly", "hourly"]
+
+
+def test_a_chore_that_failed_is_due_again(engine: Engine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_if_due(engine, "hourly", every=HOUR, chore=lambda: 1 // 0)
+    assert run_if_due(engine, "hourly", every=HOUR, chore=lambda: None)
+
+
 @contextmanager
 def broken_row(engine: Engine, id: int) -> Iterator[None]:
     """Every update of this row fails."""
@@ -175,6 +196,18 @@ def broken_row(engine: Engine, id: int) -> Iterator[None]:
     finally:
         with engine.begin() as connection:
             connection.execute(text("DROP FUNCTION spoil CASCADE"))
+
+
+def finished(engine: Engine, chore: str, *, ago: str) -> None:
+    """As if the chore had ended so long ago."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE housekeeping_runs SET finished_at = clock_timestamp() - CAST(:ago AS interval) "
+                "WHERE chore = :chore"
+            ),
+            {"chore": chore, "ago": ago},
+        )
 
 
 def seen_for(engine: Engine, interval: str) -> None:

@@ -11,7 +11,7 @@ from snoozer import inbox
 from snoozer.db import mailbox_store
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
-from tests.factories import ANN, People, a_kept_message, an_original, wait_until_a_session_waits
+from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, an_original, now, wait_until_a_session_waits
 
 UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
 TAKEN = "<taken@mail.example>"
@@ -33,6 +33,27 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     with engine.connect() as connection:
         [row] = connection.execute(text("SELECT message_id, original FROM kept_messages")).all()
     assert bytes(row.original) == original
+
+
+def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, people: People) -> None:
+    addresses = [f"ann{number}@snoozer.example" for number in range(main.RECIPIENTS_AT_ONCE + 1)]
+    for address in addresses:
+        people.ann(email=address)
+    original = an_original()
+    incoming = IncomingMail(mail_from="", rcpt_to=tuple(addresses), original=original)
+    with engine.begin() as holding:
+        # The last of them cannot be stored for a while; the others are not asked for again.
+        digest = hashlib.sha256(original).hexdigest()
+        mailbox_store.lock(holding, user_email=addresses[-1], sha256=digest)
+        answers: list[str] = []
+        storing = Thread(target=lambda: answers.extend(main.store(engine, incoming)))
+        storing.start()
+        wait_until_a_session_waits(engine, who=storing)
+        with engine.connect() as watcher:
+            stored = watcher.execute(text("SELECT count(*) FROM kept_messages")).scalar_one()
+    storing.join()
+    assert stored == main.RECIPIENTS_AT_ONCE
+    assert answers == [main.STORED] * len(addresses)
 
 
 def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:
@@ -65,6 +86,8 @@ def test_a_new_message_in_the_same_words_is_kept_after_the_first_was_seen(
     assert keep(engine, UNNAMED) == inbox.StoredMessage(id=first.id, new=False)
     with engine.begin() as connection:
         [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+    a_snooze(engine, message_id=name, remind_at=now() + HOUR)
+    with engine.begin() as connection:
         assert seen(connection, user_email=ANN, message_id=name)
     second = keep(engine, UNNAMED)
     assert second.new

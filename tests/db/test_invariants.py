@@ -9,8 +9,9 @@ from snoozer import triage
 from snoozer.db import health_checks, ledger, queue, workers
 from tests.db.invariants import look, shown
 from tests.db.transitions import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
-from tests.factories import HOUR, a_snooze, now, the_send
+from tests.factories import ANN, HOUR, a_snooze, now, the_send
 
+SECOND = timedelta(seconds=1)
 LONG_AGO = "now() - INTERVAL '1 hour'"
 
 
@@ -170,16 +171,80 @@ def test_a_claim_of_a_dead_worker_is_shown(engine: Engine) -> None:
         assert queue.extend(connection, held=[(held.id, held.claim_token)], lease=HOUR) == {held.id: True}
 
 
-def test_a_disabled_guard_is_named(engine: Engine) -> None:
+def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
     with engine.connect() as connection, connection.begin() as transaction:
         assert health_checks.disabled_guards(connection) == []
-        connection.execute(text("ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent"))
-        connection.execute(text("DROP INDEX uq_email_snoozes_live"))
-        assert sorted(health_checks.disabled_guards(connection)) == [
-            "reminder_sends_keep_sent",
-            "uq_email_snoozes_live",
-        ]
+        for statement in (
+            "ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent",
+            "ALTER TABLE email_snoozes ENABLE REPLICA TRIGGER email_snoozes_fill_bucket",
+            "DROP TRIGGER email_snoozes_due_soon ON email_snoozes",
+            "ALTER TABLE email_snoozes DROP CONSTRAINT ck_email_snoozes_priority",
+            "ALTER TABLE reminder_sends DROP CONSTRAINT fk_reminder_sends_snooze",
+            "ALTER TABLE reminder_sends ADD CONSTRAINT fk_reminder_sends_snooze FOREIGN KEY (snooze_id) "
+            "REFERENCES email_snoozes (id) NOT VALID",
+        ):
+            connection.execute(text(statement))
+        enable = "ALTER TABLE {} ENABLE TRIGGER {};"
+        assert {str(defect): defect.remedy for defect in health_checks.disabled_guards(connection)} == {
+            "ck_email_snoozes_priority (missing)": "",
+            "email_snoozes_due_soon (missing)": "",
+            "email_snoozes_fill_bucket (disabled)": enable.format("email_snoozes", "email_snoozes_fill_bucket"),
+            "reminder_sends_keep_sent (disabled)": enable.format("reminder_sends", "reminder_sends_keep_sent"),
+            "fk_reminder_sends_snooze (not validated)": "ALTER TABLE reminder_sends VALIDATE CONSTRAINT "
+            "fk_reminder_sends_snooze;",
+        }
         transaction.rollback()
+
+
+def test_every_constraint_and_trigger_of_queue_ledger_and_returns_is_among_the_guards(engine: Engine) -> None:
+    checks = text("SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:on) AND contype = 'c'")
+    triggers = text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:on) AND NOT tgisinternal")
+    with engine.connect() as connection:
+        for table in ("email_snoozes", "kept_messages", "reminder_sends"):
+            assert set(connection.execute(checks, {"on": table}).scalars()) == set(health_checks.CHECKS[table])
+            assert set(connection.execute(triggers, {"on": table}).scalars()) == set(health_checks.TRIGGERS[table])
+
+
+def test_indexes_that_are_missing_or_invalid_are_named_and_their_remedies_work(engine: Engine) -> None:
+    """The doctor found nothing wrong after the claim's index was dropped."""
+    broken = {
+        "ix_email_snoozes_lane": "DROP INDEX ix_email_snoozes_lane",
+        "ix_reminder_sends_unsettled": "DROP INDEX ix_reminder_sends_unsettled",
+        "uq_reminder_sends_promise": "ALTER TABLE reminder_sends DROP CONSTRAINT uq_reminder_sends_promise",
+        "ix_email_snoozes_due": "UPDATE pg_index SET indisvalid = FALSE "
+        "WHERE indexrelid = 'ix_email_snoozes_due'::regclass",
+        "uq_email_snoozes_live": "DROP INDEX uq_email_snoozes_live; "
+        "CREATE INDEX uq_email_snoozes_live ON email_snoozes (user_email, message_id) WHERE NOT inactive",
+    }
+    with engine.connect() as connection, connection.begin() as transaction:
+        assert health_checks.unusable_indexes(connection) == []
+        for statement in broken.values():
+            connection.execute(text(statement))
+        defects = health_checks.unusable_indexes(connection)
+        assert [defect.name for defect in defects] == sorted(broken)
+        assert {defect.problem for defect in defects} == {"missing", "invalid", "not unique"}
+        assert [defect.name for defect in defects if defect.holds_an_invariant] == [
+            "uq_email_snoozes_live",
+            "uq_reminder_sends_promise",
+        ]
+        for defect in defects:
+            # CONCURRENTLY cannot run in a transaction that is rolled back.
+            connection.execute(text(defect.remedy.replace("CONCURRENTLY ", "")))
+        assert health_checks.unusable_indexes(connection) == []
+        transaction.rollback()
+
+
+def test_a_row_that_waits_for_a_newer_release_or_behind_its_key_is_not_taken_rightly(engine: Engine) -> None:
+    a_snooze(engine, schema_version=2)
+    first, *others = [a_snooze(engine, serialization_key="k", remind_at=now() - HOUR + n * SECOND) for n in range(6)]
+    old = f"UPDATE email_snoozes SET created_at = {LONG_AGO}"  # noqa: S608
+    assert broken_by_hand(engine, old) == {"due_is_taken": [first]}
+    busy = f"UPDATE email_snoozes SET behind_key = FALSE, created_at = {LONG_AGO}"  # noqa: S608
+    assert [held.id for held in claim(engine)] == [first]
+    assert broken_by_hand(engine, busy) == {}
+    with engine.begin() as connection:
+        assert queue.cancel(connection, id=first, user_email=ANN)
+    assert broken_by_hand(engine, busy) == {"due_is_taken": others[:1]}
 
 
 def test_a_decision_ends_the_uncertainty_for_good(engine: Engine) -> None:

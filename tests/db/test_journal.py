@@ -105,3 +105,13 @@ def test_a_folder_that_cannot_be_created_raises_before_any_mail(tmp_path: Path) 
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         FactJournal(tmp_path / "file" / "journal", worker="w")
+
+
+@pytest.mark.parametrize("mode", [None, 0o755], ids=["new", "of an earlier release"])
+def test_no_other_account_reads_what_mail_servers_replied(tmp_path: Path, mode: int | None) -> None:
+    folder = tmp_path / "journal"
+    if mode is not None:
+        folder.mkdir()
+        folder.chmod(mode)
+    FactJournal(folder, worker="w").close()
+    assert folder.stat().st_mode & 0o777 == 0o700

@@ -45,7 +45,6 @@ def _pair(held: Claim) -> queue.HeldClaims:
         ("record", "send"),
         ("lock", "send"),
         ("finalize", "snooze"),
-        ("finalize", "message"),
         ("schedule_next", "snooze"),
         ("schedule_next", "message"),
         ("unclaim", "snooze"),

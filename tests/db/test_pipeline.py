@@ -1,89 +1,26 @@
 """Deliveries side by side: each is settled once, and none waits for another one's server, row or error."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
-from random import Random
 from threading import Event
 
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery import pipeline as module
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, no_failpoint
-from snoozer.delivery.deliver import Tools
-from snoozer.delivery.pipeline import DeliveryPipeline
+from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.delivery.settling import Settler
 from snoozer.domain.reminder import Send
 from snoozer.smtp import connection_pool
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.server_limits import ServerLimits
+from tests.db.pipelines import MESSAGE, TIMEOUT, a_pipeline, reap_all
 from tests.db.transitions import claim, reserve
 from tests.factories import ANN, a_snooze, the_row, the_send
 from tests.mail.scripted_server import PIPELINING, STALL, ScriptedServer
-
-TIMEOUT = 20
-HOUR = timedelta(hours=1)
-CONFIG = DeliveryConfig(
-    worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
-)
-MESSAGE = b"From: a@snoozer.example\r\n\r\nhello\r\n"
 
 
 def claimed(engine: Engine, count: int) -> list[Delivery]:
     for _ in range(count):
         a_snooze(engine)
     return [Delivery(claim=held, send=reserve(engine, held)[0].send) for held in claim(engine)]
-
-
-@contextmanager
-def a_pipeline(
-    engine: Engine,
-    server: ScriptedServer,
-    home: Path,
-    *,
-    concurrency: int = 8,
-    low_watermark: int = 0,
-    compose: Callable[[Send], bytes] = lambda send: MESSAGE,
-    clock: Callable[[], float] | None = None,
-) -> Iterator[tuple[DeliveryPipeline, list[int]]]:
-    """A pipeline, closed in the end, and the ids of the snoozes that are done."""
-    done: list[int] = []
-    journal = FactJournal(home, worker="w")
-    pool = ConnectionPool(
-        server.smtp_server(), helo="x", connect_deadline=5, limits=ServerLimits(threshold=5), concurrency=concurrency
-    )
-    tools = Tools(
-        pool=pool,
-        config=CONFIG,
-        compose=compose,
-        failpoint=no_failpoint,
-        lease_is_safe=lambda claim: True,
-        mail_from="s@s.example",
-        rng=Random(1),
-    )
-    pipeline = DeliveryPipeline(
-        engine,
-        tools=tools,
-        settler=Settler(engine, journal=journal, config=CONFIG, shutting_down=lambda: False, rng=Random(1)),
-        low_watermark=low_watermark,
-        on_done=lambda held: done.append(held.id),
-        **({} if clock is None else {"clock": clock}),
-    )
-    try:
-        yield pipeline, done
-    finally:
-        pipeline.close()
-        journal.close()
-
-
-def reap_all(pipeline: DeliveryPipeline) -> None:
-    while pipeline:
-        pipeline.reap(timeout=TIMEOUT)
 
 
 @pytest.mark.parametrize("script", [{}, {"ehlo": PIPELINING}], ids=["one by one", "in one piece"])

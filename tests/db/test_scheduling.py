@@ -11,9 +11,9 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import breaker, queue
-from snoozer.delivery.claiming import SUPPORTED_SCHEMA, SWEEP_SECONDS, FairScheduler
+from snoozer.delivery.claiming import SWEEP_SECONDS, FairScheduler
 from snoozer.delivery.key_sweep import KeySweep
-from snoozer.domain.reminder import Claim
+from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim
 from tests.db.transitions import LEASE, claim, finalize, schedule_next_one
 from tests.factories import HOUR, a_snooze, now, the_row
 

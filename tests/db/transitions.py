@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import ledger, queue
+from snoozer.db import ledger, mailbox_store, queue
 from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
 from snoozer.db.queue import Lane
 from snoozer.domain.reminder import Claim, Failure, Recovered, Send
@@ -50,6 +50,8 @@ def mark_uncertain_one(connection: Connection, send: Send) -> bool:
 
 
 def schedule_next_one(connection: Connection, held: Claim, remind_at: datetime) -> bool:
+    """Its message is back by then."""
+    mailbox_store.return_due(connection, batch_size=1, snooze_ids=[held.id])
     return bool(queue.schedule_next(connection, occurrences=[(held, remind_at)]))
 
 

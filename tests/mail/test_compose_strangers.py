@@ -13,6 +13,9 @@ from tests.mail.composed import LINKABLE, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 from tests.mail.hostile import HOSTILE, HOSTILE_SUBJECT
 
+# The sender's address, which people copy.
+PLAIN_ADDRESS = re.compile(r"(?<![\w.@/:])(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
+
 
 def test_the_hostile_subject_injects_nothing(a_send: Sends) -> None:
     mail = reminder(a_send(subject=HOSTILE_SUBJECT))
@@ -55,7 +58,8 @@ def test_no_stranger_adds_a_link_a_tag_or_a_header(
     assert theirs.tags <= ours.tags | {"br"}
     assert theirs.attributes <= ours.attributes
     for words in (re.sub(r"https://snoozer\.example/r/\S+", "", text), "".join(theirs.words)):
-        assert not LINKABLE.search(words), LINKABLE.search(words)
+        without_sender = PLAIN_ADDRESS.sub("", words, count=1)
+        assert not LINKABLE.search(without_sender), LINKABLE.search(without_sender)
 
 
 def test_the_longest_of_everything_stays_under_100_kb(a_send: Sends) -> None:
@@ -111,3 +115,19 @@ def test_templates_never_switch_escaping_off() -> None:
     folder = Path(__file__).resolve().parents[2] / "templates" / "emails"
     for template in folder.rglob("*.html"):
         assert not re.search(r"\|\s*safe|autoescape", template.read_text(encoding="utf-8")), template.name
+
+
+def test_the_address_of_a_sender_can_be_copied(a_send: Sends) -> None:
+    for body in bodies(reminder(a_send(sender_email="Ann www.evil.example <anna.berg@example.com>"))):
+        assert "anna.berg@example.com" in body
+        assert "www.evil.example" not in body
+    for odd in ("www.a.example/x@b.example", "a@b@c.example"):
+        assert odd not in bodies(reminder(a_send(sender_email=f"Ann <{odd}>")))[0]
+
+
+def test_a_reminder_follows_the_whole_thread_of_its_original(a_send: Sends) -> None:
+    ids = [f"<{number:040}@mail.example>" for number in range(9)]
+    mail = opened(reminder(a_send(message_id="<stand-in@kept.snoozer.invalid>", thread_ids=" ".join([*ids, "<odd>"]))))
+    assert mail["In-Reply-To"] == "<odd>"
+    assert str(mail["References"]).split() == [*ids, "<odd>"]
+    assert opened(reminder(a_send()))["References"] == "<original@example.com>"

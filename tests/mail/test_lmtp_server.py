@@ -3,6 +3,7 @@
 import logging
 import smtplib
 import threading
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,61 @@ def test_an_invalid_command_is_refused_and_the_session_goes_on(start_server: Sta
     session.command("MAIL FROM:<a@b.example> SMTPUTF8")
     assert session.command(line)[:3] == code
     assert session.command("NOOP").startswith("250")
+    session.close()
+
+
+@pytest.mark.parametrize("command", [b"MAIL FROM:<a@b.example>\n", b"MAIL\rFROM:<a@b.example>\r\n", b"NOOP\n"])
+def test_a_command_with_a_bare_line_end_is_refused(start_server: StartServer, command: bytes) -> None:
+    session = start_server().connect()
+    session.command("LHLO x")
+    session.send(command)
+    assert session.read_reply().startswith("500 5.5.2 ")
+    assert session.command("NOOP").startswith("250 ")
+    session.close()
+
+
+def test_a_message_has_at_most_a_hundred_recipients_known_or_not(start_server: StartServer) -> None:
+    asked: list[str] = []
+
+    def exists(address: str) -> bool:
+        asked.append(address)
+        return address.startswith("ann")
+
+    server = start_server(recipient_exists=exists)
+    session = server.connect()
+    addresses = [f"{name}{number}@b.example" for number in range(60) for name in ("ann", "unknown")]
+    received = session.open_data(*addresses)[2:]
+    assert [reply[:9] for reply in received[98:]] == ["250 2.1.5", "550 5.1.1", *["452 4.5.3"] * 20, received[-1][:9]]
+    session.send(b"hello\r\n.\r\n")
+    assert [session.read_reply() for _ in range(50)] == [KEPT] * 50
+    assert len(asked) == 100
+    assert session.open_data("ann@b.example")[-1].startswith("354")
+    session.close()
+
+
+def test_one_peer_leaves_connections_to_others(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmtp_server, "MAX_PEER_CONNECTIONS", 3)
+    server = start_server()
+    sessions = [server.connect() for _ in range(3)]
+    with pytest.raises(smtplib.SMTPConnectError) as refused:
+        server.client()
+    assert refused.value.smtp_code == 421
+    leaving = sessions.pop()
+    leaving.command("QUIT")
+    leaving.close()
+    while server.inbound.peers["127.0.0.1"] > 2:
+        sessions[0].command("NOOP")
+    server.connect().close()
+    for session in sessions:
+        session.close()
+
+
+def test_commands_without_a_message_end_the_session(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmtp_server, "COMMANDS_TIMEOUT", 1)
+    session = start_server().connect()
+    with suppress(OSError):
+        while session.command("NOOP"):
+            pass
     session.close()
 
 

@@ -18,13 +18,12 @@ ODD = {
     "dots": b".\r\n..\r\n...\r\n.x\r\n",
     "empty": b"",
     "blank line": b"\r\n",
-    "bare line feeds": b"a\nb\n.\n.\r\n\n.\nc\r\n",
-    "bare returns": b"a\rb\r.\rc\r\r\n",
+    "bare line feeds": b"a\nb\n\nc\n.d\r\n",
+    "bare returns": b"a\rb\r\rc\r\r\n",
     "nul and 8 bit": b"\0\xff\xfe\x80\r\n",
     "a line of a megabyte": b"x" * 1_000_000 + b"\r\n",
     "a long line that ends in a dot": b"x" * 65_535 + b".\r\nmore\r\n",
     "dots where the buffer ends": b"." * 200_000 + b"\r\n" + b"x" * 65_536 + b"\r\n.\r\n",
-    "fake ends": b"a\n.\r\nb\r\n.\rc\r\n.\n\r\nd\r\n",
 }
 
 
@@ -57,17 +56,17 @@ def test_odd_bytes_are_kept_as_they_were_sent(start_server: StartServer, name: s
     assert server.stored == [IncomingMail("a@b.example", ("ann@b.example",), ODD[name])]
 
 
-def test_no_mail_can_be_smuggled_inside_another(start_server: StartServer) -> None:
+@pytest.mark.parametrize("end", [b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r.\n", b"\r\n.\n", b"\r\n.\r"])
+def test_no_mail_can_be_smuggled_inside_another(start_server: StartServer, end: bytes) -> None:
     server = start_server()
     session = server.connect()
     session.open_data("ann@b.example")
     inner = b"MAIL FROM:<boss@b.example>\r\nRCPT TO:<ann@b.example>\r\nDATA\r\nevil\r\n"
-    ends = [b"\n.\n", b"\n.\r\n", b"\r.\r", b"\r\n.\n", b"\r\n.\r"]
-    body = b"".join(b"x" + end + inner for end in ends)
-    session.send(body + b".\r\n")
-    assert session.read_reply() == KEPT
+    session.send(b"x" + end + inner + b".\r\n")
+    assert session.read_reply().startswith("550 5.6.11 ")
+    assert session.command("NOOP").startswith("250 ")
     session.close()
-    assert len(server.stored) == 1
+    assert server.stored == []
 
 
 def test_the_size_is_announced_and_kept_to(start_server: StartServer) -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import MAX_PARTS, Attachment, ParsedMessage, parse
+from snoozer.mime.message_parser import Attachment, ParsedMessage, parse
+from snoozer.mime.structure import MAX_PARTS
 from tests import corpus
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -149,6 +150,20 @@ BOMBS = {
     "escapes": b"Content-Type: text/plain; charset=iso-2022-jp\n\n" + b"\x1b$B!" * 250_000,
     "blank lines": b"\n" * 1_000_000,
     "25 MB": b"Subject: x\n\n" + b"y" * 25_000_000,
+    "25 MB of dashes": b"Content-Type: multipart/mixed; boundary=-\n\n" + b"-" * 25_000_000,
+    "25 MB of boundaries": b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b x\n" * 4_000_000,
+    "25 MB of fields": b"Subject: x\n" + b"A: b\n" * 5_000_000,
+    "25 MB in nested parts": b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(30)
+    )
+    + b"--c\n" * 6_000_000,
+    "short versions beside long pages": b"Content-Type: multipart/mixed; boundary=b\n\n"
+    + (
+        b"--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\nx\n--c\nContent-Type: text/html\n\n"
+        + b"<p>" * 100_000
+        + b"\n--c--\n"
+    )
+    * 80,
     **{
         f"html {piece!r}": b"Content-Type: text/html\n\n" + piece * (1_000_000 // len(piece))
         for piece in (

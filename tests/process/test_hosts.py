@@ -20,7 +20,12 @@ from sqlalchemy import Engine, text
 from tests.process import environments
 from tests.process.conftest import ROOT, TIMEOUT, Field, Sink
 
-LINES = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text().splitlines())
+# As honcho and foreman read it, to whom anything else is a comment.
+LINES = dict(re.findall(r"^([A-Za-z0-9_-]+):\s*(.+)$", (ROOT / "Procfile").read_text(), re.M))
+# The one that ends, and the others by the command of the README.
+MIGRATE, RUNNER = re.findall(
+    r"^(python -m snoozer migrate) && honcho start (.+)$", (ROOT / "README.md").read_text(), re.M
+)[0]
 WAITING = "waiting for the schema: The database has no tables of Snoozer yet; run `snoozer migrate`"
 
 
@@ -137,13 +142,20 @@ def workers(engine: Engine) -> int:
         return int(connection.execute(text("SELECT count(*) FROM workers WHERE state = 'alive'")).scalar_one())
 
 
+def test_the_readmes_runner_starts_every_line_but_the_one_that_ends() -> None:
+    """`honcho start` without names runs `release` beside the others and stops them all as soon as that has ended."""
+    assert {LINES["release"]: list(LINES)} == {MIGRATE: ["release", *RUNNER.split()]}
+    comment = "\n".join(line for line in (ROOT / "Procfile").read_text().splitlines() if line.startswith("#"))
+    assert f"{MIGRATE} && honcho start {RUNNER}" in comment
+
+
 def test_all_lines_of_the_procfile_may_start_before_the_schema_is_there(
     host: Host, field: Field, programs: Path
 ) -> None:
     """The worker ended with an error, and with it everything that the same runner had started."""
-    honcho = [sys.executable, "-m", "honcho", "start", "--no-colour", "web", "worker", "clock", "inbound"]
-    host.start(*honcho)
-    for name in ("web", "worker", "clock", "inbound"):
+    names = RUNNER.split()
+    host.start(sys.executable, "-m", "honcho", "start", "--no-colour", *names)
+    for name in names:
         host.wait_for_line(rf"{name}\.1 +\| .*{re.escape(WAITING)}")
     assert (host.status("/healthz"), host.status("/readyz")) == (200, 503)
     assert not is_listening(host.inbound)

@@ -20,6 +20,7 @@ STATEMENT_FOLDERS = {
     "ledger": ["ledger"],
     "mailbox_store": ["mailbox"],
     "queue": ["queue", "peek"],
+    "quotas": ["quotas"],
     "timeline": ["timeline"],
     "workers": ["workers"],
 }

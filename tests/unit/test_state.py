@@ -22,5 +22,5 @@ NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
 def test_the_state_of_a_snooze_is_one_word(
     inactive: bool, outcome: Outcome | None, claimed: bool, due: bool, state: str
 ) -> None:
-    remind_at = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
-    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, remind_at=remind_at, now=NOW) == state
+    promise = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
+    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, promise=promise, now=NOW) == state

@@ -5,7 +5,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,10 +20,25 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, kw_only=True)
 class LiveSite:
-    """A running gunicorn, and the file it logs to."""
+    """A running gunicorn with one worker, and the file it logs to."""
 
     port: int
     log: Path
+    pid: int
+
+    @property
+    def worker(self) -> int:
+        """The process that serves."""
+        [child] = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return int(child)
+
+    def connections(self) -> int:
+        """How many files and sockets the worker has open."""
+        return len(list(Path(f"/proc/{self.worker}/fd").iterdir()))
+
+    def connect(self) -> socket.socket:
+        """A connection on which nothing is waited for longer than half a minute."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
     def send(self, request: bytes) -> str:
         """Returns the whole response to these bytes, until the connection is closed."""
@@ -43,11 +58,12 @@ class LiveSite:
 
 
 @contextmanager
-def live_site(postgres_url: str, home: Path, **variables: str) -> Iterator[LiveSite]:
-    """Starts gunicorn with these environment variables; at the end stops it and waits until it has flushed."""
+def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **variables: str) -> Iterator[LiveSite]:
+    """Starts gunicorn with these options and environment variables; at the end stops it and waits until it has
+    flushed."""
     with socket.create_server(("127.0.0.1", 0)) as listener, (home / "web.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}", "wsgi:app"],
+            [sys.executable, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}", *options, "wsgi:app"],
             cwd=CHECKOUT,
             env={
                 "PATH": os.environ["PATH"],
@@ -64,7 +80,7 @@ def live_site(postgres_url: str, home: Path, **variables: str) -> Iterator[LiveS
             stderr=log,
         )
         try:
-            yield LiveSite(port=listener.getsockname()[1], log=home / "web.log")
+            yield LiveSite(port=listener.getsockname()[1], log=home / "web.log", pid=process.pid)
         finally:
             process.terminate()
             process.wait(timeout=30)

@@ -184,6 +184,19 @@ def test_every_row_shows_why_it_is_not_running(
     assert answer in visible_text(page(operator, f"/admin/cases/{id}"))
 
 
+def test_a_due_row_that_no_worker_may_take_yet_is_not_next_in_line(operator: FlaskClient, engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="w1")
+    newer = a_snooze(engine, schema_version=2)
+    first, second = (a_snooze(engine, serialization_key="k", remind_at=now() - n * HOUR) for n in (2, 1))
+    assert "written by a newer release" in visible_text(page(operator, f"/admin/cases/{newer}"))
+    assert "next in line" in visible_text(page(operator, f"/admin/cases/{first}"))
+    assert "behind 1 of its serialization key" in visible_text(page(operator, f"/admin/cases/{second}"))
+    figures = visible_text(page(operator))
+    for figure in ("Due now 1 snooze", "Behind others of their key 1 snooze", "For a newer release 1 snooze"):
+        assert figure in figures
+
+
 def test_a_due_row_names_the_mail_server_that_is_left_alone(operator: FlaskClient, engine: Engine) -> None:
     id = a_snooze(engine)
     with engine.begin() as connection:

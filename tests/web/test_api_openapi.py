@@ -113,6 +113,44 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
     }
 
 
+TEXTS = ("", " ", "\r\n", "a", "a\x00b", "a\nb", None, 5, "tomorrow", "Europe/Berlin", "en_GB", "ann@example.org")
+FIELDS = ("message_id", "subject", "sender_email", "note", "when", "remind_at", "zone", "locale")
+
+
+def test_what_the_schema_refuses_is_refused(
+    client: FlaskClient, people: People, engine: Engine, document: dict[str, Any]
+) -> None:
+    """And what is refused for its emptiness, a null or a NUL is refused by the schema."""
+    bearer, id = people.ann().bearer, a_snooze(engine)
+    bases = (
+        ("POST", "/api/v1/snoozes", "NewSnooze", {"message_id": "m", "when": "tomorrow"}),
+        ("POST", "/api/v1/snoozes", "NewSnooze", {"subject": "s", "remind_at": "2031-01-01T00:00:00Z"}),
+        ("PATCH", f"/api/v1/snoozes/{id}", "Change", {"when": "in 3 days"}),
+        ("PATCH", f"/api/v1/snoozes/{id}", "Change", {"note": "n"}),
+    )
+    for method, path, schema, base in bases:
+        validator = Draft202012Validator({**document, "$ref": f"#/components/schemas/{schema}"})
+        assert validator.is_valid(base)
+        for field in FIELDS:
+            if schema == "Change" and field in {"message_id", "subject", "sender_email"}:
+                continue
+            for value in TEXTS:
+                body = base | {field: value}
+                status = client.open(path, method=method, json=body, headers=bearer).status_code
+                if not validator.is_valid(body):
+                    assert status == 422, body
+                elif value is None or "\x00" in str(value) or not str(value).strip():
+                    assert status in {200, 201}, body
+
+
+def test_parameters_of_a_query_are_never_null(document: dict[str, Any]) -> None:
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation["parameters"]:
+                assert "null" not in parameter["schema"]["type"]
+                assert None not in parameter["schema"].get("enum", ())
+
+
 def test_two_processes_generate_the_same_document(document: dict[str, Any]) -> None:
     program = """
 import json, sys

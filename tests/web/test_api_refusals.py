@@ -230,6 +230,47 @@ def test_a_change_of_nothing_is_refused(
     is_problem(client.patch(f"{SNOOZES}/{id}", json=body, headers=ann.bearer), 422, "invalid_fields")
 
 
+@pytest.mark.parametrize("id", ["0", "01", "-1", "1.0", f"{2**63}", "9" * 19, "1" + "0" * 19, "9" * 400])
+def test_an_id_that_no_row_can_have_is_not_found_by_any_method(client: FlaskClient, people: People, id: str) -> None:
+    """It was 405 where the path had the shape of another method's route."""
+    ann = people.ann()
+    for method in ("GET", "PATCH", "DELETE", "PUT"):
+        answer = client.open(f"{SNOOZES}/{id}", method=method, json={"note": "n"}, headers=ann.bearer)
+        is_problem(answer, 404, "not_found")
+
+
+def test_the_largest_id_of_a_row_is_one(client: FlaskClient, people: People, engine: Engine) -> None:
+    ann, largest = people.ann(), 2**63 - 1
+    for id in (largest, largest - 8, largest // 10, 1):
+        a_snooze(engine, id=id, message_id=f"<{id}@mail.example>")
+        assert client.get(f"{SNOOZES}/{id}", headers=ann.bearer).status_code == 200
+
+
+@pytest.mark.parametrize("control", ["\r", "\n", "\r\n", "\t", "\x00", "\x1f", "\x7f", "\x85", "\u2028", "\u2029"])
+def test_a_message_id_or_sender_with_a_control_character_is_refused(
+    client: FlaskClient, people: People, engine: Engine, control: str
+) -> None:
+    ann = people.ann()
+    for name in (f"<a{control}b@mail.example>", f"a{control}", f"{control}a"):
+        answer = client.post(SNOOZES, json={"message_id": name, "when": "tomorrow"}, headers=ann.bearer)
+        assert is_problem(answer, 422, "invalid_fields")["errors"][0]["field"] == "message_id"
+    body = {"message_id": "m", "when": "tomorrow", "sender_email": f"bob{control}@mail.example"}
+    answer = client.post(SNOOZES, json=body, headers=ann.bearer)
+    assert is_problem(answer, 422, "invalid_fields")["errors"][0]["field"] == "sender_email"
+    assert nothing_is_saved(engine)
+
+
+def test_a_cursor_that_is_spelt_otherwise_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
+    ann = people.ann()
+    for _ in range(2):
+        a_snooze(engine)
+    following = client.get(f"{SNOOZES}?limit=1", headers=ann.bearer).get_json()["next"]
+    cursor = following.rpartition("cursor=")[2]
+    assert client.get(f"{SNOOZES}?cursor={cursor}", headers=ann.bearer).status_code == 200
+    for other in (f"{cursor}=", f"{cursor}%20", f"!{cursor}", f"{cursor}%0A", ""):
+        is_problem(client.get(f"{SNOOZES}?cursor={other}", headers=ann.bearer), 422, "invalid_fields")
+
+
 def test_unknown_paths_and_methods_are_problems_too(client: FlaskClient, people: People) -> None:
     ann = people.ann()
     for path in ("/api/v1/nothing", "/api/", f"{SNOOZES}/0", f"{SNOOZES}/abc", f"{SNOOZES}/{2**63}"):

@@ -124,6 +124,22 @@ def test_every_message_of_the_corpus_has_a_page(ann: FlaskClient, engine: Engine
     assert ann.get("/mailbox").status_code == 200
 
 
+def test_a_text_that_is_cut_is_called_cut(ann: FlaskClient, engine: Engine) -> None:
+    long = b"Subject: Long\r\n\r\n" + b"word " * 300_000
+    assert "The text is cut here" in ann.get(f"/mailbox/{a_kept_message(engine, original=long)}").text
+    assert "The text is cut here" not in ann.get(f"/mailbox/{a_kept_message(engine)}").text
+
+
+def test_a_reminder_that_came_back_is_in_no_folder(ann: FlaskClient, engine: Engine) -> None:
+    a_kept_message(engine, subject="Shown")
+    a_kept_message(engine, subject="A reminder")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'reminders' WHERE subject = 'A reminder'"))
+    for folder in ("inbox", "asleep", "done"):
+        assert "A reminder" not in ann.get(f"/mailbox?folder={folder}").text
+    assert ann.get("/mailbox?folder=reminders").status_code == 404
+
+
 def test_an_unknown_folder_is_not_found(ann: FlaskClient) -> None:
     assert ann.get("/mailbox?folder=trash").status_code == 404
 

@@ -186,7 +186,7 @@ def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people:
 def test_a_long_way_back_fits_into_the_cookie(client: FlaskClient, letters: str) -> None:
     dice, longest = Random(1), f"{'a' * 64}@{'b' * 185}.org"
     kept = set()
-    for length in (200, 245, 320, 490, 990, 6_000):
+    for length in (200, 245, 320, 490, 990, 5_000):
         wanted = "/" + "".join(dice.choices(letters, k=length))
         answer = client.post("/sign-in", data={"email": longest, "next": wanted})
         [cookie] = [line for line in answer.headers.getlist("Set-Cookie") if line.startswith("snoozer_form=")]

@@ -67,11 +67,17 @@ def test_response_times_do_not_show_who_has_an_account(client: FlaskClient, peop
 @pytest.mark.parametrize("disposition", ["form-data", 'form-data; filename="a.eml"', "form-data; name", ""])
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-in/abc", "/add/file", "/admin/cases/act", "/settings"])
 def test_a_part_without_a_name_is_a_bad_request(
-    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture, path: str, disposition: str
+    engine: Engine,
+    settings: Settings,
+    people: People,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+    disposition: str,
 ) -> None:
     body = f"--b\r\nContent-Disposition: {disposition}\r\n\r\nabc\r\n--b--\r\n"
-    stranger = create_app(engine=engine, settings=settings).test_client()
-    answer = stranger.post(path, data=body.encode(), content_type="multipart/form-data; boundary=b")
+    browser = create_app(engine=engine, settings=settings).test_client()
+    browser.set_cookie("snoozer_session", people.operator().session)
+    answer = browser.post(path, data=body.encode(), content_type="multipart/form-data; boundary=b")
     assert answer.status_code == 400
     assert "Traceback" not in caplog.text
 
@@ -115,7 +121,9 @@ def test_a_post_that_is_refused_at_once_has_its_span(
         ({"SECRET_KEY": ""}, "snoozer: SECRET_KEY is not set"),
         ({"SECRET_KEY": "changeme"}, "snoozer: SECRET_KEY holds a sample value"),
         ({"SMTP_URL": "http://mail.example.org"}, "snoozer: SMTP_URL must begin with"),
-        ({"SMTP_URL": "smtp://mail.example.org"}, "snoozer: BASE_URL is not set"),
+        ({"SMTP_URL": "smtps://mail.example.org"}, "snoozer: BASE_URL is not set"),
+        ({"SMTP_URL": "smtp://mail.example.org"}, "snoozer: SMTP_URL sends mail without TLS"),
+        ({"BASE_URL": "http://snooze.example.org"}, "snoozer: BASE_URL begins with http://"),
     ],
 )
 def test_wrong_settings_end_the_server_instead_of_starting_it_for_ever(

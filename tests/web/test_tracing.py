@@ -100,6 +100,7 @@ def test_unknown_hosts_and_methods_add_no_time_series(postgres_url: str, tmp_pat
     with live_site(postgres_url, tmp_path) as site:
         for method in ("GET", "BREW"):
             site.request("/sign-in", method=method)
+        site.request("/sign-in", host="stranger.example")
         before = _series(site)
         for number in range(20):
             site.request("/sign-in", host=f"stranger{number}.example:{8000 + number}")

@@ -6,13 +6,23 @@ from snoozer.db.models.account import (
     CapturedMail,
     IdempotencyKey,
     MailboxMessage,
+    QuotaUsage,
     Session,
     SignIn,
     TypedPhrase,
     UserPreset,
 )
 from snoozer.db.models.base import Base
-from snoozer.db.models.snooze import ArchivedSend, ArchivedSnooze, Event, Send, Snooze, is_send_of, promised_time
+from snoozer.db.models.snooze import (
+    EMAIL,
+    ArchivedSend,
+    ArchivedSnooze,
+    Event,
+    Send,
+    Snooze,
+    is_send_of,
+    promised_time,
+)
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
 
 metadata = Base.metadata

@@ -1,6 +1,6 @@
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
@@ -31,11 +31,14 @@ class Account(Base):
 
 
 class SignIn(Base):
-    """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that requested it."""
+    """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that requested it.
+    Without an account it was not mailed, and cannot be used."""
 
     __tablename__ = "sign_ins"
     id: Mapped[int] = mapped_column(primary_key=True)
-    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_sign_ins_account", ondelete="CASCADE"))
+    account_id: Mapped[int | None] = mapped_column(
+        ForeignKey("accounts.id", name="fk_sign_ins_account", ondelete="CASCADE")
+    )
     token_hash: Mapped[str]
     code_hash: Mapped[str | None]
     browser_hash: Mapped[str | None]
@@ -44,16 +47,18 @@ class SignIn(Base):
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
     known_hash: Mapped[str | None]
+    email_hash: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_sign_ins_token_hash"),
+        Index("ix_sign_ins_email", "email_hash", "created_at"),
         Index("ix_sign_ins_account", "account_id", "created_at"),
         Index("ix_sign_ins_browser", "browser_hash", postgresql_where=text("used_at IS NULL")),
     )
 
 
 class Session(Base):
-    """A signed-in browser."""
+    """A signed-in browser; `device` is its family and system in words."""
 
     __tablename__ = "sessions"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -62,6 +67,7 @@ class Session(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
     expires_at: Mapped[datetime]
+    device: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_sessions_token_hash"),
@@ -101,6 +107,18 @@ class IdempotencyKey(Base):
     __table_args__ = (Index("ix_idempotency_keys_created_at", "created_at"),)
 
 
+class QuotaUsage(Base):
+    """How much a subject (a hash) used of a quota in one period."""
+
+    __tablename__ = "quota_usage"
+    quota: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    period_start: Mapped[datetime] = mapped_column(primary_key=True)
+    amount: Mapped[int] = mapped_column(BigInteger)
+
+    __table_args__ = (Index("ix_quota_usage_period_start", "period_start"), {"prefixes": ["UNLOGGED"]})
+
+
 class UserPreset(Base):
     """One of a person's own presets; without any, the language's defaults are offered."""
 
@@ -127,7 +145,10 @@ class TypedPhrase(Base):
 
 
 class MailboxMessage(Base):
-    """A message in the mailbox that Snoozer keeps; `original` is the bytes as received."""
+    """A message in the mailbox that Snoozer keeps; `original` is the bytes as received.
+
+    `returns_at` is when it returns to the inbox, for the snooze `snooze_id`; triggers keep both up to date.
+    """
 
     __tablename__ = "kept_messages"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -135,6 +156,7 @@ class MailboxMessage(Base):
     message_id: Mapped[str]
     original: Mapped[bytes] = mapped_column(deferred=True)
     sha256: Mapped[str]
+    thread_ids: Mapped[str | None]
     subject: Mapped[str | None]
     sender_name: Mapped[str | None]
     sender_email: Mapped[str | None]
@@ -144,9 +166,12 @@ class MailboxMessage(Base):
     arrived_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
     surfaced_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
     returned: Mapped[bool] = mapped_column(server_default=text("false"))
+    returns_at: Mapped[datetime | None]
+    snooze_id: Mapped[int | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", name="uq_kept_messages_message"),
+        Index("ix_kept_messages_returns", "returns_at", postgresql_where=text("returns_at IS NOT NULL")),
         Index("ix_kept_messages_sha256", "user_email", "sha256"),
         Index("ix_kept_messages_folder", "user_email", "folder", "surfaced_at", "id", postgresql_include=["unread"]),
     )

@@ -16,12 +16,16 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     and_,
+    exists,
     func,
+    or_,
     text,
+    tuple_,
 )
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, aliased, mapped_column
 
 from snoozer.db.models.base import Base
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 class Snooze(Base):
@@ -106,14 +110,45 @@ class Snooze(Base):
     )
 
 
+# The channel of reminders; that of returns to the inbox is `mailbox`.
+EMAIL = "email"
+
+
 def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return promise
 
 
+def is_deferred(snooze: Any = Snooze) -> ColumnElement[bool]:
+    """Whether a row is left to workers of a newer release, which know its schema version."""
+    deferred: ColumnElement[bool] = snooze.schema_version > SUPPORTED_SCHEMA
+    return deferred
+
+
+def is_behind_key(snooze: Any = Snooze) -> ColumnElement[bool]:
+    """Whether a row that waits is not the next of its serialization key: one is in flight, or comes before it, as in
+    queue/claim.sql."""
+    same = aliased(Snooze)
+    in_flight = exists().where(same.serialization_key == snooze.serialization_key, same.claimed_at.is_not(None))
+    return or_(in_flight, exists().where(*is_ahead(same, of=snooze)))
+
+
+def is_ahead(other: Any, *, of: Any = Snooze) -> list[ColumnElement[bool]]:
+    """What holds of a row that waits and comes before another of the same serialization key."""
+    return [
+        other.serialization_key == of.serialization_key,
+        ~other.inactive,
+        other.claimed_at.is_(None),
+        other.attempts < other.max_attempts,
+        other.schema_version <= SUPPORTED_SCHEMA,
+        tuple_(other.remind_at, other.id) < tuple_(of.remind_at, of.id),
+    ]
+
+
 class Send(Base):
-    """One reminder for one promise (`reminder_sends`), and the state of its delivery."""
+    """One promise and one channel (`reminder_sends`), and the state of that delivery: the reminder (`email`), or the
+    return of the kept message to the inbox (`mailbox`)."""
 
     __tablename__ = "reminder_sends"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -123,9 +158,9 @@ class Send(Base):
     scheduled_for: Mapped[datetime]
     channel: Mapped[str] = mapped_column(server_default="email")
     bucket: Mapped[int] = mapped_column(SmallInteger)
-    reminder_message_id: Mapped[str]
+    reminder_message_id: Mapped[str | None]
     state: Mapped[str]
-    claim_token: Mapped[UUID]
+    claim_token: Mapped[UUID | None]
     subject: Mapped[str | None]
     sender_email: Mapped[str | None]
     note: Mapped[str | None]
@@ -146,6 +181,8 @@ class Send(Base):
     resolved_at: Mapped[datetime | None]
     looks: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     looked_at: Mapped[datetime | None]
+    refusals: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    delayed_by: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),
@@ -176,8 +213,9 @@ class Event(Base):
 
 
 def is_send_of(snooze: Any = Snooze, send: Any = Send) -> ColumnElement[bool]:
-    """Whether a send is that of a snooze's present promise."""
+    """Whether a send is the reminder of a snooze's present promise."""
     return and_(
+        send.channel == EMAIL,
         send.user_email == snooze.user_email,
         send.message_id == snooze.message_id,
         send.scheduled_for == promised_time(snooze),

@@ -19,7 +19,8 @@ class Worker(Base):
 
 
 class CircuitBreaker(Base):
-    """The circuit breaker of one mail server, shared by all workers."""
+    """The circuit breaker of one mail server, shared by all workers. `opened_at` is its last failure while it is open,
+    `away_since` the first one."""
 
     __tablename__ = "circuit_breakers"
     server: Mapped[str] = mapped_column(primary_key=True)
@@ -31,6 +32,8 @@ class CircuitBreaker(Base):
     probe_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     refuses_everybody: Mapped[bool] = mapped_column(server_default=text("false"))
+    away_since: Mapped[datetime | None]
+    closed_at: Mapped[datetime | None]
 
 
 class HousekeepingRun(Base):

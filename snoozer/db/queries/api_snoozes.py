@@ -4,7 +4,7 @@ Lists are ordered by id, newest first: it never changes, so no row is skipped or
 two pages.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, true
@@ -12,6 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, tr
 from snoozer.db.models import MailboxMessage, Send, Snooze, is_send_of, promised_time
 from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
 from snoozer.domain.state import State
+
+# A reminder that is overdue is tried again within this.
+MAX_BACKOFF = timedelta(days=1)
 
 # Keeps the planner from the primary key, by which a person with old rows would read all newer rows of others.
 _number = (Snooze.id + 0).label("number")
@@ -64,7 +67,8 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
         snooze.snooze_duration_hours.label("duration_hours"),
         *columns(snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts"),
         *columns(snooze, "last_error last_error_at created_at"),
-        send.sent_at,
+        send.state.label("send_state"),
+        *columns(send, "sent_at refusals delayed_by"),
     ).join(send, is_send_of(snooze, send), isouter=True)
 
 
@@ -73,7 +77,9 @@ def _may_be(state: State, *, now: datetime) -> ColumnElement[bool]:
     match state:
         case "asleep":
             return and_(Snooze.outcome.is_(None), Snooze.remind_at > now)
-        case "due" | "claimed":  # No row is claimed before it is due.
+        case "due":
+            return and_(Snooze.outcome.is_(None), Snooze.remind_at <= now + MAX_BACKOFF)
+        case "claimed":  # No row is claimed before it is due.
             return and_(Snooze.outcome.is_(None), Snooze.remind_at <= now)
         case "paused":
             return Snooze.outcome.is_(None)
@@ -86,9 +92,9 @@ def _is(state: State, *, now: datetime) -> ColumnElement[bool]:
     waiting = and_(not_(Snooze.inactive), Snooze.claimed_at.is_(None))
     match state:
         case "asleep":
-            return and_(waiting, Snooze.remind_at > now)
+            return and_(waiting, promised_time() > now)
         case "due":
-            return and_(waiting, Snooze.remind_at <= now)
+            return and_(waiting, promised_time() <= now)
         case "claimed":
             return and_(not_(Snooze.inactive), Snooze.claimed_at.is_not(None))
         case "paused":

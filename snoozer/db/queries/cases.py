@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, tuple_
+from sqlalchemy.orm import aliased
 
-from snoozer.db.models import CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
+from snoozer.db.models import EMAIL, CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
+from snoozer.db.models.snooze import is_ahead
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 from snoozer.db.statements import rows_as
 
 PAGE_SIZE = 50
 MAX_GROUPED = 10_000
 MAX_REASONS = 30
+MAX_AHEAD = 1_000
 
 _text = func.regexp_replace(
     func.regexp_replace(
@@ -128,7 +131,7 @@ def one(connection: Connection, *, id: int) -> Found | None:
             *columns(Snooze, "id user_email sender_email remind_at scheduled_for"),
             _promise.label("promise"),
             *columns(Snooze, "inactive outcome finished_at attempts max_attempts crash_count last_error last_error_at"),
-            *columns(Snooze, "claimed_at claimed_by lease_expires_at created_at"),
+            *columns(Snooze, "claimed_at claimed_by lease_expires_at created_at schema_version serialization_key"),
             Worker.state.label("worker_state"),
             Worker.heartbeat_at,
         )
@@ -137,8 +140,18 @@ def one(connection: Connection, *, id: int) -> Found | None:
     ).first()
 
 
+def ahead(connection: Connection, *, id: int) -> int:
+    """How many rows come before this one, of the same serialization key: in flight or waiting; `MAX_AHEAD` + 1 for
+    more."""
+    row, same = aliased(Snooze), aliased(Snooze)
+    in_flight = and_(same.serialization_key == row.serialization_key, same.claimed_at.is_not(None))
+    earlier = select(literal(1)).select_from(row).join(same, or_(in_flight, and_(*is_ahead(same, of=row))))
+    rows = earlier.where(row.id == id, same.id != row.id).limit(MAX_AHEAD + 1).subquery()
+    return connection.execute(select(func.count()).select_from(rows)).scalar_one()
+
+
 def sends(connection: Connection, *, id: int) -> Sequence[Found]:
-    """The ledger's entries for one snooze, the newest promise first."""
+    """The reminders of one snooze in the ledger, the newest promise first."""
     return connection.execute(
         select(
             *columns(Send, "state scheduled_for reserved_at dot_authorised_at uncertain_at sent_at smtp_code"),
@@ -146,7 +159,7 @@ def sends(connection: Connection, *, id: int) -> Sequence[Found]:
             *columns(Send, "resolution resolved_by resolved_at"),
         )
         .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
-        .where(Snooze.id == id, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
+        .where(Snooze.id == id, Send.channel == EMAIL, (Send.snooze_id == id) | (Send.scheduled_for == _promise))
         .order_by(Send.scheduled_for.desc(), Send.id.desc())
         .limit(PAGE_SIZE)
     ).all()

@@ -8,18 +8,17 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import ArchivedSend, CircuitBreaker, Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Late reminders of one person: how many, the oldest promise, an error, and since when a mail server is away."""
+    """Late reminders of one person: how many, the oldest promise, and an error."""
 
     late: int
     oldest: datetime
     reason: str | None
-    server_away_since: datetime | None
 
 
 def asleep(
@@ -70,6 +69,14 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
     return connection.execute(
         _rows().where(Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive)
     ).first()
+
+
+def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> dict[str, Found]:
+    """By message: the snooze whose reminder is overdue or could not be delivered, where there is one."""
+    these = _rows().where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
+    overdue = these.where(~Snooze.inactive, promised_time() <= func.clock_timestamp())
+    undeliverable = these.where(Snooze.outcome == "retired", ~_snoozed_again())
+    return {row.message_id: row for rows in (undeliverable, overdue) for row in connection.execute(rows)}
 
 
 def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
@@ -134,24 +141,22 @@ def trouble(
     ).one()
     if not late.late:
         return None
-    away = connection.execute(
-        select(func.min(CircuitBreaker.opened_at)).where(CircuitBreaker.state != "closed")
-    ).scalar_one_or_none()
-    return Trouble(late=late.late, oldest=late.oldest, reason=late.reason, server_away_since=away)
+    return Trouble(late=late.late, oldest=late.oldest, reason=late.reason)
 
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's."""
-    its_sends = select(send.id).where(send.snooze_id == snooze.id)
+    its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
     kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
     mailbox = [MailboxMessage.id.label("kept_id"), MailboxMessage.sender_name, MailboxMessage.folder]
-    rows = select(*snooze.__table__.columns, *mailbox, send.state.label("send_state"), send.sent_at)
+    its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
+    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
 
 
 def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
-    found = select(*send.__table__.columns).where(send.snooze_id == id)
+    found = select(*send.__table__.columns).where(send.snooze_id == id, send.channel == EMAIL)
     return found.order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from snoozer.db.queries import Found
+from snoozer.db.queries.cases import MAX_AHEAD
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import TimeFormatter, count_in_words
@@ -33,8 +35,8 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
             return "No", f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."
 
 
-def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, times: TimeFormatter) -> str:
-    """Returns what the row waits for, or why it waits for nothing."""
+def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, ahead: int = 0, times: TimeFormatter) -> str:
+    """Returns what the row waits for, or why it waits for nothing. `ahead` rows of its serialization key come first."""
     if row.outcome is not None:
         return _finished(row, times=times)
     if row.inactive:
@@ -45,10 +47,21 @@ def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, times:
         return _waiting(row, times=times)
     if row.attempts >= row.max_attempts:
         return f"Its {row.max_attempts} attempts are spent. Housekeeping makes a case of it at its next sweep."
+    if row.schema_version > SUPPORTED_SCHEMA:
+        return (
+            f"It is due, and was written by a newer release of Snoozer (form {row.schema_version}; this release knows "
+            f"{SUPPORTED_SCHEMA}). Only workers of that release take it."
+        )
     if workers == 0:
         return "It is due, and no worker is alive. Start one with: snoozer worker."
     if breakers:
         return f"It is due, and the mail server {breakers[0]} is left alone until it answers probes again."
+    if ahead:
+        others = f"{min(ahead, MAX_AHEAD):,}{' or more' if ahead > MAX_AHEAD else ''}"
+        return (
+            f"It is due, and behind {others} of its serialization key. Rows of one key are sent one after the other, "
+            "by their times."
+        )
     if row.crash_count:
         crashes = count_in_words(row.crash_count)
         return f"It is due. It lost its worker {crashes}, so it is delivered alone, after the others."

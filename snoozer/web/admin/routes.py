@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from snoozer import triage
+from snoozer import security_log, triage
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, metrics
 from snoozer.db.queries import cases as queries
@@ -90,6 +90,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends = queries.sends(connection, id=id)
         events = queries.events(connection, id=id)
         breakers = queries.open_breakers(connection)
+        ahead = queries.ahead(connection, id=id) if row.serialization_key is not None else 0
         workers = metrics.alive(connection, dead_after=_dead_after())
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
@@ -98,7 +99,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends=sends,
         events=events,
         sent=was_it_sent(newest, times=time_formatter()),
-        running=why_not_running(row, breakers=breakers, workers=workers, times=time_formatter()),
+        running=why_not_running(row, breakers=breakers, workers=workers, ahead=ahead, times=time_formatter()),
         masked=masked,
         without_addresses=without_addresses,
     )
@@ -130,6 +131,7 @@ def act(account: Account) -> ResponseReturnValue:
     ids = matching[:MAX_DECIDED]
     batches = (ids[start : start + BATCH_SIZE] for start in range(0, len(ids), BATCH_SIZE))
     done = sum(_decide(selection.act, batch, actor=f"operator:{account.id}", why=why) for batch in batches)
+    security_log.record("cases_decided", account=account.id, act=selection.act, cases=done)
     flash(_result_text(selection, done=done, unchanged=len(ids) - done, more=len(matching) > MAX_DECIDED))
     single = request.form.get("from") == "case" and selection.ids
     return redirect(url_for(".show", id=single[0]) if single else url_for(".overview"), code=303)

@@ -26,6 +26,12 @@ MAX_PAGE_SIZE = 200
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
+# In the notation that Python and JSON Schema share.
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
+_NO_NUL = r"^[^\u0000]*$"
+_NOT_BLANK = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
+
+
 def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
     """Returns a check that a value is a text that can be stored. `limit` is the field's own limit, for the message."""
 
@@ -38,6 +44,12 @@ def _text(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+def _identifier(text: str) -> str:
+    if re.search(f"[{_CONTROLS}]", text):
+        raise PydanticCustomError("control", "must be in one line, without line breaks and other control characters.")
+    return text
 
 
 def _subject(text: str) -> str | None:
@@ -77,9 +89,12 @@ def _limit(text: str) -> int:
 
 def _cursor(text: str) -> Cursor:
     try:
-        return Cursor.parse(text)
-    except InvalidCursor as error:
+        cursor = Cursor.parse(text)
+        if str(cursor) != text:
+            raise InvalidCursor("That is not a cursor this list gave out.")
+    except (InvalidCursor, OverflowError) as error:
         raise _sentence("cursor", f"{error} Take it from `next`, unchanged.") from None
+    return cursor
 
 
 def _sentence(field: str, sentence: str) -> PydanticCustomError:
@@ -90,35 +105,51 @@ def _sentence(field: str, sentence: str) -> PydanticCustomError:
 _MessageId = Annotated[
     str,
     _text(f"{MAX_MESSAGE_ID_OCTETS} octets"),
+    AfterValidator(_identifier),
     Field(
-        description="Any text that names the message for you, of 998 octets in UTF-8 at most.",
-        json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID_OCTETS},
+        description="Any text in one line that names the message for you, of 998 octets in UTF-8 at most.",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": MAX_MESSAGE_ID_OCTETS,
+            "pattern": rf"^[^{_CONTROLS}]*[^{_CONTROLS}\s][^{_CONTROLS}]*$",
+        },
     ),
 ]
 _Subject = Annotated[
     str,
     _text(f"{MAX_SUBJECT_LENGTH} characters"),
     AfterValidator(_subject),
-    Field(json_schema_extra={"maxLength": MAX_SUBJECT_LENGTH}),
+    Field(json_schema_extra={"maxLength": MAX_SUBJECT_LENGTH, "pattern": _NO_NUL}),
 ]
 _Address = Annotated[
-    str, _text(), _canonical(headers.address, "bad_address", "must be a bare address such as ann@example.org.")
+    str,
+    _text(),
+    AfterValidator(_identifier),
+    _canonical(headers.address, "bad_address", "must be a bare address such as ann@example.org."),
+    Field(json_schema_extra={"format": "idn-email", "pattern": f"^[^{_CONTROLS}]+@[^{_CONTROLS}]+$"}),
 ]
-_Note = Annotated[str, _text(f"{MAX_NOTE_LENGTH} characters"), Field(json_schema_extra={"maxLength": MAX_NOTE_LENGTH})]
+_Note = Annotated[
+    str,
+    _text(f"{MAX_NOTE_LENGTH} characters"),
+    Field(json_schema_extra={"maxLength": MAX_NOTE_LENGTH, "pattern": _NO_NUL}),
+]
 _Phrase = Annotated[
     str,
     _text(),
     Field(
         description="A phrase for one instant or for what repeats, such as every monday 9am. One that waits for a "
         "reply can be read but not snoozed to.",
-        json_schema_extra={"maxLength": 200, "examples": ["tomorrow 8am"]},
+        json_schema_extra={"maxLength": 200, "pattern": _NOT_BLANK, "examples": ["tomorrow 8am"]},
     ),
 ]
 _Zone = Annotated[
     str,
     _text(),
     _canonical(zones.canonical, "unknown_zone", "must be an IANA name such as Europe/Berlin, or UTC."),
-    Field(description="IANA name; the account's zone unless given.", examples=["Europe/Berlin"]),
+    Field(
+        description="IANA name; the account's zone unless given.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["Europe/Berlin"]},
+    ),
 ]
 _Locale = Annotated[
     str,
@@ -126,7 +157,7 @@ _Locale = Annotated[
     _canonical(locales.canonical, "unknown_locale", "must be a language and a country such as en_GB or de_DE."),
     Field(
         description="Decides the order of dates; the account's locale unless given. An unknown one is refused.",
-        examples=["en_GB"],
+        json_schema_extra={"pattern": "^[A-Za-z][A-Za-z0-9_.@-]*$", "examples": ["en_GB"]},
     ),
 ]
 _Instant = Annotated[
@@ -135,14 +166,14 @@ _Instant = Annotated[
     _text(),
     Field(
         description="ISO 8601 date and time. Without an offset it is a time on the clock in `zone`.",
-        examples=["2027-03-21T09:00:00+01:00"],
+        json_schema_extra={"pattern": f"^{_INSTANT.pattern}$", "examples": ["2027-03-21T09:00:00+01:00"]},
     ),
 ]
 _Cursor = Annotated[
     Cursor,
     PlainValidator(_cursor, json_schema_input_type=str),
     _text(),
-    Field(description="Opaque; comes with `next`."),
+    Field(description="Opaque; comes with `next`.", json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,52}$"}),
 ]
 _Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
@@ -171,11 +202,19 @@ class _Timed(Request):
         return self
 
 
+def _given(field: str) -> dict[str, Any]:
+    """The schema of an object in which the field is there and not null."""
+    return {"required": [field], "properties": {field: {"type": "string"}}}
+
+
+_visible_subject = {"required": ["subject"], "properties": {"subject": {"type": "string", "pattern": _NOT_BLANK}}}
+
+
 class NewSnooze(
     _Timed,
     json_schema_extra={
-        "oneOf": [{"required": ["remind_at"]}, {"required": ["when"]}],
-        "anyOf": [{"required": ["message_id"]}, {"required": ["subject"]}],
+        "oneOf": [_given("remind_at"), _given("when")],
+        "anyOf": [_given("message_id"), _visible_subject],
         "examples": [{"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"}],
     },
 ):
@@ -188,7 +227,13 @@ class NewSnooze(
     _check_time = model_validator(mode="after")(_Timed.check_one_time)
 
 
-class Change(_Timed, json_schema_extra={"minProperties": 1, "examples": [{"when": "in 3 days"}]}):
+class Change(
+    _Timed,
+    json_schema_extra={
+        "oneOf": [_given("remind_at"), _given("when"), {"required": ["note"], "maxProperties": 1}],
+        "examples": [{"when": "in 3 days"}],
+    },
+):
     """A new time, a new note, or both. A note of null removes it."""
 
     @model_validator(mode="after")
@@ -225,6 +270,7 @@ class IdempotencyHeaders(BaseModel):
         alias="Idempotency-Key",
         min_length=1,
         max_length=255,
+        pattern="^[ -~]+$",
         description="A request that is repeated with the same key and body within a day is done once and answered "
         "alike, with Idempotency-Replayed: true. The same key with another body is refused with 422.",
     )
@@ -247,6 +293,12 @@ class Snooze(BaseModel):
     remind_at: _Timestamp = Field(description="The next try; later than `scheduled_for` after a failed one.")
     scheduled_for: _Timestamp = Field(description="The instant that was promised.")
     reading: str = Field(description="The promise in words.", examples=["Friday 6 March, 08:00, Europe/Berlin."])
+    late_seconds: float | None = Field(
+        description="How much later than promised the reminder was sent, or is by now; null up to half a minute."
+    )
+    late_because: str | None = Field(
+        description="Why it is late, as far as is known.", examples=["because the mail server was away"]
+    )
     links: Links
     flags: list[str] = Field(
         default_factory=list,

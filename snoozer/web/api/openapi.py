@@ -31,12 +31,15 @@ _REFUSALS = {
     401: "No token, or one that is unknown or revoked.",
     403: "The account's address is not verified.",
     404: "There is no such snooze, or it is not yours.",
+    408: "The body came too slowly.",
     409: "The snooze is over.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
+    421: "The Host header names another host than BASE_URL.",
     422: "Something in the request cannot be taken; `code`, `detail`, `errors` and `suggestions` say what.",
+    429: "A limit is reached, named by `quota`; Retry-After says in how many seconds it begins anew.",
     500: "Snoozer failed. Nothing was changed.",
-    503: "The database is unavailable. Try again.",
+    503: "The database is unavailable, or too many requests wait. Try again.",
 }
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
@@ -52,7 +55,7 @@ def operation(
 ) -> Callable[[View], View]:
     """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
     headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
-    refuses = tuple(sorted({*refuses, *((413, 500) if public else (401, 413, 500, 503))}))
+    refuses = tuple(sorted({*refuses, *((408, 413, 421, 500, 503) if public else (401, 408, 413, 421, 429, 500, 503))}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:
@@ -107,10 +110,19 @@ def _correct(method: dict[str, Any]) -> None:
             parameter["schema"] = {"type": "integer", "format": "int64", "minimum": 1}
         else:
             _shorten(parameter["schema"])
+            _require_value(parameter["schema"])
             parameter["description"] = parameter["schema"].get("description", "")
     for status, response in method["responses"].items():
         if int(status) >= 400:
             response["content"] = {MEDIA_TYPE: response["content"].pop("application/json")}
+
+
+def _require_value(schema: dict[str, Any]) -> None:
+    """Removes null from the types of a parameter: in a query or a header it would be the text "null"."""
+    if isinstance(schema.get("type"), list):
+        [schema["type"]] = [name for name in schema["type"] if name != "null"]
+    if "enum" in schema:
+        schema["enum"] = [value for value in schema["enum"] if value is not None]
 
 
 def _shorten(schema: dict[str, Any]) -> None:

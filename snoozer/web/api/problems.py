@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Response, request
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from flask import Blueprint, Response
+from werkzeug.exceptions import HTTPException
 
 from snoozer.snoozing import SnoozeError
 from snoozer.web.api.models import Problem
+from snoozer.web.body_limits import MAX_BODY_BYTES
+from snoozer.web.front import Refusal
 
 MEDIA_TYPE = "application/problem+json"
-MAX_BODY_BYTES = 64 * 1024
 
 _BY_STATUS: Mapping[int, tuple[str, str]] = {
     400: ("bad_request", "The request cannot be read."),
@@ -21,6 +22,7 @@ _BY_STATUS: Mapping[int, tuple[str, str]] = {
     405: ("method_not_allowed", "This path does not take that method; the Allow header names those it takes."),
     413: ("too_large", f"The body has more than {MAX_BODY_BYTES} bytes."),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
+    421: ("wrong_host", "The Host header is not Snoozer's: use the address that BASE_URL names."),
     500: ("failed", "Snoozer failed at this. Nothing was changed; the failure is in its log."),
     503: ("database_away", "The database cannot be reached now. Nothing was changed; try again in a moment."),
 }
@@ -59,17 +61,18 @@ def problem_of(error: HTTPException) -> Response:
     return response_of(Refused(status, code, detail, headers=headers))
 
 
+def describe(path: str, refusal: Refusal) -> tuple[str, str]:
+    """Returns the media type and the text for a request that no route has seen: a problem for a path of the API."""
+    if not path.startswith("/api/"):
+        return "text/plain; charset=utf-8", f"{refusal.text}\n"
+    problem = Refused(refusal.status, refusal.code, refusal.text).problem
+    return MEDIA_TYPE, problem.model_dump_json(exclude_unset=True)
+
+
 def register(blueprint: Blueprint) -> None:
-    """Adds the error handlers and the limit of the body's size to `blueprint`."""
-    blueprint.before_request(_limit_body)
+    """Adds the error handlers to `blueprint`."""
     blueprint.register_error_handler(Refused, response_of)
     blueprint.register_error_handler(SnoozeError, _response_of_snooze_error)
-
-
-def _limit_body() -> None:
-    request.max_content_length = MAX_BODY_BYTES
-    if (request.content_length or 0) > MAX_BODY_BYTES:
-        raise RequestEntityTooLarge
 
 
 def _response_of_snooze_error(error: SnoozeError) -> Response:

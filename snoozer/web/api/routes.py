@@ -11,7 +11,7 @@ from uuid import uuid4
 from flask import Blueprint, Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import snoozing, telemetry, timephrase
+from snoozer import quotas, snoozing, telemetry, timephrase
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes, snoozes
 from snoozer.db.queue import ReminderTime
@@ -19,7 +19,7 @@ from snoozer.db.statements import database_time
 from snoozer.timephrase import ParsedTime, zones
 from snoozer.web import context
 from snoozer.web.api import models, openapi, problems, serializers
-from snoozer.web.api.auth import caller
+from snoozer.web.api.auth import bearer_token, caller
 from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models import Change, NewSnooze, SnoozeQuery, WhenQuery
 from snoozer.web.api.openapi import operation
@@ -106,6 +106,7 @@ def change(id: int) -> Response:
             connection, id=id, user_email=account.email, reminder_time=time, route=ROUTE, reading=parsed
         ):
             raise _over(connection, row)
+        _spend_snooze(connection, account)
         return respond(200, _snooze(connection, account, id, parsed, ended=ended))
 
 
@@ -155,6 +156,11 @@ def describe() -> Response:
     return respond(200, models.Document(openapi.document() | servers))
 
 
+def _spend_snooze(connection: Connection, account: Account) -> None:
+    """Counts a snooze, or a change of one, whose row is locked: locks are always taken in this order."""
+    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
+
+
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
     time, parsed = _time(connection, account, new, note=new.note)
     id, is_new, ended = snoozing.snooze(
@@ -166,6 +172,7 @@ def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[i
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     )
+    _spend_snooze(connection, account)
     return 201 if is_new else 200, _snooze(connection, account, id, parsed, ended=ended is not None)
 
 

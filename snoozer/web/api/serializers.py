@@ -11,13 +11,14 @@ from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in
 from snoozer.web import context
 from snoozer.web.api import models
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.status import row_state
+from snoozer.web.text.status import late_because, row_state
 from snoozer.web.text.time_format import TimeFormatter
 
 
 def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
     """Times carry the offset of the snooze's own zone."""
     clock = _clock(row, account=account, now=now)
+    late = late_because(row, now=now)
     show, page = url_for("api.show", id=row.id), url_for("snoozes.show", id=row.id)
     return models.Snooze(
         id=row.id,
@@ -29,6 +30,8 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
         remind_at=clock.local(row.remind_at).isoformat(),
         scheduled_for=clock.local(row.promise).isoformat(),
         reading=_in_words(clock, row.promise),
+        late_seconds=None if late is None else round(late[0].total_seconds(), 3),
+        late_because=(late[1] or None) if late else None,
         links=models.Links(self=absolute(show), page=absolute(page)),
     )
 

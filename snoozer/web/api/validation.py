@@ -6,12 +6,11 @@ from typing import Any, TypeVar, get_args
 from flask import request
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
-from werkzeug.exceptions import RequestEntityTooLarge
 
 from snoozer.domain.state import State
 from snoozer.mime import headers
 from snoozer.web.api.models import Request
-from snoozer.web.api.problems import MAX_BODY_BYTES, Refused, invalid_fields
+from snoozer.web.api.problems import Refused, invalid_fields
 
 RequestModel = TypeVar("RequestModel", bound=Request)
 
@@ -23,14 +22,11 @@ _SENTENCES = {
 
 
 def json_object() -> dict[str, Any]:
-    """Returns the JSON object in the body. Raises Refused with 400, 415 or 422, and 413 for a large body."""
+    """Returns the JSON object in the body. Raises Refused with 400, 415 or 422."""
     if request.mimetype != "application/json":
         raise Refused(415, "not_json", "Send the body as JSON, with Content-Type: application/json.")
-    sent = request.get_data()
-    if request.content_length is None and len(sent) >= MAX_BODY_BYTES:  # A chunked body is cut there without an error.
-        raise RequestEntityTooLarge
     try:
-        body = json.loads(sent, object_pairs_hook=_unique, parse_constant=_reject_constant)
+        body = json.loads(request.get_data(), object_pairs_hook=_unique, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise Refused(400, "bad_json", f"The body is not JSON: {_printable(str(error))}.") from None
     if not isinstance(body, dict):

@@ -10,7 +10,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import messages as queries
 from snoozer.mime import message_parser
 from snoozer.mime.headers import decode_words, sanitize_line
-from snoozer.mime.message_parser import MAX_READ_BYTES, split_head
+from snoozer.mime.structure import MAX_READ_BYTES, split_head
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404

@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from snoozer import inbox, snoozing
+from snoozer import inbox, quotas, snoozing
 from snoozer.db import mailbox_store
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
@@ -39,8 +39,10 @@ def browse(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         page = queries.in_folder(connection, user_email=account.email, folder=FOLDERS[folder], before=before)
         counts = queries.counts(connection, user_email=account.email)
+        ids = [row.message_id for row in page.rows]
+        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
     form = snooze_form(time_formatter(), saved_times=saved_times())
-    return render_template("mailbox/list.html", page=page, counts=counts, folder=folder, form=form)
+    return render_template("mailbox/list.html", page=page, counts=counts, folder=folder, form=form, unsent=unsent)
 
 
 @blueprint.get("/mailbox/<row:id>")
@@ -50,9 +52,11 @@ def show(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         row = _own(connection, account, id=id, whole=True)
         asleep = _live_snooze(connection, account, row)
+        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=[row.message_id])
     message = message_parser.parse(row.original)
     form = snooze_form(time_formatter(), saved_times=saved_times())
-    return render_template("mailbox/show.html", row=row, message=message, asleep=asleep, form=form)
+    late = unsent.get(row.message_id)
+    return render_template("mailbox/show.html", row=row, message=message, asleep=asleep, unsent=late, form=form)
 
 
 @blueprint.get("/mailbox/<row:id>/original")
@@ -159,6 +163,8 @@ def add_files(account: Account) -> ResponseReturnValue:
                 "Nothing was saved."
             )
     with context.transaction() as connection:
+        for _, content in files:
+            quotas.spend_upload(connection, context.settings().limits, user_email=account.email, size=len(content))
         stored = inbox.store_each(connection, user_email=account.email, originals=[content for _, content in files])
     if len(stored) > 1:
         flash(f"{sum(one.new for one in stored)} of {len(stored)} messages are new in your mailbox.")

@@ -9,7 +9,7 @@ from flask import Blueprint, abort, g, make_response, redirect, render_template,
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import reminder_actions, telemetry
+from snoozer import quotas, reminder_actions, telemetry
 from snoozer.db import accounts
 from snoozer.db.statements import database_time
 from snoozer.domain import links
@@ -42,12 +42,17 @@ def done(token: str) -> ResponseReturnValue:
 
 @blueprint.post("/<token>/again")
 def again(token: str) -> ResponseReturnValue:
-    """Snoozes the message again, or shows the reading of a typed phrase, which changes nothing."""
+    """Snoozes the message again, or shows the reading of a typed phrase, which changes nothing. 403 when the account is
+    closed: its links snooze nothing."""
     with _occurrence(token, acting=True) as (connection, link, occurrence):
+        if occurrence.closed:
+            page, _ = _page(token, link, occurrence, form=snooze_form(g.times, note=occurrence.note))
+            return page, 403
         if not links.is_old(occurrence.mailed_at, g.times.now) and occurrence.status != "asleep":
             submitted = read_submission(request.form, times=g.times)
             if isinstance(submitted, SnoozeForm):
                 return _page(token, link, occurrence, form=submitted)
+            quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
             reminder_actions.snooze_again(
                 connection,
                 occurrence=occurrence,
@@ -92,7 +97,7 @@ def _occurrence(
 
 def _page(
     token: str, link: Link, occurrence: Occurrence, *, act: str | None = None, form: SnoozeForm
-) -> ResponseReturnValue:
+) -> tuple[str, int]:
     page = render_template(
         "reminder_links/show.html",
         token=token,

@@ -1,17 +1,27 @@
-"""A person's settings: zone and locale, presets, colours, keyboard shortcuts."""
+"""A person's settings: zone and locale, presets, colours, keyboard shortcuts, and where the person is signed in."""
 
 from collections.abc import Sequence
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
 
-from snoozer import zone_change
+from snoozer import accounts as sessions
+from snoozer import security_log, zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zones
 from snoozer.web import context
-from snoozer.web.auth import MAX_COOKIE_DAYS, local_path, login_required, saved_times, set_cookie, time_formatter
+from snoozer.web.auth import (
+    MAX_COOKIE_DAYS,
+    get_cookie,
+    local_path,
+    login_required,
+    saved_times,
+    set_cookie,
+    time_formatter,
+)
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.jinja import THEMES
 from snoozer.web.settings import presets as preset_form
@@ -30,7 +40,8 @@ LOCALES = {
 @blueprint.get("")
 @login_required
 def show(account: Account) -> ResponseReturnValue:
-    return _page(account)
+    with context.transaction() as connection:
+        return _page(connection, account)
 
 
 @blueprint.post("")
@@ -41,7 +52,8 @@ def save(account: Account) -> ResponseReturnValue:
     zone, choice = zones.canonical(typed.replace(" ", "_")), request.form.get("moving")
     if zone is None:
         error = "There is no zone of that name. Zones are named like Europe/Berlin or America/New_York."
-        return _page(account, zone=typed, locale=locale, error=error), 422
+        with context.transaction() as connection:
+            return _page(connection, account, zone=typed, locale=locale, error=error), 422
     if locale not in LOCALES or choice not in {None, "keep", "follow"}:
         abort(400)
     with context.transaction() as connection:
@@ -67,11 +79,13 @@ def save_presets(account: Account) -> ResponseReturnValue:
             return redirect(url_for(".show", _anchor="presets"), code=303)
         rows = preset_form.read_submission(request.form, times=time_formatter())
         if any(row.error for row in rows):
-            return _page(account, presets=rows), 422
+            return _page(connection, account, presets=rows), 422
         if act == "add":
-            return _page(account, presets=(*rows, preset_form.PresetRow())[: preset_form.MAX_PRESETS], adding=True)
+            return _page(
+                connection, account, presets=(*rows, preset_form.PresetRow())[: preset_form.MAX_PRESETS], adding=True
+            )
         if not rows:
-            return _page(account, presets=(preset_form.PresetRow(),), none_left=True, adding=True), 422
+            return _page(connection, account, presets=(preset_form.PresetRow(),), none_left=True, adding=True), 422
         pairs = tuple((row.label, clean_phrase(row.phrase)) for row in rows)
         accounts.clear_presets(connection, account_id=account.id)
         if pairs != preset_form.default_presets(account.locale):
@@ -103,6 +117,33 @@ def choose_keys() -> ResponseReturnValue:
     return response
 
 
+@blueprint.post("/sessions/<row:id>/end")
+@login_required
+def end_session(account: Account, id: int) -> ResponseReturnValue:
+    """Signs one browser out; this one, too, where it is the one."""
+    with context.transaction() as connection:
+        ended = sessions.end_session(connection, account_id=account.id, id=id)
+    if ended:
+        security_log.record("sessions_ended", account=account.id, sessions=1)
+    flash("That browser is signed out." if ended else "That browser was signed out already.")
+    return redirect(url_for(".show", _anchor="sessions"), code=303)
+
+
+@blueprint.post("/sessions/end")
+@login_required
+def end_other_sessions(account: Account) -> ResponseReturnValue:
+    """Signs all other browsers out, and invalidates sign-in links on their way."""
+    with context.transaction() as connection:
+        session = get_cookie("session") or ""
+        ended = sessions.end_other_sessions(connection, account_id=account.id, session=session)
+    security_log.record("sessions_ended", account=account.id, sessions=ended)
+    other = (
+        "No other browser was" if not ended else "1 other browser is" if ended == 1 else f"{ended} other browsers are"
+    )
+    flash(f"{other} signed {'in' if not ended else 'out'}.")
+    return redirect(url_for(".show", _anchor="sessions"), code=303)
+
+
 def _saved_text(zone: str, moved: int) -> str:
     text = f"Saved. Times are shown in {zone.replace('_', ' ')}"
     if not moved:
@@ -111,6 +152,7 @@ def _saved_text(zone: str, moved: int) -> str:
 
 
 def _page(
+    connection: Connection,
     account: Account,
     *,
     zone: str | None = None,
@@ -135,6 +177,7 @@ def _page(
         own=own is not None,
         adding=adding,
         none_left=none_left,
+        sessions=sessions.list_sessions(connection, account_id=account.id, session=get_cookie("session") or ""),
         max_presets=preset_form.MAX_PRESETS,
         max_label_length=preset_form.MAX_LABEL_LENGTH,
     )

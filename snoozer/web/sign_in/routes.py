@@ -9,7 +9,7 @@ from threading import BoundedSemaphore, Timer
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
-from snoozer import accounts
+from snoozer import accounts, quotas, security_log
 from snoozer.accounts import LINK_LIFETIME, Invitation
 from snoozer.db.accounts import set_first_zone
 from snoozer.mime import compose, headers
@@ -18,6 +18,7 @@ from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
 from snoozer.web import auth, context
+from snoozer.web.network import network_id
 
 log = logging.getLogger("snoozer.web")
 
@@ -50,12 +51,16 @@ def request_link() -> ResponseReturnValue:
     browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
     deadline = time.monotonic() + RESPONSE_SECONDS
     try:
+        known = auth.trusted_browser(accounts.normalize(email))
         with context.transaction() as connection:
-            invitation = accounts.request_sign_in(
-                connection, email=email, browser=browser, known=auth.trusted_browser(accounts.normalize(email))
-            )
+            # Strangers behind the same proxy must not lock out who was here before.
+            if known is None:
+                quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
+            invitation = accounts.request_sign_in(connection, email=email, browser=browser, known=known)
     except accounts.InvalidAddress as error:
         return render_template("sign_in/request.html", email=email, error=str(error), next=next_path), 422
+    asked_for = None if invitation is None else invitation.account_id
+    security_log.record("sign_in_asked", account=asked_for, network=network_id())
     if invitation is not None:
         send_invitation(invitation, settings=context.settings())
     session["asked_for"] = accounts.normalize(email)
@@ -78,11 +83,12 @@ def code_page() -> ResponseReturnValue:
 def use_code() -> ResponseReturnValue:
     """Signs in with the code, only in the browser that requested it."""
     browser = auth.get_cookie("browser")
-    token = None
+    code, token = request.form.get("code", "")[:40], None
     if browser:
         with context.transaction() as connection:
-            token = accounts.sign_in_by_code(connection, code=request.form.get("code", "")[:40], browser=browser)
+            token = accounts.sign_in_by_code(connection, code=code, browser=browser, **auth.new_session())
     if token is None:
+        security_log.record("code_refused", network=network_id())
         error = "That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it."
         return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
     return _sign_in(token)
@@ -103,17 +109,26 @@ def use_link(token: str) -> ResponseReturnValue:
     """Signs in, once."""
     browser = auth.get_cookie("browser")
     with context.transaction() as connection:
-        session_token = accounts.sign_in_by_link(connection, token=token[:MAX_TOKEN_LENGTH], browser=browser)
-    return link_page(token) if session_token is None else _sign_in(session_token)
+        session_token = accounts.sign_in_by_link(
+            connection, token=token[:MAX_TOKEN_LENGTH], browser=browser, **auth.new_session()
+        )
+        state = accounts.link_state(connection, token=token[:MAX_TOKEN_LENGTH], browser=browser)
+    if session_token is None:
+        security_log.record("link_refused", link=state.replace(" ", "_"), network=network_id())
+        return link_page(token)
+    return _sign_in(session_token)
 
 
 @blueprint.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
     """Ends this browser's session."""
     token = auth.get_cookie("session")
+    account = auth.current_account()
     if token:
         with context.transaction() as connection:
             accounts.sign_out(connection, session=token)
+    if account is not None:
+        security_log.record("signed_out", account=account.id)
     session.clear()
     context.flash("You are signed out.")
     response = make_response(redirect(url_for("sign_in.request_page"), code=303))
@@ -129,6 +144,7 @@ def _sign_in(token: str) -> ResponseReturnValue:
         zone = request.form.get("zone", "")
         if canonical(zone) == zone:
             set_first_zone(connection, id=account.id, zone=zone)
+    security_log.record("signed_in", account=account.id, network=network_id())
     response = make_response(redirect(auth.local_path(session.get("onward")), code=303))
     session.clear()
     auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)

@@ -9,12 +9,13 @@ from datetime import timedelta
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import snoozing, telemetry, timephrase
+from snoozer import quotas, snoozing, telemetry, timephrase
 from snoozer.db import accounts
 from snoozer.db.accounts import MAX_PHRASES, SavedTimes
 from snoozer.db.models import Account
 from snoozer.db.queue import ReminderTime
 from snoozer.snoozing import SnoozeError
+from snoozer.web import context
 from snoozer.web.context import ROUTE
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
@@ -88,9 +89,10 @@ def read_submission(
 def save_submission(
     connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
 ) -> snoozing.SnoozeResult:
-    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form."""
+    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form. Raises
+    QuotaReached."""
     save_phrase(connection, account, submitted.typed)
-    return snoozing.snooze(
+    result = snoozing.snooze(
         connection,
         user_email=account.email,
         message=message,
@@ -99,6 +101,14 @@ def save_submission(
         reading=submitted.reading,
         traceparent=telemetry.traceparent(),
     )
+    spend_snooze(connection, account)
+    return result
+
+
+def spend_snooze(connection: Connection, account: Account) -> None:
+    """Counts a snooze, or a new time for one, whose row is locked: locks are always taken in this order. Raises
+    QuotaReached."""
+    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email)
 
 
 def save_phrase(connection: Connection, account: Account, phrase: str | None) -> None:

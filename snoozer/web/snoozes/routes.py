@@ -88,6 +88,7 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
             connection, id=id, user_email=account.email, reminder_time=reminder_time, route=ROUTE, reading=reading
         ):
             forms.save_phrase(connection, account, submitted.typed)
+            forms.spend_snooze(connection, account)
             single = row.recurrence is None and reminder_time.recurrence is None
             before = {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
             undo = {"undo": url_for(".restore_time", id=id), **before} if single else {}

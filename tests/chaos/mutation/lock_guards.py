@@ -17,12 +17,45 @@ LOCK_GUARDS = (
             ("ledger", "record", "send", "OF send"),
             ("ledger", "lock", "send", "UPDATE"),
             ("queue", "finalize", "snooze", "OF snooze"),
-            ("queue", "finalize", "message", "OF kept"),
             ("queue", "release", "snooze", "OF snooze"),
             ("queue", "schedule_next", "snooze", "OF snooze"),
             ("queue", "schedule_next", "message", "OF kept"),
             ("queue", "unclaim", "snooze", "OF snooze"),
         )
+    ),
+    *(
+        Guard(
+            f"a return waits for no lock of a {row}",
+            "snoozer/db/sql/mailbox/return_due.sql",
+            f"{rows} SKIP LOCKED",
+            rows,
+            f"tests/db/test_returns.py::{test}",
+        )
+        for row, rows, test in (
+            ("snooze", "OF snooze", "test_a_forgotten_lock_on_one_snooze_keeps_no_other_message"),
+            ("message", "OF kept", "test_a_message_does_not_return_while_its_snooze_is_being_cancelled"),
+        )
+    ),
+    Guard(
+        "the next occurrence waits for the return of this one",
+        "snoozer/db/sql/queue/schedule_next.sql",
+        " WHERE NOT message.returns",
+        "",
+        "tests/db/test_returns.py::test_the_next_occurrence_is_promised_once_the_message_of_this_one_is_back",
+    ),
+    Guard(
+        "a message returns once for a promise",
+        "migrations/versions/0028_returns.py",
+        "          AND channel = 'mailbox'\n    ) THEN\n        RETURN NULL;",
+        "          AND FALSE\n    ) THEN\n        RETURN NULL;",
+        "tests/db/test_returns.py::test_a_message_returns_once_for_a_promise",
+    ),
+    Guard(
+        "what still returns is not archived",
+        "snoozer/db/sql/queue/archive.sql",
+        "AND kept.snooze_id = email_snoozes.id",
+        "AND FALSE",
+        "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
     ),
     Guard(
         "a reservation waits for no lock",

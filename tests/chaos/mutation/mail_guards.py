@@ -8,6 +8,7 @@ SMTP = "tests/mail/test_smtp.py::"
 PIPELINED = "tests/mail/test_smtp_pipelining.py::"
 POOL = "tests/mail/test_connection_pool.py::"
 
+DOOR = "snoozer/inbound/lmtp_server.py"
 LETTER = "snoozer/mime/mime_writer.py"
 
 MAIL_GUARDS = (
@@ -193,5 +194,47 @@ MAIL_GUARDS = (
         'quoted_printable(text + "x")[:-1]',
         "quoted_printable(text)",
         "tests/mail/test_mime_writer.py::test_pieces_between_soft_line_breaks_are_read_as_they_were",
+    ),
+    Guard(
+        "a message that other servers would end earlier is refused",
+        DOOR,
+        "if not refusal and _FALSE_ENDS.search(",
+        "if False and _FALSE_ENDS.search(",
+        "tests/mail/test_lmtp_server_bytes.py::test_no_mail_can_be_smuggled_inside_another",
+    ),
+    Guard(
+        "a command with a bare line end is refused",
+        DOOR,
+        'if separator == b"\\n" and (not',
+        "if False and (not",
+        "tests/mail/test_lmtp_server.py::test_a_command_with_a_bare_line_end_is_refused",
+    ),
+    Guard(
+        "unknown recipients count, too",
+        DOOR,
+        "server.recipients_tried > MAX_RECIPIENTS",
+        "len(envelope.rcpt_tos) >= MAX_RECIPIENTS",
+        "tests/mail/test_lmtp_server.py::test_a_message_has_at_most_a_hundred_recipients_known_or_not",
+    ),
+    Guard(
+        "a session without a message ends",
+        DOOR,
+        "        self._await_message()\n        super()",
+        "        super()",
+        "tests/mail/test_lmtp_server.py::test_commands_without_a_message_end_the_session",
+    ),
+    Guard(
+        "a reminder that came back is evidence",
+        "snoozer/inbox.py",
+        "    mailbox_store.store(connection, user_email=user_email, envelope=evidence, original=original)\n",
+        "",
+        "tests/db/test_threads.py::test_a_reminder_that_came_back_is_known_to_have_arrived",
+    ),
+    Guard(
+        "an original that arrived late changes no bytes",
+        "snoozer/db/sql/ledger/reserve.sql",
+        "AND kept.arrived_at <= snooze.created_at",
+        "AND kept.arrived_at IS NOT NULL",
+        "tests/db/test_threads.py::test_an_original_that_arrives_after_its_snooze_changes_no_bytes",
     ),
 )

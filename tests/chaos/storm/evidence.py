@@ -130,7 +130,7 @@ SELECT
     COALESCE(send.late, FALSE) AS late,
     ARRAY(SELECT kind FROM snooze_events AS event WHERE event.snooze_id = snooze.id ORDER BY event.id) AS events
 FROM email_snoozes AS snooze
-LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id
+LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id AND send.channel = 'email'
 """
 
 _CLAIMS = """

@@ -37,7 +37,7 @@ NEXT = "UPDATE email_snoozes SET remind_at = now() WHERE NOT inactive"
 SEEN = """
 SELECT
     snooze.outcome, snooze.inactive, snooze.attempts, snooze.crash_count, snooze.claimed_at, snooze.last_error,
-    send.state, send.smtp_code, send.dot_authorised_at, send.resends, send.uncertain_at,
+    send.state, send.smtp_code, send.dot_authorised_at, send.resends, send.uncertain_at, send.refusals,
     ARRAY(SELECT kind FROM snooze_events AS event WHERE event.snooze_id = snooze.id ORDER BY event.id) AS events
 FROM email_snoozes AS snooze
 JOIN reminder_sends AS send ON send.snooze_id = snooze.id
@@ -58,8 +58,13 @@ def expected(phase: str, fault: str) -> dict[str, Any]:
             **{"state": "failed", "smtp_code": code, "events": ["retired"]},
         }
     if answered:
-        spent = 0 if fault == "421" else 1
-        return after | {"attempts": spent, "state": "reserved", "smtp_code": code, "events": ["failed"]}
+        # A recipient who is refused for now is tried for days, and that is counted for itself.
+        refusals = 0 if fault == "421" or phase == "mail" else 1
+        spent = 1 if fault == "4xx" and phase == "mail" else 0
+        return after | {
+            **{"attempts": spent, "refusals": refusals},
+            **{"state": "reserved", "smtp_code": code, "events": ["failed"]},
+        }
     return after | {"state": "uncertain", "smtp_code": None, "events": ["uncertain", "failed"]}
 
 

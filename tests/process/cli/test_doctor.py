@@ -62,12 +62,54 @@ def test_a_healthy_installation_ends_in_0(healthy: Engine, postgres_url: str, tm
     a_snooze(healthy, remind_at=now() + HOUR)
     with ScriptedServer({}) as server:
         smtp = f"smtp://127.0.0.1:{server.smtp_server().port}"
-        ended = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp)
+        ended = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp, BASE_URL="https://snoozer.example")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Everything is as promised." in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "Everything that was examined is as promised. Left out: sender's domain."
     assert "\x1b" not in ended.stdout
     for invariant in health_checks.INVARIANTS:
         assert f"invariant {invariant.replace('_', ' ')}" in ended.stdout
+
+
+def test_the_last_sentence_says_no_more_than_the_lines_above_it(
+    healthy: Engine, postgres_url: str, tmp_path: Path
+) -> None:
+    """Everything was as promised while the breaker was open and cases waited."""
+    a_snooze(healthy, inactive=True, outcome="retired", finished_at=now())
+    ended = examine(url=postgres_url, home=tmp_path, BASE_URL="https://snoozer.example")
+    left_out = "Left out: mail server, sender's domain."
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (
+        0,
+        f"Nothing is wrong. Advice on: cases. {left_out}",
+    )
+    with healthy.begin() as connection:
+        connection.execute(text("DELETE FROM workers"))
+        connection.execute(
+            text("INSERT INTO circuit_breakers (server, state, opened_at) VALUES ('mail.example:25', 'open', now())")
+        )
+    ended = examine(url=postgres_url, home=tmp_path, BASE_URL="https://snoozer.example")
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (
+        1,
+        f"Wrong: workers, breaker; see above for what to do. Advice on: cases. {left_out}",
+    )
+
+
+def test_a_dropped_index_of_the_claim_and_a_disabled_trigger_are_wrong(empty_database: Engine, tmp_path: Path) -> None:
+    schema.upgrade(empty_database)
+    with empty_database.begin() as connection:
+        connection.execute(text("DROP INDEX ix_email_snoozes_lane"))
+        connection.execute(text("ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent"))
+    code, checks = findings(url=empty_database.url.render_as_string(hide_password=False), home=tmp_path)
+    assert (code, checks["indexes"]["verdict"], checks["guards"]["verdict"]) == (1, "wrong", "wrong")
+    assert checks["indexes"]["do"].startswith("CREATE INDEX ix_email_snoozes_lane ON email_snoozes (priority, ")
+    assert checks["guards"]["do"] == "ALTER TABLE reminder_sends ENABLE TRIGGER reminder_sends_keep_sent;"
+
+
+def test_rows_that_no_worker_knows_are_wrong(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    a_snooze(healthy, schema_version=2, remind_at=now() - 24 * HOUR, created_at=now() - 24 * HOUR)
+    code, checks = findings(url=postgres_url, home=tmp_path)
+    assert (code, checks["newer rows"]["verdict"]) == (1, "wrong")
+    assert checks["newer rows"]["says"].startswith("1 due snoozes were written by a newer release")
+    assert checks["invariant due is taken"]["verdict"] == "right"
 
 
 def test_no_secret_is_printed(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
@@ -222,3 +264,19 @@ def test_findings_before_a_failure_are_reported(empty_database: Engine, tmp_path
     assert ended.returncode == 2
     assert [check["verdict"] for check in checks if check["check"] == "schema"] == ["right"]
     assert "The database refused" in checks[-3]["says"]
+
+
+@pytest.mark.parametrize(("allowed", "verdict"), [("refuse", "wrong"), ("allow", "advice")])
+def test_transport_without_tls_is_reported(
+    healthy: Engine, postgres_url: str, tmp_path: Path, allowed: str, verdict: str
+) -> None:
+    base_url = {"BASE_URL": "http://snooze.example.org", "SNOOZER_INSECURE_TRANSPORT": allowed}
+    code, checks = findings(url=postgres_url, home=tmp_path, **base_url)
+    assert (code, checks["transport"]["verdict"]) == (1 if verdict == "wrong" else 0, verdict)
+    assert "BASE_URL begins with http://" in checks["transport"]["says"]
+    assert findings(url=postgres_url, home=tmp_path)[1]["transport"]["verdict"] == "right"
+
+
+def test_a_key_that_can_be_guessed_is_reported(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
+    _, checks = findings(url=postgres_url, home=tmp_path, SECRET_KEY="aaaaaaaaaaaaaaaa")
+    assert checks["secret key"]["verdict"] == "wrong"

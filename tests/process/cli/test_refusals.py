@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.cli.console import explain
+from snoozer.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 WHOLE = {
@@ -34,7 +35,11 @@ WHOLE = {
         ({"MAIL_FROM": ""}, "MAIL_FROM is not set"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "foo"}, "OTEL_EXPORTER_OTLP_ENDPOINT must start with http"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://"}, "OTEL_EXPORTER_OTLP_ENDPOINT names no host"),
-        ({"SMTP_URL": "smtp://mail.example"}, "BASE_URL is not set"),
+        ({"SMTP_URL": "smtps://mail.example"}, "BASE_URL is not set"),
+        ({"SMTP_URL": "smtp://mail.example"}, "SMTP_URL sends mail without TLS to mail.example"),
+        ({"BASE_URL": "http://snooze.example.org"}, "BASE_URL begins with http://"),
+        ({"BASE_URL": "http://8.8.8.8:8000"}, "BASE_URL begins with http://"),
+        ({"SECRET_KEY": "password12345678"}, "SECRET_KEY holds a key that can be guessed"),
         ({"BASE_URL": "https://"}, "BASE_URL names no host"),
         ({"BASE_URL": "https://x.example/?q=1"}, "BASE_URL is a host and perhaps a path"),
         ({"BASE_URL": "https://u:p@x.example"}, "BASE_URL is a host and perhaps a path"),
@@ -59,6 +64,25 @@ def test_a_worker_that_cannot_start_reports_why(tmp_path: Path, changed: dict[st
     assert words in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"SMTP_URL": "smtp://mail.example", "BASE_URL": "https://snooze.example.org"},
+        {"BASE_URL": "http://snooze.example.org"},
+    ],
+)
+def test_transport_without_tls_is_possible_where_it_is_meant(settings: dict[str, str]) -> None:
+    chosen = Settings.model_validate(WHOLE | settings | {"SNOOZER_INSECURE_TRANSPORT": "allow"})
+    chosen.require("smtp_url", "base_url")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://snooze.example.org", "http://snoozer", "http://10.0.0.5:8000", "http://[::1]:8000"]
+)
+def test_pages_by_tls_or_on_this_network_are_no_risk(url: str) -> None:
+    Settings.model_validate(WHOLE | {"BASE_URL": url}).require("smtp_url", "base_url")
 
 
 def test_a_value_that_no_program_can_read_is_no_absent_database(engine: Engine) -> None:

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
 from snoozer.db import statements
+from snoozer.db.queries import cases
 from tests.factories import HOUR, a_snooze, now
 
 
@@ -46,6 +48,24 @@ def test_a_hostile_error_stays_text_in_one_cell(engine: Engine, postgres_url: st
     assert "[bold red]550[/] ·[2J· gone" in ended.stdout
     assert "\x1b" not in ended.stdout
     assert "another-worker" in support("stuck", url=postgres_url, home=tmp_path).stdout
+
+
+def test_the_same_failure_of_many_people_is_one_reason_with_the_fingerprint_of_the_page(
+    engine: Engine, postgres_url: str, tmp_path: Path
+) -> None:
+    """The raw texts were grouped: each address and each queue id was a reason of its own, and was printed."""
+    errors = [f"rcpt: 550 <p{number}@mail.example> unknown, id 4C{number}5F0A1B2" for number in range(3)]
+    over: dict[str, Any] = {"inactive": True, "outcome": "retired", "finished_at": now(), "last_error_at": now()}
+    for number, error in enumerate([*errors, "421 later, \\m is no word", ""]):
+        a_snooze(engine, user_email=f"p{number}@snoozer.example", last_error=error, **over)
+    with engine.connect() as connection:
+        rows = statements.execute(connection, "support/failures").all()
+        page = {reason.fingerprint: (reason.text, reason.cases, reason.people) for reason in cases.reasons(connection)}
+    assert {row.fingerprint: (row.reason, row.cases, row.people) for row in rows} == page
+    assert rows[0].snoozes == len(errors)
+    printed = support("failures", url=postgres_url, home=tmp_path).stdout
+    assert rows[0].fingerprint in printed
+    assert "mail.example" not in printed
 
 
 def test_what_cannot_be_done_ends_in_one_sentence_and_exit_2(tmp_path: Path, postgres_url: str) -> None:

@@ -1,6 +1,7 @@
 """What `snoozer up` runs with."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,30 @@ def test_a_sample_secret_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SECRET_KEY", "change-me")
     with pytest.raises(SettingsError, match="sample value"):
         written(tmp_path)
+
+
+@pytest.mark.parametrize(("mode", "what"), [(0o777, "home"), (0o770, "home"), (0o666, "file"), (0o620, "file")])
+def test_a_file_that_others_may_write_chooses_no_database(tmp_path: Path, mode: int, what: str) -> None:
+    written(tmp_path)
+    path = {"home": tmp_path, "file": tmp_path / "up.json"}[what]
+    path.chmod(mode)
+    with pytest.raises(SettingsError, match="Other accounts of this machine may write") as refused:
+        settings.load()
+    assert f"chmod go-w {path}" in str(refused.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("foreign", ["up.json", "."])
+def test_a_file_of_another_account_chooses_no_database(tmp_path: Path, foreign: str) -> None:
+    """`.snoozer/up.json` of a foreign working folder sent commands to a foreign database."""
+    written(tmp_path)
+    os.chown(tmp_path / foreign, 65_534, 65_534)
+    with pytest.raises(SettingsError, match="belongs to another user"):
+        settings.load()
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "7"])
+def test_a_file_that_is_cut_off_ends_in_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "up.json").write_text(text)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        settings.load()

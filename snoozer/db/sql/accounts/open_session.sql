@@ -1,12 +1,17 @@
--- Open a session. Following a mailed link verifies the address.
+-- Open a session, and end the one that it replaces in the same browser. Following a mailed link verifies the address.
 WITH verified AS (
     UPDATE accounts
     SET verified_at = COALESCE(verified_at, clock_timestamp())
     WHERE id = :account_id
       AND disabled_at IS NULL
     RETURNING id
+),
+replaced AS (
+    DELETE FROM sessions
+    WHERE token_hash = CAST(:replaced_hash AS text)
+      AND EXISTS (SELECT FROM verified)
 )
-INSERT INTO sessions (account_id, token_hash, expires_at)
-SELECT id, :token_hash, clock_timestamp() + :lifetime
+INSERT INTO sessions (account_id, token_hash, device, expires_at)
+SELECT id, :token_hash, :device, clock_timestamp() + :lifetime
 FROM verified
 RETURNING account_id

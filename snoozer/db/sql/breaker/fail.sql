@@ -13,6 +13,10 @@ SET failures = LEAST(failures, 1000000) + :failures,
         WHEN state = 'closed' AND LEAST(failures, 1000000) + :failures >= :threshold THEN clock_timestamp()
         ELSE opened_at
     END,
+    away_since = CASE
+        WHEN state = 'closed' AND LEAST(failures, 1000000) + :failures >= :threshold THEN clock_timestamp()
+        ELSE away_since
+    END,
     refuses_everybody = CASE
         WHEN probe_token = CAST(:probe_token AS uuid) OR state = 'closed' THEN :refuses_everybody
         ELSE refuses_everybody

@@ -4,6 +4,8 @@ UPDATE circuit_breakers
 SET failures = 0,
     state = 'closed',
     opened_at = NULL,
+    away_since = NULL,
+    closed_at = CASE WHEN state = 'closed' THEN closed_at ELSE clock_timestamp() END,
     refuses_everybody = FALSE,
     probe_token = NULL,
     probe_at = NULL,

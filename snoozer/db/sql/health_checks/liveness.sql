@@ -1,4 +1,5 @@
--- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds.
+-- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds. A breaker that no worker has
+-- asked for an hour is that of a mail server which is not used any more.
 SELECT
     (
         SELECT count(*)
@@ -23,4 +24,18 @@ SELECT
         WHERE state = 'uncertain'
           AND uncertain_at < clock_timestamp() - INTERVAL '1 day'
     ) AS long_uncertain,
-    (SELECT count(*) FROM circuit_breakers WHERE state <> 'closed') AS open_breakers
+    (
+        SELECT count(*)
+        FROM circuit_breakers
+        WHERE state <> 'closed'
+          AND updated_at > clock_timestamp() - INTERVAL '1 hour'
+    ) AS open_breakers,
+    (
+        SELECT count(*)
+        FROM email_snoozes
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+          AND remind_at <= CURRENT_TIMESTAMP
+          AND attempts < max_attempts
+          AND schema_version > :known_schema
+    ) AS deferred

@@ -5,6 +5,7 @@ SET resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.reso
     resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
     state = 'reserved',
     resends = 0,
+    refusals = 0,
     bytes_sha256 = NULL
 FROM email_snoozes AS snooze
 WHERE snooze.id = ANY(:ids)

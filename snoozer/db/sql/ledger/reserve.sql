@@ -2,7 +2,7 @@
 -- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
 -- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
--- transaction has locked is skipped.
+-- transaction has locked is skipped. What is late by now is entered with the reason, as it is known.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
@@ -26,7 +26,7 @@ entry AS MATERIALIZED (
 )
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
-    state, claim_token, subject, sender_email, note, zone, reserved_at
+    state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by
 )
 SELECT
     promise.id,
@@ -42,7 +42,20 @@ SELECT
     promise.sender_email,
     promise.note,
     COALESCE(promise.zone, accounts.zone, 'UTC'),
-    CURRENT_TIMESTAMP
+    CURRENT_TIMESTAMP,
+    CASE
+        WHEN promise.scheduled_for >= CURRENT_TIMESTAMP - INTERVAL '30 seconds' THEN NULL
+        WHEN promise.crash_count > 0 THEN 'worker'
+        WHEN promise.attempts > 0 THEN 'failure'
+        WHEN promise.last_error_at >= promise.scheduled_for THEN 'mail server'
+        WHEN EXISTS (
+            SELECT 1
+            FROM circuit_breakers AS breaker
+            WHERE breaker.state <> 'closed'
+               OR breaker.closed_at >= promise.scheduled_for
+        ) THEN 'mail server'
+        ELSE 'queue'
+    END
 FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
@@ -59,6 +72,10 @@ SET snooze_id = EXCLUDED.snooze_id,
     resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN 'policy' ELSE send.resolved_by END,
     resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
+    delayed_by = CASE
+        WHEN EXCLUDED.delayed_by IS NOT NULL AND send.refusals > 0 THEN 'recipient'
+        ELSE EXCLUDED.delayed_by
+    END,
     looks = 0,
     looked_at = NULL,
     state = 'reserved'
@@ -82,6 +99,14 @@ RETURNING
         FROM email_snoozes AS snooze
         WHERE snooze.id = send.snooze_id
     ) AS dated,
+    (
+        -- A message that arrived after its snooze would change bytes that may have left already.
+        SELECT kept.thread_ids
+        FROM email_snoozes AS snooze
+        JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+        WHERE snooze.id = send.snooze_id
+          AND kept.arrived_at <= snooze.created_at
+    ) AS thread_ids,
     send.reminder_message_id,
     send.subject,
     send.sender_email,
@@ -89,4 +114,5 @@ RETURNING
     send.zone,
     send.bytes_sha256,
     send.resends,
+    send.refusals,
     send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

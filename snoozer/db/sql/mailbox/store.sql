@@ -1,7 +1,7 @@
 -- Keep a message byte for byte. One whose Message-ID belongs to other bytes gets a substitute id.
 -- Returns no row when a concurrent transaction has just taken that Message-ID; calling again then helps.
 INSERT INTO kept_messages (
-    user_email, message_id, original, sha256, subject, sender_name, sender_email, sent_at
+    user_email, message_id, thread_ids, original, sha256, subject, sender_name, sender_email, sent_at, folder, unread
 )
 SELECT
     :user_email,
@@ -12,6 +12,6 @@ SELECT
         THEN :substitute_id
         ELSE :message_id
     END,
-    :original, :sha256, :subject, :sender_name, :sender_email, :sent_at
+    :thread_ids, :original, :sha256, :subject, :sender_name, :sender_email, :sent_at, :folder, :folder = 'inbox'
 ON CONFLICT DO NOTHING
 RETURNING id

@@ -1,12 +1,20 @@
 -- Move finished snoozes and their sends to the archive in one statement: a row is in one place, never in both or
 -- neither.
--- A snooze stays while one of its sends may still change: in flight, uncertain, or locked by another transaction.
+-- A snooze stays while one of its sends may still change (in flight, uncertain, or locked by another transaction), and
+-- until its kept message has returned.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at
     FROM email_snoozes
     WHERE id = ANY(:ids)
       AND outcome IN ('sent', 'cancelled')
       AND finished_at < clock_timestamp() - :older_than
+      AND NOT EXISTS (
+          SELECT 1
+          FROM kept_messages AS kept
+          WHERE kept.user_email = email_snoozes.user_email
+            AND kept.message_id = email_snoozes.message_id
+            AND kept.snooze_id = email_snoozes.id
+      )
     ORDER BY finished_at, id
     FOR UPDATE SKIP LOCKED
 ),

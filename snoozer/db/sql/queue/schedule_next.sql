@@ -1,6 +1,5 @@
 -- Occurrences were sent: promise the next ones of these recurring snoozes, with fresh attempts; fenced by the claim
--- token.
--- Their kept messages return to the top of the inbox, unread.
+-- token. The new promise moves the return of the kept message, too, so it waits until the last one has taken place.
 -- Rows that another transaction has locked, or whose message it has, are skipped: they and claims no longer owned are
 -- missing from the result.
 WITH occurrence AS MATERIALIZED (
@@ -12,7 +11,7 @@ WITH occurrence AS MATERIALIZED (
     ) AS next_one (id, claim_token, remind_at)
 ),
 message AS MATERIALIZED (
-    SELECT kept.id
+    SELECT kept.id, (kept.snooze_id = snooze.id AND kept.returns_at <= clock_timestamp()) IS TRUE AS returns
     FROM occurrence
     JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
     JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
@@ -25,7 +24,7 @@ sent AS MATERIALIZED (
     WHERE snooze.claim_token = occurrence.claim_token
       AND COALESCE(
           (
-              SELECT kept.id IN (SELECT message.id FROM message)
+              SELECT kept.id IN (SELECT message.id FROM message WHERE NOT message.returns)
               FROM kept_messages AS kept
               WHERE kept.user_email = snooze.user_email
                 AND kept.message_id = snooze.message_id
@@ -34,32 +33,19 @@ sent AS MATERIALIZED (
       )
     ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
-),
-ended AS (
-    UPDATE email_snoozes AS snooze
-    SET claimed_at = NULL,
-        claimed_by = NULL,
-        claim_token = NULL,
-        lease_expires_at = NULL,
-        attempts = 0,
-        crash_count = 0,
-        last_error = NULL,
-        last_error_at = NULL,
-        remind_at = sent.remind_at,
-        scheduled_for = NULL,
-        updated_at = CURRENT_TIMESTAMP
-    FROM sent
-    WHERE snooze.id = sent.id
-    RETURNING snooze.id, snooze.user_email, snooze.message_id
-),
-returned AS (
-    UPDATE kept_messages AS kept
-    SET folder = 'inbox',
-        unread = TRUE,
-        returned = TRUE,
-        surfaced_at = clock_timestamp()
-    FROM ended
-    WHERE kept.user_email = ended.user_email
-      AND kept.message_id = ended.message_id
 )
-SELECT id FROM ended
+UPDATE email_snoozes AS snooze
+SET claimed_at = NULL,
+    claimed_by = NULL,
+    claim_token = NULL,
+    lease_expires_at = NULL,
+    attempts = 0,
+    crash_count = 0,
+    last_error = NULL,
+    last_error_at = NULL,
+    remind_at = sent.remind_at,
+    scheduled_for = NULL,
+    updated_at = CURRENT_TIMESTAMP
+FROM sent
+WHERE snooze.id = sent.id
+RETURNING snooze.id

@@ -6,4 +6,5 @@ SELECT
     max(extract(epoch FROM sent_at - scheduled_for)) AS max
 FROM reminder_sends
 WHERE state = 'sent'
+  AND channel = 'email'
   AND sent_at > CURRENT_TIMESTAMP - INTERVAL '1 hour'

@@ -1,0 +1,1071 @@
+-- The whole schema after migration 0029, as pg_dump of PostgreSQL 15 writes it.
+-- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
+SET check_function_bodies = off;
+
+CREATE FUNCTION email_snoozes_fill_bucket() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.bucket := COALESCE(NEW.bucket, snooze_bucket(NEW.user_email));
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_forget_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE kept_messages AS kept
+    SET returns_at = NULL,
+        snooze_id = NULL,
+        folder = CASE WHEN kept.folder = 'snoozed' THEN 'inbox' ELSE kept.folder END
+    FROM gone
+    WHERE kept.user_email = gone.user_email
+      AND kept.message_id = gone.message_id
+      AND kept.snooze_id = gone.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
+BEGIN
+    UPDATE kept_messages
+    SET returns_at = at,
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        folder = CASE WHEN NEW.outcome = 'cancelled' AND folder = 'snoozed' THEN 'inbox' ELSE folder END
+    WHERE user_email = NEW.user_email
+      AND message_id = NEW.message_id
+      AND (NOT NEW.inactive OR snooze_id = NEW.id);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_promise_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    -- Most inserts are about no kept message, and asking costs less than an UPDATE of no row.
+    IF NOT EXISTS (SELECT 1 FROM fresh JOIN kept_messages USING (user_email, message_id)) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE kept_messages AS kept
+    SET returns_at = due.at,
+        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END
+    FROM (
+        SELECT snooze.id, snooze.user_email, snooze.message_id, snooze_return_at(snooze) AS at
+        FROM fresh
+        JOIN email_snoozes AS snooze ON snooze.id = fresh.id
+        JOIN kept_messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
+        WHERE NOT fresh.inactive
+    ) AS due
+    WHERE kept.user_email = due.user_email
+      AND kept.message_id = due.message_id;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_refuse_long_texts() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'new row for relation "email_snoozes" violates check constraint "ck_email_snoozes_texts_fit"'
+        USING ERRCODE = 'check_violation',
+            SCHEMA = TG_TABLE_SCHEMA,
+            TABLE = TG_TABLE_NAME,
+            CONSTRAINT = 'ck_email_snoozes_texts_fit',
+            DETAIL = format(
+                'Octets: user_email %s (254 at most), message_id %s (998), serialization_key %s (998).',
+                octet_length(NEW.user_email),
+                octet_length(NEW.message_id),
+                COALESCE(octet_length(NEW.serialization_key), 0)
+            );
+END
+$$;
+
+CREATE FUNCTION email_snoozes_refuse_nonsense() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'new row for relation "email_snoozes" violates check constraint "ck_email_snoozes_make_sense"'
+        USING ERRCODE = 'check_violation',
+            SCHEMA = TG_TABLE_SCHEMA,
+            TABLE = TG_TABLE_NAME,
+            CONSTRAINT = 'ck_email_snoozes_make_sense',
+            DETAIL = 'wall_time lies between 1970 and 9999, and recurrence is a JSON object or null.';
+END
+$$;
+
+CREATE FUNCTION email_snoozes_wait_behind_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.behind_key := EXISTS (
+        SELECT 1
+        FROM email_snoozes AS ahead
+        WHERE ahead.serialization_key = NEW.serialization_key
+          AND NOT ahead.inactive
+          AND ahead.claimed_at IS NULL
+          AND ahead.attempts < ahead.max_attempts
+          AND (ahead.remind_at, ahead.id) < (NEW.remind_at, NEW.id)
+        OFFSET 3
+    );
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION kept_messages_fill_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
+    INTO NEW.returns_at, NEW.snooze_id
+    FROM email_snoozes AS snooze
+    WHERE snooze.user_email = NEW.user_email
+      AND snooze.message_id = NEW.message_id
+      AND NOT snooze.inactive;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION reminder_sends_keep_sent() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'reminder_sends %: a reminder that was sent stays sent', OLD.id
+        USING ERRCODE = 'check_violation';
+END
+$$;
+
+CREATE FUNCTION snooze_archive_expire(keep_from date) RETURNS SETOF text
+    LANGUAGE plpgsql
+    SET lock_timeout TO '2s'
+    AS $_$
+DECLARE
+    partition TEXT;
+BEGIN
+    FOR partition IN
+        SELECT relname
+        FROM pg_inherits
+        JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent IN ('email_snoozes_archive'::regclass, 'reminder_sends_archive'::regclass)
+          AND CASE
+              WHEN relname ~ '_[0-9]{4}_[0-9]{2}$' THEN to_date(right(relname, 7), 'YYYY_MM') < keep_from
+              ELSE FALSE
+          END
+        ORDER BY relname
+    LOOP
+        EXECUTE format('DROP TABLE %I', partition);
+        RETURN NEXT partition;
+    END LOOP;
+END
+$_$;
+
+CREATE FUNCTION snooze_archive_prepare(month date) RETURNS boolean
+    LANGUAGE plpgsql
+    SET lock_timeout TO '2s'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+DECLARE
+    parent TEXT;
+    partition TEXT;
+    made BOOLEAN := FALSE;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7266837007);
+    FOREACH parent IN ARRAY ARRAY['email_snoozes_archive', 'reminder_sends_archive'] LOOP
+        partition := parent || to_char(month, '_YYYY_MM');
+        CONTINUE WHEN to_regclass(quote_ident(partition)) IS NOT NULL;
+        EXECUTE format('CREATE TABLE %I (LIKE %I)', partition, parent);
+        EXECUTE format(
+            'ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+            parent, partition, month::timestamptz, month::timestamptz + INTERVAL '1 month'
+        );
+        made := TRUE;
+    END LOOP;
+    RETURN made;
+END
+$$;
+
+CREATE FUNCTION snooze_archived_send(owner text, message text, promise timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    IF promise > clock_timestamp() - INTERVAL '1 day' THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT max(id)
+        FROM reminder_sends_archive
+        WHERE user_email = owner
+          AND message_id = message
+          AND scheduled_for = promise
+          AND state = 'sent'
+          AND channel = 'email'
+    );
+END
+$$;
+
+CREATE FUNCTION snooze_bucket(user_email text) RETURNS smallint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ SELECT (('x' || substr(md5(user_email), 1, 8))::bit(32)::bigint % 1024)::smallint $$;
+
+CREATE FUNCTION snooze_due_soon() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT 1
+        FROM fresh
+        WHERE NOT inactive
+          AND remind_at <= clock_timestamp() + INTERVAL '2 seconds'
+    ) THEN
+        PERFORM pg_notify('snooze_due', '');
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION snooze_reminder_name(snooze_id bigint, owner text, message text, promise timestamp with time zone, domain text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+SELECT '<' || left(encode(sha256(convert_to(concat_ws(
+    chr(10), snooze_id, owner, message, extract(epoch FROM promise), 'email'
+), 'UTF8')), 'hex'), 40) || '@' || domain || '>'
+$$;
+
+CREATE TABLE email_snoozes (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    subject text,
+    sender_email text,
+    remind_at timestamp with time zone NOT NULL,
+    snooze_duration_hours integer,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    inactive boolean DEFAULT false NOT NULL,
+    last_error text,
+    last_error_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone,
+    outcome text,
+    finished_at timestamp with time zone,
+    priority smallint DEFAULT 0 NOT NULL,
+    crash_count integer DEFAULT 0 NOT NULL,
+    lease_expires_at timestamp with time zone,
+    bucket smallint NOT NULL,
+    note text,
+    recurrence jsonb,
+    reply_policy text,
+    mailbox text,
+    origin_folder text,
+    wall_time timestamp without time zone,
+    zone text,
+    time_kind text,
+    traceparent text,
+    schema_version smallint DEFAULT 1 NOT NULL,
+    serialization_key text,
+    behind_key boolean DEFAULT false NOT NULL,
+    CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
+    CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
+    CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
+    CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
+    CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
+    CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
+
+CREATE FUNCTION snooze_return_at(snooze email_snoozes) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    promise TIMESTAMPTZ := COALESCE(snooze.scheduled_for, snooze.remind_at);
+BEGIN
+    IF EXISTS (
+        SELECT 1
+        FROM reminder_sends
+        WHERE user_email = snooze.user_email
+          AND message_id = snooze.message_id
+          AND scheduled_for = promise
+          AND channel = 'mailbox'
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RETURN promise;
+END
+$$;
+
+CREATE FUNCTION snooze_server_met() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT COALESCE(
+        (SELECT met_at FROM server_starts WHERE started_at = pg_postmaster_start_time()),
+        pg_postmaster_start_time()
+    )
+$$;
+
+CREATE FUNCTION snooze_term(name text, otherwise double precision) RETURNS interval
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT make_interval(secs => COALESCE(NULLIF(current_setting('snoozer.' || name, TRUE), '')::float8, otherwise))
+$$;
+
+CREATE FUNCTION snooze_timeline(OUT system_identifier bigint, OUT database_oid bigint, OUT timeline text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    BEGIN
+        SELECT control.system_identifier INTO system_identifier FROM pg_control_system() AS control;
+    EXCEPTION WHEN OTHERS THEN
+        system_identifier := NULL;
+    END;
+    SELECT oid INTO database_oid FROM pg_database WHERE datname = current_database();
+    BEGIN
+        IF NOT pg_is_in_recovery() THEN
+            timeline := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+        END IF;
+    EXCEPTION WHEN OTHERS THEN
+        timeline := NULL;
+    END;
+END
+$$;
+
+CREATE FUNCTION snooze_timeline_is_accepted() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    accepted accepted_timelines;
+    present RECORD;
+BEGIN
+    SELECT * INTO accepted FROM accepted_timelines ORDER BY id DESC LIMIT 1;
+    present := snooze_timeline();
+    RETURN (present.system_identifier <> accepted.system_identifier) IS NOT TRUE
+        AND (present.database_oid <> accepted.database_oid) IS NOT TRUE
+        AND (present.timeline <> accepted.timeline) IS NOT TRUE;
+END
+$$;
+
+CREATE TABLE accepted_timelines (
+    id bigint NOT NULL,
+    system_identifier bigint,
+    database_oid bigint,
+    timeline text,
+    accepted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    accepted_by text NOT NULL
+);
+
+CREATE SEQUENCE accepted_timelines_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE accepted_timelines_id_seq OWNED BY accepted_timelines.id;
+
+CREATE TABLE account_phrases (
+    account_id bigint NOT NULL,
+    phrase text NOT NULL,
+    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE account_presets (
+    account_id bigint NOT NULL,
+    "position" smallint NOT NULL,
+    label text NOT NULL,
+    phrase text NOT NULL
+);
+
+CREATE TABLE accounts (
+    id bigint NOT NULL,
+    email text NOT NULL,
+    role text DEFAULT 'user'::text NOT NULL,
+    zone text DEFAULT 'UTC'::text NOT NULL,
+    locale text DEFAULT 'en_GB'::text NOT NULL,
+    verified_at timestamp with time zone,
+    disabled_at timestamp with time zone,
+    zone_chosen boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
+    CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'operator'::text, 'admin'::text])))
+);
+
+CREATE SEQUENCE accounts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE accounts_id_seq OWNED BY accounts.id;
+
+CREATE TABLE api_tokens (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    token_hash text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    revoked_at timestamp with time zone
+);
+
+CREATE SEQUENCE api_tokens_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE api_tokens_id_seq OWNED BY api_tokens.id;
+
+CREATE TABLE circuit_breakers (
+    server text NOT NULL,
+    state text DEFAULT 'closed'::text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_failure text,
+    opened_at timestamp with time zone,
+    probe_token uuid,
+    probe_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    refuses_everybody boolean DEFAULT false NOT NULL,
+    away_since timestamp with time zone,
+    closed_at timestamp with time zone,
+    CONSTRAINT ck_circuit_breakers_failures CHECK ((failures >= 0)),
+    CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))
+);
+
+CREATE TABLE email_snoozes_archive (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    subject text,
+    sender_email text,
+    remind_at timestamp with time zone NOT NULL,
+    snooze_duration_hours integer,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token uuid,
+    attempts integer NOT NULL,
+    max_attempts integer NOT NULL,
+    inactive boolean NOT NULL,
+    last_error text,
+    last_error_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    scheduled_for timestamp with time zone,
+    outcome text,
+    finished_at timestamp with time zone NOT NULL,
+    priority smallint NOT NULL,
+    crash_count integer NOT NULL,
+    lease_expires_at timestamp with time zone,
+    bucket smallint NOT NULL,
+    note text,
+    recurrence jsonb,
+    reply_policy text,
+    mailbox text,
+    origin_folder text,
+    wall_time timestamp without time zone,
+    zone text,
+    time_kind text,
+    traceparent text,
+    schema_version smallint NOT NULL,
+    serialization_key text,
+    behind_key boolean NOT NULL
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE SEQUENCE email_snoozes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE email_snoozes_id_seq OWNED BY email_snoozes.id;
+
+CREATE TABLE housekeeping_runs (
+    chore text NOT NULL,
+    finished_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE idempotency_keys (
+    account_id bigint NOT NULL,
+    key text NOT NULL,
+    request_sha256 text NOT NULL,
+    status smallint NOT NULL,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE VIEW invariant_due_is_taken AS
+ SELECT email_snoozes.id AS snooze_id,
+    NULL::bigint AS send_id,
+    GREATEST(email_snoozes.remind_at, email_snoozes.created_at, snooze_server_met()) AS since,
+    'due, and nobody takes it'::text AS what
+   FROM email_snoozes
+  WHERE ((NOT email_snoozes.inactive) AND (email_snoozes.claimed_at IS NULL) AND (email_snoozes.attempts < email_snoozes.max_attempts) AND (email_snoozes.remind_at <= CURRENT_TIMESTAMP) AND (GREATEST(email_snoozes.remind_at, email_snoozes.created_at, snooze_server_met()) < (((clock_timestamp() - snooze_term('lease_seconds'::text, (90)::double precision)) - snooze_term('sweep_seconds'::text, (5)::double precision)) - snooze_term('backoff_seconds'::text, (60)::double precision))) AND (NOT (EXISTS ( SELECT 1
+           FROM circuit_breakers
+          WHERE (circuit_breakers.state <> 'closed'::text)))));
+
+CREATE TABLE reminder_sends (
+    id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    channel text DEFAULT 'email'::text NOT NULL,
+    bucket smallint NOT NULL,
+    reminder_message_id text,
+    state text NOT NULL,
+    claim_token uuid,
+    subject text,
+    sender_email text,
+    note text,
+    zone text NOT NULL,
+    bytes_sha256 text,
+    smtp_code integer,
+    enhanced_code text,
+    reply text,
+    queue_id text,
+    resends smallint DEFAULT 0 NOT NULL,
+    late boolean DEFAULT false NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    dot_authorised_at timestamp with time zone,
+    uncertain_at timestamp with time zone,
+    sent_at timestamp with time zone,
+    resolution text,
+    resolved_by text,
+    resolved_at timestamp with time zone,
+    looks smallint DEFAULT 0 NOT NULL,
+    looked_at timestamp with time zone,
+    refusals smallint DEFAULT 0 NOT NULL,
+    delayed_by text,
+    CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
+    CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
+    CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT ck_reminder_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR ((dot_authorised_at IS NOT NULL) AND (bytes_sha256 IS NOT NULL)))),
+    CONSTRAINT ck_reminder_sends_sent_is_dated CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
+    CONSTRAINT ck_reminder_sends_state CHECK ((state = ANY (ARRAY['reserved'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'uncertain'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
+
+CREATE TABLE reminder_sends_archive (
+    finished_at timestamp with time zone NOT NULL,
+    id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    channel text NOT NULL,
+    bucket smallint NOT NULL,
+    reminder_message_id text,
+    state text NOT NULL,
+    claim_token uuid,
+    subject text,
+    sender_email text,
+    note text,
+    zone text NOT NULL,
+    bytes_sha256 text,
+    smtp_code integer,
+    enhanced_code text,
+    reply text,
+    queue_id text,
+    resends smallint NOT NULL,
+    late boolean NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    dot_authorised_at timestamp with time zone,
+    uncertain_at timestamp with time zone,
+    sent_at timestamp with time zone,
+    resolution text,
+    resolved_by text,
+    resolved_at timestamp with time zone,
+    looks smallint NOT NULL,
+    looked_at timestamp with time zone,
+    refusals smallint NOT NULL,
+    delayed_by text
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE VIEW invariant_finished_has_its_send AS
+ SELECT snooze.id AS snooze_id,
+    NULL::bigint AS send_id,
+    snooze.finished_at AS since,
+    'finished as sent, and the ledger has no such send'::text AS what
+   FROM ( SELECT email_snoozes.id,
+            email_snoozes.user_email,
+            email_snoozes.message_id,
+            email_snoozes.scheduled_for,
+            email_snoozes.finished_at,
+            email_snoozes.outcome
+           FROM email_snoozes
+        UNION ALL
+         SELECT email_snoozes_archive.id,
+            email_snoozes_archive.user_email,
+            email_snoozes_archive.message_id,
+            email_snoozes_archive.scheduled_for,
+            email_snoozes_archive.finished_at,
+            email_snoozes_archive.outcome
+           FROM email_snoozes_archive) snooze
+  WHERE ((snooze.outcome = 'sent'::text) AND (NOT (EXISTS ( SELECT 1
+           FROM reminder_sends send
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))) AND (NOT (EXISTS ( SELECT 1
+           FROM reminder_sends_archive send
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))));
+
+CREATE TABLE kept_messages (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    original bytea NOT NULL,
+    sha256 text NOT NULL,
+    subject text,
+    sender_name text,
+    sender_email text,
+    sent_at timestamp with time zone,
+    folder text DEFAULT 'inbox'::text NOT NULL,
+    unread boolean DEFAULT true NOT NULL,
+    arrived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    surfaced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    returned boolean DEFAULT false NOT NULL,
+    thread_ids text,
+    returns_at timestamp with time zone,
+    snooze_id bigint,
+    CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text]))),
+    CONSTRAINT ck_kept_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2])))
+);
+
+CREATE VIEW invariant_messages_return AS
+ SELECT kept_messages.snooze_id,
+    NULL::bigint AS send_id,
+    GREATEST(kept_messages.returns_at, snooze_server_met()) AS since,
+    'its message is not back in the inbox'::text AS what
+   FROM kept_messages
+  WHERE ((kept_messages.returns_at <= CURRENT_TIMESTAMP) AND (GREATEST(kept_messages.returns_at, snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)));
+
+CREATE VIEW invariant_no_second_dot AS
+ SELECT sends.snooze_id,
+    sends.id AS send_id,
+    sends.uncertain_at AS since,
+        CASE
+            WHEN (sends.dot_authorised_at > sends.uncertain_at) THEN 'a dot after an uncertain one that nobody had resolved'::text
+            ELSE (('was uncertain, is '::text || sends.state) || ', and nobody resolved it'::text)
+        END AS what
+   FROM ( SELECT reminder_sends.id,
+            reminder_sends.snooze_id,
+            reminder_sends.state,
+            reminder_sends.uncertain_at,
+            reminder_sends.dot_authorised_at,
+            reminder_sends.resolved_at
+           FROM reminder_sends
+        UNION ALL
+         SELECT reminder_sends_archive.id,
+            reminder_sends_archive.snooze_id,
+            reminder_sends_archive.state,
+            reminder_sends_archive.uncertain_at,
+            reminder_sends_archive.dot_authorised_at,
+            reminder_sends_archive.resolved_at
+           FROM reminder_sends_archive) sends
+  WHERE ((sends.uncertain_at IS NOT NULL) AND (((sends.state <> 'uncertain'::text) AND (sends.resolved_at IS NULL)) OR ((sends.dot_authorised_at > sends.uncertain_at) AND ((sends.resolved_at IS NULL) OR (sends.resolved_at < sends.uncertain_at) OR (sends.resolved_at > sends.dot_authorised_at)))));
+
+CREATE VIEW invariant_one_send_per_promise AS
+ SELECT min(sends.snooze_id) AS snooze_id,
+    min(sends.id) AS send_id,
+    sends.scheduled_for AS since,
+    (count(*) || ' sends for one promise'::text) AS what
+   FROM ( SELECT reminder_sends.id,
+            reminder_sends.snooze_id,
+            reminder_sends.user_email,
+            reminder_sends.message_id,
+            reminder_sends.scheduled_for,
+            reminder_sends.channel
+           FROM reminder_sends
+        UNION ALL
+         SELECT reminder_sends_archive.id,
+            reminder_sends_archive.snooze_id,
+            reminder_sends_archive.user_email,
+            reminder_sends_archive.message_id,
+            reminder_sends_archive.scheduled_for,
+            reminder_sends_archive.channel
+           FROM reminder_sends_archive) sends
+  GROUP BY sends.user_email, sends.message_id, sends.scheduled_for, sends.channel
+ HAVING (count(*) > 1);
+
+CREATE VIEW invariant_sent_stays_sent AS
+ SELECT sends.snooze_id,
+    sends.id AS send_id,
+    COALESCE(sends.sent_at, sends.reserved_at) AS since,
+        CASE
+            WHEN (sends.state <> 'sent'::text) THEN ('was sent, and is '::text || sends.state)
+            WHEN (sends.sent_at IS NULL) THEN 'sent, and nobody knows when'::text
+            ELSE 'sent, without a reply that says so or anybody who decided it'::text
+        END AS what
+   FROM ( SELECT reminder_sends.id,
+            reminder_sends.snooze_id,
+            reminder_sends.state,
+            reminder_sends.sent_at,
+            reminder_sends.reserved_at,
+            reminder_sends.smtp_code,
+            reminder_sends.resolution
+           FROM reminder_sends
+        UNION ALL
+         SELECT reminder_sends_archive.id,
+            reminder_sends_archive.snooze_id,
+            reminder_sends_archive.state,
+            reminder_sends_archive.sent_at,
+            reminder_sends_archive.reserved_at,
+            reminder_sends_archive.smtp_code,
+            reminder_sends_archive.resolution
+           FROM reminder_sends_archive) sends
+  WHERE (((sends.state <> 'sent'::text) AND (sends.sent_at IS NOT NULL)) OR ((sends.state = 'sent'::text) AND (sends.sent_at IS NULL)) OR ((sends.state = 'sent'::text) AND (sends.smtp_code IS DISTINCT FROM 250) AND (sends.resolution IS NULL)));
+
+CREATE TABLE workers (
+    id text NOT NULL,
+    state text DEFAULT 'alive'::text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    heartbeat_at timestamp with time zone NOT NULL,
+    stopped_at timestamp with time zone,
+    CONSTRAINT ck_workers_dead_is_dated CHECK (((state = 'dead'::text) = (stopped_at IS NOT NULL))),
+    CONSTRAINT ck_workers_state CHECK ((state = ANY (ARRAY['alive'::text, 'draining'::text, 'dead'::text])))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW invariant_the_dead_hold_nothing AS
+ SELECT held.id AS snooze_id,
+    NULL::bigint AS send_id,
+    held.since,
+    held.what
+   FROM ( SELECT snooze.id,
+            GREATEST(
+                CASE
+                    WHEN (workers.state = 'dead'::text) THEN workers.stopped_at
+                    ELSE snooze.lease_expires_at
+                END, snooze_server_met()) AS since,
+                CASE
+                    WHEN (workers.state = 'dead'::text) THEN 'held by a worker that is dead'::text
+                    ELSE 'held by a worker whose lease ran out'::text
+                END AS what
+           FROM (email_snoozes snooze
+             LEFT JOIN workers ON ((workers.id = snooze.claimed_by)))
+          WHERE (snooze.claimed_at IS NOT NULL)) held
+  WHERE (held.since < ((clock_timestamp() - snooze_term('lease_seconds'::text, (90)::double precision)) - snooze_term('sweep_seconds'::text, (5)::double precision)));
+
+CREATE SEQUENCE kept_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE kept_messages_id_seq OWNED BY kept_messages.id;
+
+CREATE UNLOGGED TABLE quota_usage (
+    quota text NOT NULL,
+    subject text NOT NULL,
+    period_start timestamp with time zone NOT NULL,
+    amount bigint NOT NULL
+);
+
+CREATE SEQUENCE reminder_sends_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE reminder_sends_id_seq OWNED BY reminder_sends.id;
+
+CREATE TABLE server_starts (
+    started_at timestamp with time zone NOT NULL,
+    met_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE sessions (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    token_hash text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    device text
+);
+
+CREATE SEQUENCE sessions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE sessions_id_seq OWNED BY sessions.id;
+
+CREATE TABLE sign_ins (
+    id bigint NOT NULL,
+    account_id bigint,
+    token_hash text NOT NULL,
+    code_hash text,
+    browser_hash text,
+    code_tries smallint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    known_hash text,
+    email_hash text
+);
+
+CREATE SEQUENCE sign_ins_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE sign_ins_id_seq OWNED BY sign_ins.id;
+
+CREATE TABLE sink_messages (
+    id bigint NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    mail_from text NOT NULL,
+    rcpt_to text NOT NULL,
+    original bytea NOT NULL
+);
+
+CREATE SEQUENCE sink_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE sink_messages_id_seq OWNED BY sink_messages.id;
+
+CREATE TABLE snooze_events (
+    id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    kind text NOT NULL,
+    actor text NOT NULL,
+    route text NOT NULL,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+CREATE SEQUENCE snooze_events_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE snooze_events_id_seq OWNED BY snooze_events.id;
+
+ALTER TABLE ONLY accepted_timelines ALTER COLUMN id SET DEFAULT nextval('accepted_timelines_id_seq'::regclass);
+
+ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq'::regclass);
+
+ALTER TABLE ONLY api_tokens ALTER COLUMN id SET DEFAULT nextval('api_tokens_id_seq'::regclass);
+
+ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snoozes_id_seq'::regclass);
+
+ALTER TABLE ONLY kept_messages ALTER COLUMN id SET DEFAULT nextval('kept_messages_id_seq'::regclass);
+
+ALTER TABLE ONLY reminder_sends ALTER COLUMN id SET DEFAULT nextval('reminder_sends_id_seq'::regclass);
+
+ALTER TABLE ONLY sessions ALTER COLUMN id SET DEFAULT nextval('sessions_id_seq'::regclass);
+
+ALTER TABLE ONLY sign_ins ALTER COLUMN id SET DEFAULT nextval('sign_ins_id_seq'::regclass);
+
+ALTER TABLE ONLY sink_messages ALTER COLUMN id SET DEFAULT nextval('sink_messages_id_seq'::regclass);
+
+ALTER TABLE ONLY snooze_events ALTER COLUMN id SET DEFAULT nextval('snooze_events_id_seq'::regclass);
+
+ALTER TABLE ONLY accepted_timelines
+    ADD CONSTRAINT pk_accepted_timelines PRIMARY KEY (id);
+
+ALTER TABLE ONLY account_phrases
+    ADD CONSTRAINT pk_account_phrases PRIMARY KEY (account_id, phrase);
+
+ALTER TABLE ONLY account_presets
+    ADD CONSTRAINT pk_account_presets PRIMARY KEY (account_id, "position");
+
+ALTER TABLE ONLY accounts
+    ADD CONSTRAINT pk_accounts PRIMARY KEY (id);
+
+ALTER TABLE ONLY api_tokens
+    ADD CONSTRAINT pk_api_tokens PRIMARY KEY (id);
+
+ALTER TABLE ONLY circuit_breakers
+    ADD CONSTRAINT pk_circuit_breakers PRIMARY KEY (server);
+
+ALTER TABLE ONLY email_snoozes
+    ADD CONSTRAINT pk_email_snoozes PRIMARY KEY (id);
+
+ALTER TABLE ONLY email_snoozes_archive
+    ADD CONSTRAINT pk_email_snoozes_archive PRIMARY KEY (id, finished_at);
+
+ALTER TABLE ONLY housekeeping_runs
+    ADD CONSTRAINT pk_housekeeping_runs PRIMARY KEY (chore);
+
+ALTER TABLE ONLY idempotency_keys
+    ADD CONSTRAINT pk_idempotency_keys PRIMARY KEY (account_id, key);
+
+ALTER TABLE ONLY kept_messages
+    ADD CONSTRAINT pk_kept_messages PRIMARY KEY (id);
+
+ALTER TABLE ONLY quota_usage
+    ADD CONSTRAINT pk_quota_usage PRIMARY KEY (quota, subject, period_start);
+
+ALTER TABLE ONLY reminder_sends
+    ADD CONSTRAINT pk_reminder_sends PRIMARY KEY (id);
+
+ALTER TABLE ONLY reminder_sends_archive
+    ADD CONSTRAINT pk_reminder_sends_archive PRIMARY KEY (id, finished_at);
+
+ALTER TABLE ONLY server_starts
+    ADD CONSTRAINT pk_server_starts PRIMARY KEY (started_at);
+
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT pk_sessions PRIMARY KEY (id);
+
+ALTER TABLE ONLY sign_ins
+    ADD CONSTRAINT pk_sign_ins PRIMARY KEY (id);
+
+ALTER TABLE ONLY sink_messages
+    ADD CONSTRAINT pk_sink_messages PRIMARY KEY (id);
+
+ALTER TABLE ONLY snooze_events
+    ADD CONSTRAINT pk_snooze_events PRIMARY KEY (id);
+
+ALTER TABLE ONLY workers
+    ADD CONSTRAINT pk_workers PRIMARY KEY (id);
+
+ALTER TABLE ONLY accounts
+    ADD CONSTRAINT uq_accounts_email UNIQUE (email);
+
+ALTER TABLE ONLY api_tokens
+    ADD CONSTRAINT uq_api_tokens_token_hash UNIQUE (token_hash);
+
+ALTER TABLE ONLY kept_messages
+    ADD CONSTRAINT uq_kept_messages_message UNIQUE (user_email, message_id);
+
+ALTER TABLE ONLY reminder_sends
+    ADD CONSTRAINT uq_reminder_sends_promise UNIQUE (user_email, message_id, scheduled_for, channel);
+
+ALTER TABLE ONLY reminder_sends
+    ADD CONSTRAINT uq_reminder_sends_reminder_message_id UNIQUE (reminder_message_id);
+
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT uq_sessions_token_hash UNIQUE (token_hash);
+
+ALTER TABLE ONLY sign_ins
+    ADD CONSTRAINT uq_sign_ins_token_hash UNIQUE (token_hash);
+
+CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_id, used_at);
+
+CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
+
+CREATE INDEX ix_email_snoozes_behind ON email_snoozes USING btree (serialization_key) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND behind_key);
+
+CREATE INDEX ix_email_snoozes_cases ON email_snoozes USING btree (finished_at, id) WHERE (outcome = 'retired'::text);
+
+CREATE INDEX ix_email_snoozes_claimed_by ON email_snoozes USING btree (claimed_by) WHERE (claimed_at IS NOT NULL);
+
+CREATE INDEX ix_email_snoozes_due ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL));
+
+CREATE INDEX ix_email_snoozes_finished ON email_snoozes USING btree (finished_at, id) WHERE (outcome = ANY (ARRAY['sent'::text, 'cancelled'::text]));
+
+CREATE INDEX ix_email_snoozes_key ON email_snoozes USING btree (serialization_key, remind_at, id) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (serialization_key IS NOT NULL));
+
+CREATE INDEX ix_email_snoozes_lane ON email_snoozes USING btree (priority, LEAST(crash_count, 2), num_nonnulls(serialization_key), remind_at, id) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key));
+
+CREATE INDEX ix_email_snoozes_of_person ON email_snoozes USING btree (user_email, outcome, remind_at, id);
+
+CREATE INDEX ix_email_snoozes_poison ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key) AND (crash_count > 1));
+
+CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (created_at);
+
+CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
+
+CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
+
+CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
+
+CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
+
+CREATE INDEX ix_reminder_sends_archive_promise ON ONLY reminder_sends_archive USING btree (user_email, message_id, scheduled_for);
+
+CREATE INDEX ix_reminder_sends_archive_snooze ON ONLY reminder_sends_archive USING btree (snooze_id);
+
+CREATE INDEX ix_reminder_sends_snooze ON reminder_sends USING btree (snooze_id);
+
+CREATE INDEX ix_reminder_sends_unsettled ON reminder_sends USING btree (state, dot_authorised_at) WHERE (state = ANY (ARRAY['sending'::text, 'uncertain'::text]));
+
+CREATE INDEX ix_sessions_account ON sessions USING btree (account_id);
+
+CREATE INDEX ix_sign_ins_account ON sign_ins USING btree (account_id, created_at);
+
+CREATE INDEX ix_sign_ins_browser ON sign_ins USING btree (browser_hash) WHERE (used_at IS NULL);
+
+CREATE INDEX ix_sign_ins_email ON sign_ins USING btree (email_hash, created_at);
+
+CREATE INDEX ix_sink_messages_rcpt_to ON sink_messages USING btree (rcpt_to, id);
+
+CREATE INDEX ix_snooze_events_at ON snooze_events USING brin (at);
+
+CREATE INDEX ix_snooze_events_snooze ON snooze_events USING btree (snooze_id, id);
+
+CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (serialization_key) WHERE ((claimed_at IS NOT NULL) AND (serialization_key IS NOT NULL));
+
+CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
+
+CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
+
+CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_fill_bucket();
+
+CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
+
+CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
+
+CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))))) EXECUTE FUNCTION email_snoozes_move_return();
+
+CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
+
+CREATE TRIGGER email_snoozes_texts_fit BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((octet_length(new.user_email) > 254) OR (octet_length(new.message_id) > 998) OR (octet_length(new.serialization_key) > 998))) EXECUTE FUNCTION email_snoozes_refuse_long_texts();
+
+CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((new.serialization_key IS NOT NULL) AND (NOT new.inactive) AND (new.claimed_at IS NULL))) EXECUTE FUNCTION email_snoozes_wait_behind_key();
+
+CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+
+CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
+
+ALTER TABLE ONLY account_phrases
+    ADD CONSTRAINT fk_account_phrases_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY account_presets
+    ADD CONSTRAINT fk_account_presets_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY api_tokens
+    ADD CONSTRAINT fk_api_tokens_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY idempotency_keys
+    ADD CONSTRAINT fk_idempotency_keys_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY reminder_sends
+    ADD CONSTRAINT fk_reminder_sends_snooze FOREIGN KEY (snooze_id) REFERENCES email_snoozes(id);
+
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT fk_sessions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY sign_ins
+    ADD CONSTRAINT fk_sign_ins_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -1,0 +1,26 @@
+"""What was used of quotas: one function per file in `sql/quotas`, of the same name."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Whether the amount was added, and the seconds until the next period."""
+
+    was_added: bool
+    retry_after: int
+
+
+def spend(connection: Connection, *, quota: str, subject: str, period: timedelta, amount: int, most: int) -> Spent:
+    values = {"quota": quota, "subject": subject, "period": period, "amount": amount, "most": most}
+    return Spent(**execute(connection, "quotas/spend", **values).one()._mapping)
+
+
+def prune(connection: Connection, *, batch_size: int) -> int:
+    """Returns how many rows were deleted."""
+    return len(execute(connection, "quotas/prune", batch_size=batch_size).all())

@@ -1,0 +1,16 @@
+-- Indexes that ought to be there and are missing, or invalid, as one whose CREATE INDEX CONCURRENTLY failed; and those
+-- that ought to be unique and are not.
+SELECT
+    wanted.table_name,
+    wanted.name,
+    CASE
+        WHEN found.indexrelid IS NULL THEN 'missing'
+        WHEN NOT (found.indisvalid AND found.indisready AND found.indislive) THEN 'invalid'
+        ELSE 'not unique'
+    END AS problem
+FROM unnest(
+    CAST(:tables AS text[]), CAST(:names AS text[]), CAST(:uniques AS boolean[])
+) AS wanted (table_name, name, is_unique)
+LEFT JOIN pg_index AS found ON found.indexrelid = to_regclass(wanted.name)
+WHERE (found.indisvalid AND found.indisready AND found.indislive AND found.indisunique >= wanted.is_unique) IS NOT TRUE
+ORDER BY wanted.name

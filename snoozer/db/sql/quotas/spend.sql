@@ -1,0 +1,23 @@
+-- Add an amount to what a subject has used of a quota in the present period, unless that is more than it may use.
+-- Returns whether it was added, and in how many seconds the next period begins. Concurrent calls for one subject wait
+-- for each other's transactions.
+WITH present AS (
+    SELECT date_bin(CAST(:period AS interval), clock_timestamp(), TIMESTAMPTZ 'epoch') AS period_start
+),
+spent AS (
+    INSERT INTO quota_usage AS usage (quota, subject, period_start, amount)
+    SELECT :quota, :subject, present.period_start, CAST(:amount AS bigint)
+    FROM present
+    WHERE CAST(:amount AS bigint) <= CAST(:most AS bigint)
+    ON CONFLICT (quota, subject, period_start) DO UPDATE
+    SET amount = usage.amount + EXCLUDED.amount
+    WHERE usage.amount + EXCLUDED.amount <= CAST(:most AS bigint)
+    RETURNING 1
+)
+SELECT
+    EXISTS (SELECT FROM spent) AS was_added,
+    GREATEST(
+        1,
+        CAST(ceil(extract(epoch FROM present.period_start + CAST(:period AS interval) - clock_timestamp())) AS integer)
+    ) AS retry_after
+FROM present

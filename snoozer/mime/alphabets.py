@@ -1,0 +1,33 @@
+"""The charset of unlabelled text in Latin letters, by the letters of the languages that are written in each."""
+
+import re
+
+# Letters beside a to z, the languages of Windows-1252 first: where several fit, the reading is mostly the same.
+_ALPHABETS = (
+    *(("cp1252", letters) for letters in ("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìòù")),
+    *(("cp1252", letters) for letters in ("åäöé", "æøåéóòôè", "àáäèéêëïíîóöüú", "àçèéíïòóúü", "äöüõ")),
+    ("cp1254", "çğıİöşüâîû"),
+    *(("cp1252", letters) for letters in ("áðéíóúýþæö",)),
+    *((codec, "ąćęłńóśźż") for codec in ("cp1250", "iso8859_2")),
+    *((codec, "áčďéěíňóřšťúůýž") for codec in ("cp1250", "iso8859_2")),
+    *((codec, "áéíóöőúüű") for codec in ("cp1250", "iso8859_2")),
+    *((codec, "áäčďéíĺľňóôŕšťúýž") for codec in ("cp1250", "iso8859_2")),
+    *((codec, "čćđšž") for codec in ("cp1250", "iso8859_2")),
+    *((codec, "ăâîşţ") for codec in ("cp1250", "iso8859_2")),
+    *(("cp1257", letters) for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")),
+    ("cp1252", "àáâãäåæçèéêëìíîïñòóôõöøœùúûüýÿß"),
+)
+# Signs between two letters are no signs in the right charset.
+_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s\x00-\x7f](?=[^\W\d_])")
+_SIGNS = frozenset("’‘´–—\xad\xb7…\xa0“”„«»")
+
+
+def latin_charset(data: bytes) -> str | None:
+    """The first charset in which every letter of `data` is one of the same language; None when there is none."""
+    for codec, alphabet in _ALPHABETS:
+        text = data.decode(codec, "replace")
+        letters = {char for char in set(text) if char > "\x7f" and (char.isalpha() or char == "\ufffd")}
+        signs = set(_IN_WORD.findall(text)) - _SIGNS
+        if not signs and all(char in alphabet or char.lower() in alphabet for char in letters):
+            return codec
+    return None

@@ -1,0 +1,71 @@
+"""The text inside of an S/MIME message that is signed in one piece (RFC 8551 §3.5.2), which needs no key to be read.
+
+Only the way to the content is followed in the CMS structure (RFC 5652), of DER or of BER with lengths left open.
+"""
+
+_SIGNED_DATA = bytes.fromhex("2a864886f70d010702")
+_DATA = bytes.fromhex("2a864886f70d010701")
+_OID, _OCTETS, _SEQUENCE, _EXPLICIT = 0x06, 0x04, 0x30, 0xA0
+_CONSTRUCTED = 0x20
+
+
+def signed_content(data: bytes) -> bytes | None:
+    """The MIME entity that was signed; None where there is none, as when it is encrypted or stands beside."""
+    try:
+        position = _inside(data, 0, _SEQUENCE)
+        position = _inside(data, _behind(data, position, _SIGNED_DATA), _EXPLICIT)
+        position = _inside(data, position, _SEQUENCE)
+        # The version and the algorithms.
+        position = _skipped(data, _skipped(data, position))
+        position = _inside(data, position, _SEQUENCE)
+        position = _inside(data, _behind(data, position, _DATA), _EXPLICIT)
+        return _octets(data, position)
+    except (IndexError, ValueError):
+        return None
+
+
+def _element(data: bytes, position: int) -> tuple[int, int, int | None]:
+    """The tag at `position`, where its content begins, and its length; None where that is left open."""
+    tag, length = data[position], data[position + 1]
+    if length < 0x80:
+        return tag, position + 2, length
+    count = length & 0x7F
+    start = position + 2 + count
+    return tag, start, int.from_bytes(data[position + 2 : start], "big") if count else None
+
+
+def _inside(data: bytes, position: int, expected: int) -> int:
+    tag, start, _ = _element(data, position)
+    if tag != expected:
+        raise ValueError("another structure")
+    return start
+
+
+def _skipped(data: bytes, position: int) -> int:
+    _, start, length = _element(data, position)
+    if length is None:
+        raise ValueError("of unknown length")
+    return start + length
+
+
+def _behind(data: bytes, position: int, oid: bytes) -> int:
+    start = _inside(data, position, _OID)
+    if not data.startswith(oid, start):
+        raise ValueError("another type")
+    return start + len(oid)
+
+
+def _octets(data: bytes, position: int) -> bytes:
+    """A string in one piece or in several, as far as it is there."""
+    tag, start, length = _element(data, position)
+    end = len(data) if length is None else start + length
+    if tag == _OCTETS:
+        return data[start:end]
+    if tag != _OCTETS | _CONSTRUCTED:
+        raise ValueError("no string")
+    pieces: list[bytes] = []
+    while start + 1 < min(end, len(data)) and data[start] == _OCTETS:
+        following = _skipped(data, start)
+        pieces.append(data[_inside(data, start, _OCTETS) : following])
+        start = following
+    return b"".join(pieces)

@@ -1,0 +1,78 @@
+"""How many bytes the body of a request may have, by its route; what is larger is refused before it is parsed.
+
+Werkzeug's own limits of fields and parts do not apply to urlencoded bodies, and a body in chunks ends at the limit
+without an error.
+"""
+
+from io import BytesIO
+
+from flask import Flask, request
+from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError, TimeoutError
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+
+from snoozer.web import auth, context
+from snoozer.web.front import BodyLimits, Environ
+
+MAX_BODY_BYTES = 64 * 1024
+# Each field costs some microseconds. The longest form of ours has a field for each of 500 cases.
+MAX_FIELDS = 1_000
+MAX_PARTS = 100
+
+UPLOADS = frozenset({"mailbox.add_files"})
+
+
+def init_app(app: Flask) -> None:
+    app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_BODY_BYTES, MAX_FORM_PARTS=MAX_PARTS)
+    app.before_request(_limit_body)
+
+
+def for_front(app: Flask) -> BodyLimits:
+    """Returns the limits that the front applies while a body arrives."""
+
+    def is_upload(method: str, path: str) -> bool:
+        try:
+            endpoint, _ = app.url_map.bind("").match(path, method)
+        except HTTPException:
+            return False
+        return endpoint in UPLOADS
+
+    def upload_limit(environ: Environ) -> int:
+        with app.request_context({**environ, "wsgi.input": BytesIO(), "CONTENT_LENGTH": "0"}):
+            try:
+                return MAX_BODY_BYTES if auth.current_account() is None else _max_upload_bytes()
+            except (DBAPIError, TimeoutError):
+                return MAX_BODY_BYTES
+
+    return BodyLimits(usual=MAX_BODY_BYTES, is_upload=is_upload, upload=upload_limit)
+
+
+def is_upload() -> bool:
+    """Whether this request's route takes messages."""
+    return request.endpoint in UPLOADS
+
+
+def _limit_body() -> ResponseReturnValue | None:
+    if request.method == "POST" and auth.requires_account(request.endpoint) and auth.current_account() is None:
+        return auth.redirect_to_sign_in()
+    limit = _max_upload_bytes() if is_upload() else MAX_BODY_BYTES
+    request.max_content_length = limit
+    if request.content_length is None and request.environ.get("wsgi.input_terminated"):
+        _gather_chunks(limit)
+    if (request.content_length or 0) > limit:
+        raise RequestEntityTooLarge
+    if request.mimetype == "application/x-www-form-urlencoded" and request.get_data().count(b"&") >= MAX_FIELDS:
+        raise RequestEntityTooLarge
+    return None
+
+
+def _max_upload_bytes() -> int:
+    """A message, and beside it the form's other fields and the multipart boundaries."""
+    return context.settings().largest_message + MAX_BODY_BYTES
+
+
+def _gather_chunks(limit: int) -> None:
+    """Reads a body in chunks whole, so that it has a length. Servers other than ours do not."""
+    body = request.environ["wsgi.input"].read(limit + 1)
+    request.environ["wsgi.input"] = BytesIO(body)
+    request.environ["CONTENT_LENGTH"] = str(len(body))

@@ -1,0 +1,267 @@
+"""An ASGI application in front of the site: gathers each request's body in the event loop, with limits and deadlines,
+and calls the WSGI application in a thread once the body is whole. No thread ever waits for a client."""
+
+import asyncio
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, NamedTuple, TypeVar
+from urllib.parse import unquote_to_bytes
+
+log = logging.getLogger("snoozer.web")
+
+T = TypeVar("T")
+Environ = dict[str, Any]
+Headers = list[tuple[str, str]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+# A body is kept in memory up to this size, and above it in a file.
+MEMORY_BYTES = 64 * 1024
+# How much of a response is written before the client must have taken some of it.
+PIECE_BYTES = 64 * 1024
+
+_ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#@]+)(/[^?#]*)?", re.IGNORECASE)
+
+
+class BodyLimits(NamedTuple):
+    """How many bytes a body may have: `usual`, or for an upload what `upload` returns for the request's environ; it is
+    called in a thread, before the body is read."""
+
+    usual: int
+    is_upload: Callable[[str, str], bool]
+    upload: Callable[[Environ], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What the clients of one process may use of it.
+
+    Requests for which no thread is free wait, `waiting` of them; a body may stall for `grace_seconds`, and takes longer
+    by what arrived of it at `bytes_per_second`; all bodies at one time have `held_bytes`.
+    """
+
+    threads: int = 16
+    waiting: int = 256
+    held_bytes: int = 256 * 1024 * 1024
+    grace_seconds: float = 15.0
+    bytes_per_second: float = 16 * 1024
+
+
+class Response(NamedTuple):
+    """`status` is a code and a reason, such as "200 OK"."""
+
+    status: str
+    headers: Headers
+    body: bytes
+
+
+class Refusal(Exception):
+    """The request is answered without the application; `code` is for programs, `text` for people."""
+
+    def __init__(self, status: int, code: str, text: str, **headers: str) -> None:
+        super().__init__(text)
+        self.status, self.code, self.text, self.headers = status, code, text, headers
+
+
+class _Gone(Exception):
+    """The client hung up."""
+
+
+class _TooLarge(Exception):
+    """The body has more bytes than its limit: `length`, or at least so many."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+
+class Front:
+    """Serves a WSGI application. `describe` returns the type and the text of the response to a refused path."""
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        *,
+        limits: BodyLimits,
+        capacity: Capacity,
+        describe: Callable[[str, Refusal], tuple[str, str]],
+    ) -> None:
+        self._app, self._limits, self._capacity, self._describe = app, limits, capacity, describe
+        self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
+        self._in_threads = 0
+        self._held = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request (ASGI)."""
+        try:
+            response = await self._respond(scope, receive)
+        except Refusal as refusal:
+            response = self._refuse(scope["path"], refusal)
+        except _Gone:
+            return
+        await _write(response, send)
+
+    def _refuse(self, path: str, refusal: Refusal) -> Response:
+        kind, text = self._describe(path, refusal)
+        fields = {"Content-Type": kind, "Cache-Control": "no-store", "Connection": "close", **refusal.headers}
+        return Response(f"{refusal.status} {HTTPStatus(refusal.status).phrase}", list(fields.items()), text.encode())
+
+    async def _respond(self, scope: Message, receive: Receive) -> Response:
+        environ = _environ(scope)
+        limit = self._limits.usual
+        if self._limits.is_upload(scope["method"], scope["path"]):
+            limit = await self._in_thread(self._limits.upload, environ)
+        try:
+            body, length = await self._gather(receive, limit, declared=_content_length(scope))
+        except _TooLarge as large:
+            # The application sees by the length that it is too large, and has a page that explains it.
+            refusal = await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length))
+            return refusal._replace(headers=[*refusal.headers, ("Connection", "close")])
+        try:
+            return await self._in_thread(self._call, _with_body(environ, body, length))
+        finally:
+            self._held -= length
+
+    async def _gather(self, receive: Receive, limit: int, *, declared: int) -> tuple[IO[bytes], int]:
+        """Returns the whole body and its length, which counts as held."""
+        if declared > limit:
+            raise _TooLarge(declared)
+        clock = asyncio.get_running_loop().time
+        started, length = clock(), 0
+        body = SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115 - closed by the thread that reads it
+        try:
+            while True:
+                due = started + self._capacity.grace_seconds + length / self._capacity.bytes_per_second
+                async with asyncio.timeout_at(due):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _Gone
+                piece = message.get("body", b"")
+                length += len(piece)
+                self._held += len(piece)
+                if length > limit:
+                    raise _TooLarge(length)
+                if self._held > self._capacity.held_bytes:
+                    raise _busy()
+                body.write(piece)
+                if not message.get("more_body"):
+                    body.seek(0)
+                    return body, length
+        except BaseException as error:
+            self._held -= length
+            body.close()
+            if isinstance(error, TimeoutError):
+                text = "The request came too slowly and was not read to its end. Nothing was changed. Send it again."
+                raise Refusal(408, "too_slow", text) from None
+            raise
+
+    async def _in_thread(self, function: Callable[[Environ], T], environ: Environ) -> T:
+        if self._in_threads >= self._capacity.threads + self._capacity.waiting:
+            raise _busy()
+        self._in_threads += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function, environ)
+        finally:
+            self._in_threads -= 1
+
+    def _call(self, environ: Environ) -> Response:
+        """The application's response. An error is logged without the request: its path may hold a token."""
+        started: list[tuple[str, Headers]] = []
+        pieces: list[bytes] = []
+
+        def start_response(status: str, headers: Headers, exc_info: Any = None) -> Callable[[bytes], Any]:
+            started.append((status, headers))
+            return pieces.append
+
+        try:
+            with environ["wsgi.input"]:
+                result = self._app(environ, start_response)
+                try:
+                    pieces.extend(result)
+                finally:
+                    if hasattr(result, "close"):
+                        result.close()
+        except Exception as error:
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            log.error("A request broke the server: %s\n%s", type(error).__name__, frames)
+            raise Refusal(500, "failed", "Something broke here. It was written to the log.") from None
+        return Response(*started[-1], b"".join(pieces))
+
+
+def _busy() -> Refusal:
+    text = "Too many requests wait here now. Nothing was changed. Try again in a minute."
+    return Refusal(503, "busy", text, **{"Retry-After": "30"})
+
+
+async def _write(response: Response, send: Send) -> None:
+    code, body = int(response.status[:3]), response.body
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    if code >= 200 and code not in {204, 304} and all(name.lower() != b"content-length" for name, _ in headers):
+        headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": code, "headers": headers})
+    for start in range(0, max(1, len(body)), PIECE_BYTES):
+        end = start + PIECE_BYTES
+        await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
+
+
+def _content_length(scope: Message) -> int:
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+
+
+def _with_body(environ: Environ, body: IO[bytes], length: int) -> Environ:
+    return {**environ, "wsgi.input": body, "CONTENT_LENGTH": str(length)}
+
+
+def _environ(scope: Message) -> Environ:
+    """The request for WSGI (PEP 3333), without its body. A target that is a whole URL also names the host
+    (RFC 9112, 3.2.2); other targets than that and a path are refused."""
+    path, host = scope["raw_path"], None
+    if not path.startswith(b"/"):
+        absolute = _ABSOLUTE_TARGET.fullmatch(path)
+        if absolute is None:
+            raise Refusal(400, "bad_request", "The target of this request is neither a path nor a URL.")
+        host, path = absolute[1].decode("latin-1"), absolute[2] or b"/"
+    server_name, server_port = scope.get("server") or ("localhost", None)
+    client_name, client_port = scope.get("client") or ("", None)
+    return {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": str(server_name),
+        "SERVER_PORT": str(server_port or 80),
+        "REMOTE_ADDR": str(client_name),
+        "REMOTE_PORT": str(client_port or ""),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        **_header_variables(scope["headers"]),
+        **({"HTTP_HOST": host} if host is not None else {}),
+    }
+
+
+def _header_variables(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Header fields as variables. A name with an underscore would pass for one with a hyphen, and is left out."""
+    variables: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1").upper(), raw_value.decode("latin-1")
+        if "_" in name or name in {"CONTENT-LENGTH", "TRANSFER-ENCODING"}:
+            continue
+        variable = "CONTENT_TYPE" if name == "CONTENT-TYPE" else f"HTTP_{name.replace('-', '_')}"
+        if variable in variables:
+            value = f"{variables[variable]}{'; ' if name == 'COOKIE' else ','}{value}"
+        variables[variable] = value
+    return variables

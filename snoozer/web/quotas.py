@@ -1,0 +1,35 @@
+"""A quota that is reached: status 429 with Retry-After, a page or problem details; nothing of the request is saved."""
+
+from datetime import timedelta
+
+from flask import Flask, Response, g, make_response, render_template, request
+
+from snoozer import security_log
+from snoozer.quotas import QuotaReached
+from snoozer.timephrase.describe import span_in_words
+from snoozer.web.api.problems import Refused, response_of
+from snoozer.web.network import network_id
+
+TITLE = "That was a lot at once"
+
+
+def init_app(app: Flask) -> None:
+    app.register_error_handler(QuotaReached, _response)
+
+
+def _response(reached: QuotaReached) -> Response:
+    account = g.get("account")
+    security_log.record(
+        "quota_reached", quota=reached.name, account=account.id if account else None, network=network_id()
+    )
+    headers = {"Retry-After": str(reached.retry_after)}
+    wait = span_in_words(timedelta(seconds=reached.retry_after))
+    text = f"{reached} Nothing was saved. Try again in {wait}."
+    if request.path.startswith("/api/"):
+        return response_of(Refused(429, "quota_reached", text, headers=headers, quota=reached.name))
+    explanation = (
+        f"{text} Everything that was saved before is still there; an operator of this Snoozer can raise the limit."
+    )
+    return make_response(
+        render_template("errors/error.html", code=429, title=TITLE, explanation=explanation), 429, headers
+    )

@@ -1,0 +1,265 @@
+"""docs/schema.sql and the pictures in docs/states.md are what migrations and statements make of the database."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, get_args
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+
+from snoozer.db import archive, queue, schema
+from snoozer.db.queue import ReminderTime, ZoneShift
+from snoozer.domain.reminder import Claim
+from snoozer.domain.state import State, state_of
+from tests.conftest import missing
+from tests.db import schema_file
+from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
+from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
+
+ROOT = Path(__file__).resolve().parents[2]
+SQL = ROOT / "snoozer" / "db" / "sql"
+PAGE = (ROOT / "docs" / "states.md").read_text()
+WAITING = {"asleep", "due"}
+Edge = tuple[str, str, str]
+
+OVER: dict[str, Any] = {"inactive": True, "finished_at": now() - 100 * HOUR, "scheduled_for": now() - 100 * HOUR}
+ROWS: dict[str, dict[str, Any]] = {
+    "asleep": {"remind_at": now() + HOUR, "time_kind": "wall"},
+    "due": {},
+    "claimed": {},
+    "sent": {"outcome": "sent", **OVER},
+    "cancelled": {"outcome": "cancelled", **OVER},
+    "retired": {"outcome": "retired", **OVER},
+    "paused": {"inactive": True},
+}
+
+
+def pictures() -> list[set[Edge]]:
+    """The arrows of each picture: from, to, and one name."""
+    return [
+        {
+            (start, end, name)
+            for start, end, names in re.findall(r"^ +(\S+) --> (\w+): (.+)$", picture, re.M)
+            for name in names.split(", ")
+        }
+        for picture in re.findall(r"^```mermaid\n(.+?)^```$", PAGE, re.M | re.S)
+    ]
+
+
+def transactional(act: Callable[[Connection, Claim], object]) -> Callable[[Engine, Claim], object]:
+    def run(engine: Engine, held: Claim) -> object:
+        with engine.begin() as connection:
+            return act(connection, held)
+
+    return run
+
+
+def later() -> ReminderTime:
+    return ReminderTime(remind_at=now() + HOUR)
+
+
+def spent(engine: Engine, held: Claim) -> None:
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE email_snoozes SET attempts = max_attempts, remind_at = now() - INTERVAL '1 hour'")
+        )
+        queue.retire(connection, batch_size=9)
+
+
+def lost(engine: Engine, held: Claim) -> None:
+    if the_row(engine, held.id).claimed_at is not None:
+        lapse(engine, [held.id])
+    recover(engine)
+
+
+def lost_again(engine: Engine, held: Claim) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET crash_count = 9"))
+    lost(engine, held)
+
+
+def restored_dump(connection: Connection, held: Claim) -> None:
+    ids = queue.lock_due_before(connection, until=now() + 9 * HOUR, after=0, batch_size=9)
+    queue.retire_restored(connection, ids=ids, domain="snoozer.example", error="restored")
+
+
+def archived(connection: Connection, held: Claim) -> None:
+    months = archive.upcoming_months(connection)
+    archive.create_partitions(connection, months=[*months, (now() - 100 * HOUR).date().replace(day=1)])
+    queue.archive(connection, ids=[held.id], older_than=HOUR)
+
+
+def moved(connection: Connection, held: Claim) -> None:
+    there = now() + 2 * HOUR
+    shift = ZoneShift(id=held.id, promised=held.scheduled_for, remind_at=there, zone="Asia/Kolkata")
+    queue.shift_zone(connection, moves=[shift])
+
+
+def one(held: Claim) -> list[tuple[int, Any]]:
+    return [(held.id, held.claim_token)]
+
+
+# What is done with a row, by the file that does it.
+ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
+    ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
+    ("archive", transactional(archived)),
+    ("cancel", transactional(lambda connection, held: queue.cancel(connection, id=held.id, user_email=ANN))),
+    ("claim", lambda engine, held: claim(engine)),
+    ("dismiss", transactional(lambda connection, held: queue.dismiss(connection, ids=[held.id]))),
+    (
+        "enqueue",
+        transactional(
+            lambda connection, held: queue.enqueue(
+                connection, user_email=ANN, message_id=held.message_id, reminder_time=later()
+            )
+        ),
+    ),
+    ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
+    ("finalize", finalize),
+    (
+        "lock_due_before",
+        transactional(lambda connection, held: queue.lock_due_before(connection, until=now(), after=0, batch_size=9)),
+    ),
+    (
+        "lock_lapsed",
+        transactional(lambda connection, held: queue.lock_lapsed(connection, batch_size=9, lease=timedelta(0))),
+    ),
+    ("reactivate", transactional(lambda connection, held: queue.reactivate(connection, ids=[held.id]))),
+    ("recover", lost),
+    ("recover", lost_again),
+    ("release", release),
+    ("release", lambda engine, held: release(engine, held, permanent=True)),
+    (
+        "reschedule",
+        transactional(
+            lambda connection, held: queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=later())
+        ),
+    ),
+    ("restore", transactional(lambda connection, held: queue.restore(connection, id=held.id, user_email=ANN))),
+    ("retire", spent),
+    ("retire_restored", transactional(restored_dump)),
+    (
+        "schedule_next",
+        transactional(lambda connection, held: schedule_next_one(connection, held, now() + HOUR)),
+    ),
+    ("shift_zone", transactional(moved)),
+    (
+        "skip_occurrence",
+        transactional(
+            lambda connection, held: queue.skip_occurrence(
+                connection,
+                id=held.id,
+                user_email=ANN,
+                scheduled_for=held.scheduled_for,
+                remind_at=now() + HOUR,
+            )
+        ),
+    ),
+    ("unclaim", transactional(lambda connection, held: queue.unclaim(connection, held=one(held)))),
+]
+
+
+def a_row_in(engine: Engine, state: str) -> Claim:
+    """The only row, in that state, as its worker would hold it."""
+    with engine.begin() as connection:
+        connection.execute(text("TRUNCATE email_snoozes, email_snoozes_archive CASCADE"))
+    id = a_snooze(engine, **ROWS[state])
+    if state == "claimed":
+        [held] = claim(engine)
+        return held
+    row = the_row(engine, id)
+    held = a_claim(id, remind_at=row.scheduled_for or row.remind_at)
+    return Claim(**(vars(held) | {"message_id": row.message_id, "claim_token": uuid4()}))
+
+
+def state(engine: Engine, id: int) -> str:
+    with engine.connect() as connection:
+        row = connection.execute(text("SELECT * FROM email_snoozes WHERE id = :id"), {"id": id}).first()
+    if row is None:
+        return "archived"
+    claimed = row.claimed_at is not None
+    promise = row.scheduled_for or row.remind_at
+    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, promise=promise, now=now())
+    return "waiting" if found in WAITING else found
+
+
+def transitions(engine: Engine) -> Iterator[Edge]:
+    """Every change of state, of a row in each state by each statement."""
+    for name, act in ACTS:
+        for start in ROWS:
+            held = a_row_in(engine, start)
+            before = state(engine, held.id)
+            act(engine, held)
+            after = state(engine, held.id)
+            if after != before:
+                yield before, after, name
+
+
+def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
+    [drawn, _] = pictures()
+    assert set(transitions(engine)) == drawn - {("[*]", "waiting", "enqueue")}
+    assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
+    states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "waiting"}
+    assert states | WAITING == set(get_args(State))
+
+
+def test_each_statement_of_the_queue_is_on_the_page() -> None:
+    [snooze, _] = pictures()
+    drawn = {name for _, _, name in snooze}
+    for path in (SQL / "queue").glob("*.sql"):
+        assert path.stem in drawn or f"`{path.stem}`" in PAGE, path.name
+
+
+@pytest.mark.parametrize("path", sorted((SQL / "ledger").glob("*.sql")), ids=lambda path: path.stem)
+def test_a_statement_of_the_ledger_sets_the_states_that_are_drawn(path: Path) -> None:
+    [_, send] = pictures()
+    drawn = {end for _, end, name in send if name == path.stem}
+    assert drawn == (set() if path.stem == "record_archived" else assigned(path)), path.name
+    assert drawn or f"`{path.stem}`" in PAGE
+
+
+def test_the_queues_statements_that_doubt_a_send_are_drawn(engine: Engine) -> None:
+    [_, send] = pictures()
+    doubting = {path.stem for path in (SQL / "queue").glob("*.sql") if "uncertain" in assigned(path)}
+    assert doubting == {name for _, end, name in send if end == "uncertain"} - {
+        path.stem for path in (SQL / "ledger").glob("*.sql")
+    }
+
+
+def assigned(path: Path) -> set[str]:
+    """The states that a statement's SET clauses and its INSERT give to a send."""
+    code = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))
+    clauses = re.findall(r"\bSET\b(.*?)^\s*(?:FROM|WHERE|RETURNING)\b", code, re.M | re.S)
+    found = [re.findall(r"(?<![.\w])state = (?:CASE .+ THEN )?'(\w+)'(?: ELSE '(\w+)')?", clause) for clause in clauses]
+    return {state for states in found for pair in states for state in pair if state}
+
+
+@pytest.mark.parametrize(("number", "constraint"), [(0, "ck_email_snoozes_outcome"), (1, "ck_reminder_sends_state")])
+def test_the_pictures_have_the_states_that_the_constraints_allow(engine: Engine, number: int, constraint: str) -> None:
+    definition = text("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = :name")
+    with engine.connect() as connection:
+        allowed = set(re.findall(r"'(\w+)'", connection.execute(definition, {"name": constraint}).scalar_one()))
+    drawn = {name for start, end, _ in pictures()[number] for name in (start, end)} - {"[*]"}
+    assert allowed == drawn - {"waiting", "claimed", "paused", "archived"}
+
+
+def test_the_schema_file_makes_the_database_that_the_migrations_make(empty_database: Engine) -> None:
+    if not schema_file.pg_dump().exists():
+        missing("pg_dump")
+    schema.upgrade(empty_database)
+    with empty_database.connect() as connection:
+        revision, _ = schema.versions(connection)
+    migrated = without_brackets(schema_file.dumped(empty_database))
+    schema.downgrade(empty_database, revision="base")
+    with empty_database.begin() as connection:
+        connection.connection.cursor().execute(schema_file.FILE.read_text())
+    assert without_brackets(schema_file.dumped(empty_database)) == migrated, "run `make schema`"
+    assert f"after migration {revision}," in schema_file.FILE.read_text(), "run `make schema`"
+
+
+def without_brackets(dump: str) -> str:
+    """A condition that is read back from a dump has fewer of them."""
+    return re.sub(r"[() ]", "", dump)

@@ -1,0 +1,94 @@
+"""Reminders follow the thread of their original, and those that come back are no new mail."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import inbox
+from snoozer.db import ledger
+from snoozer.domain.reminder import Send
+from snoozer.mime.compose import ReminderWriter
+from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one
+from tests.factories import ANN, HOUR, a_kept_message, now
+
+WRITER = ReminderWriter(
+    mail_from="Snoozer <snoozer@snoozer.example>", base_url="https://snoozer.example", keys=["key"], instance="i-1"
+)
+ORIGINAL = b"From: bob@mail.example\r\nSubject: Figures\r\nReferences: <1@x> <2@x>\r\nMessage-ID: %b\r\n\r\n%b\r\n"
+
+
+def message_id_of(engine: Engine, id: int) -> str:
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT message_id FROM kept_messages WHERE id = :id"), {"id": id})
+        return str(found.scalar_one())
+
+
+def in_folders(engine: Engine) -> list[tuple[str, str]]:
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT folder, message_id FROM kept_messages ORDER BY folder, id"))
+        return [(row.folder, row.message_id) for row in rows]
+
+
+def come_back(engine: Engine, send: Send) -> inbox.StoredMessage:
+    with engine.begin() as connection:
+        return inbox.store(connection, user_email=ANN, original=WRITER.write(send))
+
+
+@pytest.mark.parametrize(
+    ("written", "threads"),
+    [(b"<3@x>", "<3@x>"), (b"<no at sign>", "<noatsign>"), (b"3@x", "<3@x>"), (b'<"a b"@x>', '<"ab"@x>')],
+)
+def test_a_copy_and_an_odd_id_thread_with_their_original(engine: Engine, written: bytes, threads: str) -> None:
+    for body in (b"first", b"second"):
+        id = a_kept_message(engine, original=ORIGINAL % (written, body))
+    stand_in = message_id_of(engine, id)
+    assert stand_in.endswith("@kept.snoozer.invalid>")
+    _, send = a_reserved_send(engine, message_id=stand_in)
+    assert send.thread_ids == f"<1@x> <2@x> {threads}"
+
+
+def test_an_original_that_arrives_after_its_snooze_changes_no_bytes(engine: Engine) -> None:
+    with_created = {"message_id": "<3@x>", "created_at": now() - HOUR}
+    a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"late"))
+    _, send = a_reserved_send(engine, **with_created)
+    assert send.thread_ids is None
+
+
+def test_a_reminder_that_comes_back_is_merged_with_its_kept_message(engine: Engine) -> None:
+    id = a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"x"))
+    _, send = a_reserved_send(engine, message_id="<3@x>")
+    for _ in range(2):
+        assert not come_back(engine, send).new
+    assert in_folders(engine) == [("inbox", "<3@x>"), ("reminders", send.reminder_message_id)]
+    assert message_id_of(engine, id) == "<3@x>"
+
+
+def test_a_reminder_of_a_message_that_is_not_kept_stands_for_it_once(engine: Engine) -> None:
+    _, send = a_reserved_send(engine, message_id="<elsewhere@x>", sender_email="Ann Berg <ann@a.example>")
+    first = come_back(engine, send)
+    assert first.new
+    assert message_id_of(engine, first.id) == "<elsewhere@x>"
+    assert not come_back(engine, send).new
+    with engine.connect() as connection:
+        shown = connection.execute(
+            text("SELECT sender_name, sender_email, subject FROM kept_messages WHERE folder = 'inbox'")
+        ).one()
+    assert tuple(shown) == ("Ann Berg", "ann@a.example", "Quarterly figures")
+
+
+def test_another_persons_reminder_is_mail(engine: Engine) -> None:
+    _, send = a_reserved_send(engine, user_email="bob@snoozer.example")
+    assert come_back(engine, send).new
+    assert [folder for folder, _ in in_folders(engine)] == ["inbox"]
+
+
+def test_a_reminder_that_came_back_is_known_to_have_arrived(engine: Engine) -> None:
+    a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"x"))
+    held, send = a_reserved_send(engine, message_id="<3@x>")
+    mark(engine, send)
+    come_back(engine, send)
+    with engine.begin() as connection:
+        mark_uncertain_one(connection, send)
+        policy = ledger.UncertainPolicy(hold=timedelta(0), lookups=2)
+        assert ledger.verify(connection, uncertainty=policy, batch_size=10) == [(held.id, True)]
