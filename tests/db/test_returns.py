@@ -130,6 +130,8 @@ def test_a_process_that_is_lost_in_the_middle_repeats_nothing(engine: Engine) ->
     with engine.connect() as lost:
         assert mailbox_store.return_due(lost, batch_size=10) == [id]
         lost.invalidate()
+    with engine.begin() as connection:  # Waits until the server has noticed.
+        connection.execute(text("SELECT 1 FROM kept_messages FOR UPDATE"))
     assert return_due(engine) == [id]
     assert is_back(engine, kept)
     assert len(returns(engine, id)) == 1
