@@ -29,6 +29,8 @@ WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 MEMORY_BYTES = 64 * 1024
 # How much of a response is written before the client must have taken some of it.
 PIECE_BYTES = 64 * 1024
+# A file to save, which may wait for a slow client; pages are smaller.
+LARGE_BYTES = 1024 * 1024
 
 _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#@]+)(/[^?#]*)?", re.IGNORECASE)
 
@@ -47,12 +49,14 @@ class Capacity:
     """What the clients of one process may use of it.
 
     Requests for which no thread is free wait, `waiting` of them; a body may stall for `grace_seconds`, and takes longer
-    by what arrived of it at `bytes_per_second`; all bodies at one time have `held_bytes`.
+    by what arrived of it at `bytes_per_second`; all bodies at one time have `held_bytes`, and all large responses that
+    clients have not taken yet `unsent_bytes`, unless there is one alone.
     """
 
     threads: int = 16
     waiting: int = 256
     held_bytes: int = 256 * 1024 * 1024
+    unsent_bytes: int = 256 * 1024 * 1024
     grace_seconds: float = 15.0
     bytes_per_second: float = 16 * 1024
 
@@ -98,7 +102,7 @@ class Front:
         self._app, self._limits, self._capacity, self._describe = app, limits, capacity, describe
         self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
         self._in_threads = 0
-        self._held = 0
+        self._held = self._unsent = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
@@ -108,7 +112,18 @@ class Front:
             response = self._refuse(scope["path"], refusal)
         except _Gone:
             return
-        await _write(response, send)
+        await self._send(scope, response, send)
+
+    async def _send(self, scope: Message, response: Response, send: Send) -> None:
+        """Large ones wait in memory for their clients, so they are few."""
+        size = len(response.body) if len(response.body) > LARGE_BYTES else 0
+        if size and self._unsent and self._unsent + size > self._capacity.unsent_bytes:
+            response, size = self._refuse(scope["path"], _busy()), 0
+        self._unsent += size
+        try:
+            await _write(response, send)
+        finally:
+            self._unsent -= size
 
     def _refuse(self, path: str, refusal: Refusal) -> Response:
         kind, text = self._describe(path, refusal)
@@ -124,12 +139,13 @@ class Front:
             body, length = await self._gather(receive, limit, declared=_content_length(scope))
         except _TooLarge as large:
             # The application sees by the length that it is too large, and has a page that explains it.
-            refusal = await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length))
-            return refusal._replace(headers=[*refusal.headers, ("Connection", "close")])
+            return _last(await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length)))
         try:
-            return await self._in_thread(self._call, _with_body(environ, body, length))
+            response = await self._in_thread(self._call, _with_body(environ, body, length))
         finally:
             self._held -= length
+        # What follows a request without a host that is served here may be another one's.
+        return _last(response) if response.status[:3] in {"400", "421"} else response
 
     async def _gather(self, receive: Receive, limit: int, *, declared: int) -> tuple[IO[bytes], int]:
         """Returns the whole body and its length, which counts as held."""
@@ -195,6 +211,11 @@ class Front:
             log.error("A request broke the server: %s\n%s", type(error).__name__, frames)
             raise Refusal(500, "failed", "Something broke here. It was written to the log.") from None
         return Response(*started[-1], b"".join(pieces))
+
+
+def _last(response: Response) -> Response:
+    """The connection is closed after it."""
+    return response._replace(headers=[*response.headers, ("Connection", "close")])
 
 
 def _busy() -> Refusal:

@@ -1,6 +1,7 @@
 """Requests that break the rules of HTTP are refused, and what follows on their connection is no request."""
 
 import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -67,6 +68,15 @@ def test_a_malformed_request_is_refused_once(site: LiveSite, kind: str) -> None:
     assert len(statuses) == 1, response
     assert statuses[0] in {"400", "414", "431", "501", "505"}, response
     assert "evil.example" not in response
+
+
+@pytest.mark.parametrize("host", [b"", b" evil.example"])
+def test_nothing_is_read_after_a_request_without_a_host_that_is_served(site: LiveSite, host: bytes) -> None:
+    """Also where the client has not hung up when the response is written."""
+    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as connection:
+        connection.sendall(b"GET /sign-in HTTP/1.1\r\nHost:" + host + b"\r\n\r\n")
+        response = b"".join(iter(lambda: connection.recv(65_536), b"")).lower()
+    assert b"\r\nconnection: close\r\n" in response
 
 
 def test_an_upgrade_to_a_websocket_is_not_offered(site: LiveSite) -> None:
