@@ -36,7 +36,7 @@ PEERS = TESTS.parent / "bench" / ".venv"
 # Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
 HANG_MILLISECONDS = 60_000
 # The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
-FOLDERS = {"unit": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
+FOLDERS = {"unit": "fast", "imap": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -124,15 +124,23 @@ def major_of(data: Path) -> int | None:
     return None
 
 
-def server_account() -> Account:
-    """The caller's own account; for root postgres, else nobody. Raises NoPostgres where neither exists."""
+def unprivileged_account(*names: str) -> Account | None:
+    """The caller's own account; for root the first of these that exists, None where none does."""
     if os.geteuid() != 0:
         return Account()
-    for name in ("postgres", "nobody"):
+    for name in names:
         with suppress(KeyError):
             entry = pwd.getpwnam(name)
             if entry.pw_uid != 0:
                 return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+    return None
+
+
+def server_account() -> Account:
+    """The account that runs PostgreSQL: for root postgres, else nobody. Raises NoPostgres where neither exists."""
+    account = unprivileged_account("postgres", "nobody")
+    if account is not None:
+        return account
     raise NoPostgres(
         "PostgreSQL refuses to run as root and this machine has neither an account postgres nor nobody: "
         "run `snoozer up` as an ordinary user, or set DATABASE_URL"
@@ -161,13 +169,13 @@ def reachable(binaries: Binaries, *, account: Account, shared: Path = SHARED) ->
     return copied
 
 
-def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED) -> Path:
+def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED, server: str = "postgres") -> Path:
     """A new folder, owned by this account: in the home, or below `shared` when the account cannot enter the home."""
     if account.can_run("/bin/sh", "-c", 'cd -- "$1"', "sh", str(home)):
-        folder = home / "postgres"
+        folder = home / server
     else:
         _make_shared(shared)
-        name = hashlib.sha256(str(home).encode()).hexdigest()[:10]
+        name = hashlib.sha256(str(home / server).encode()).hexdigest()[:10]
         # Data that this home has no record of belongs to an earlier home of that path.
         folders = (shared / name, *(shared / f"{name}-{number}" for number in range(2, 1000)))
         folder = next(folder for folder in folders if not folder.exists())

@@ -206,8 +206,17 @@ def references(raw: bytes | str | None) -> tuple[str, ...]:
 def thread_ids(*fields: bytes | str | None) -> tuple[str, ...]:
     """Every id in these fields of a message, oldest first: for In-Reply-To and References of what answers it.
 
+    As in `every_id`; the first and the newest nine when there are more than ten.
+    """
+    ids = every_id(*fields)
+    return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])
+
+
+def every_id(*fields: bytes | str | None) -> tuple[str, ...]:
+    """Every id in these fields of a message, each at its last place.
+
     Ids as strangers write them, which mail programs compare letter by letter: of any printable ASCII, also without an
-    @ or without angle brackets. The first and the newest nine when there are more than ten.
+    @ or without angle brackets.
     """
     found: dict[str, None] = {}
     for raw in fields:
@@ -217,8 +226,7 @@ def thread_ids(*fields: bytes | str | None) -> tuple[str, ...]:
             if _SHOWN_ID.fullmatch(id) and "=?" not in id:
                 found.pop(f"<{id}>", None)
                 found[f"<{id}>"] = None
-    ids = list(found)
-    return tuple(ids if len(ids) <= MAX_REFERENCES else [ids[0], *ids[1 - MAX_REFERENCES :]])
+    return tuple(found)
 
 
 def validate_mail_from(mail_from: str) -> None:

@@ -10,7 +10,7 @@ from html import unescape
 MAX_LENGTH = 200_000
 MAX_UNCLOSED = 10
 
-_NEXT = re.compile(r"<!--|<[!?]|</?([a-zA-Z][a-zA-Z0-9]*)")
+NEXT_TAG = re.compile(r"<!--|<[!?]|</?([a-zA-Z][a-zA-Z0-9]*)")
 _TAG_END = re.compile(r"""=\s{0,20}["']|>""")
 _COMMENT_END = re.compile("--!?>")
 _HREF = re.compile(r"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
@@ -23,9 +23,9 @@ _UNSEEN = re.compile(
 )
 _UNSEEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s>/=])", re.IGNORECASE)
 _VALUES = re.compile(r"\"[^\"]*\"|'[^']*'")
-_VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 # Mail programs run no scripts, so `noscript` is shown, and load no objects, so what stands for them is.
-_HIDDEN = frozenset({"script", "style", "title", "template", "svg", "iframe", "select"})
+HIDDEN = frozenset({"script", "style", "title", "template", "svg", "iframe", "select"})
 _PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
 _PARAGRAPHS = frozenset(
     {"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "listing", "ol", "p", "pre", "table", "ul", "xmp"}
@@ -64,17 +64,17 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
     preformatted = False
     # A page whose title has no end is all title to a browser; people see the words rather than none.
     has_title_end = "</title" in html.lower()
-    while (tag := _NEXT.search(html, position)) is not None:
+    while (tag := NEXT_TAG.search(html, position)) is not None:
         if tag.start() > position:
             out.append(_words(html[position : tag.start()], lines=preformatted))
         name = (tag.group(1) or "").lower()
         start = tag.end()
-        position = _end(html, tag)
+        position = tag_end(html, tag)
         attributes = html[start : min(position, start + 4_000)]
         opening = html[start - len(name) - 1] != "/"
         preformatted = opening if name in _PREFORMATTED else preformatted
-        if name in _HIDDEN and opening and (name != "title" or has_title_end):
-            position = _after(html, f"</{name}", position)
+        if name in HIDDEN and opening and (name != "title" or has_title_end):
+            position = after_hidden(html, name, position)
         elif hiding and opening and name and len(attributes) > 1 and _is_unseen(name, attributes, unclosed):
             shown_from = _after_element(html, name, position)
             if shown_from is None:
@@ -85,7 +85,7 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
             if link is not None:
                 out.append(_target(link[0], "".join(out[link[1] :])))
             found = _HREF.search(attributes) if opening else None
-            link = (_characters(next(filter(None, found.groups()), "")), len(out)) if found else None
+            link = (unescape_bounded(next(filter(None, found.groups()), "")), len(out)) if found else None
         elif name == "img":
             found = _ALT.search(attributes)
             out.append(_words(f" {next(filter(None, found.groups()), '')} ") if found else "")
@@ -101,7 +101,7 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
 
 def _is_unseen(name: str, attributes: str, unclosed: set[str]) -> bool:
     """Whether an element with an end is not displayed. The end of each name is looked for in vain once, and of few."""
-    if name in _VOID or name in unclosed or len(unclosed) > MAX_UNCLOSED:
+    if name in VOID or name in unclosed or len(unclosed) > MAX_UNCLOSED:
         return False
     if _UNSEEN.search(attributes) is not None:
         return True
@@ -128,15 +128,16 @@ def clean_text(text: str) -> str:
 
 def _words(between: str, *, lines: bool = False) -> str:
     """The text between two tags, its line breaks being blanks unless `lines`."""
-    text = _characters(between)
+    text = unescape_bounded(between)
     return text if lines else _SPACES.sub(" ", text.replace("\n", " "))
 
 
-def _characters(text: str) -> str:
+def unescape_bounded(text: str) -> str:
+    """The text with its character references replaced, however long their numbers are."""
     return unescape(_ENDLESS.sub("\ufffd", text))
 
 
-def _end(html: str, tag: re.Match[str]) -> int:
+def tag_end(html: str, tag: re.Match[str]) -> int:
     """Where the tag, comment or declaration is over. One that never ends swallows the rest, as in a browser."""
     if tag.group() == "<!--":
         return _comment_end(html, tag.end())
@@ -158,6 +159,11 @@ def _comment_end(html: str, position: int) -> int:
         return html.index(">", position) + 1
     found = _COMMENT_END.search(html, position)
     return found.end() if found else len(html)
+
+
+def after_hidden(html: str, name: str, position: int) -> int:
+    """Where the end tag of an element begins that is not displayed; the end of the page where it has none."""
+    return _after(html, f"</{name}", position)
 
 
 def _after(html: str, what: str, position: int) -> int:

@@ -60,6 +60,15 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttachedPart:
+    """An attachment with its content. `content_id` is without its brackets; None where it has none."""
+
+    shown: Attachment
+    content: bytes
+    content_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ParsedHead:
     """What the header of a message declares, without proof.
 
@@ -91,6 +100,40 @@ class ParsedMessage(ParsedHead):
     instance: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReplyHead:
+    """What tells whether a message is a reply, and to what: `answers` are all ids in In-Reply-To and References.
+
+    `automatic` is True for what a machine or a list sent, and for what a Snoozer did.
+    """
+
+    message_id: str | None
+    answers: tuple[str, ...]
+    sender_email: str | None
+    date: datetime | None
+    automatic: bool
+
+
+# The header fields that `parse_reply` looks at.
+REPLY_FIELDS = (
+    "Message-ID", "In-Reply-To", "References", "From", "Sender", "Reply-To", "Return-Path", "Content-Type",
+    "Auto-Submitted", "Precedence", "X-Auto-Response-Suppress", "X-Autoreply", "X-Autorespond", "List-Id",
+    "List-Unsubscribe", "List-Post", "X-Snoozer-Instance",
+)  # fmt: skip
+
+
+def parse_reply(original: bytes) -> ReplyHead:
+    """Reads the header only, or what there is of it."""
+    head, _ = split_head(_readable(original[:MAX_READ_BYTES]))
+    return ReplyHead(
+        message_id=next(iter(headers.every_id(head.first("message-id"))), None),
+        answers=headers.every_id(head.first("references"), head.first("in-reply-to")),
+        sender_email=_sender(head, None).email,
+        date=_date(head.first("date")),
+        automatic=_is_automatic(head) or head.first("x-snoozer-instance") is not None,
+    )
+
+
 def parse_head(original: bytes) -> ParsedHead:
     """Reads the header only."""
     data = _readable(original[:MAX_READ_BYTES])
@@ -117,6 +160,32 @@ def parse(original: bytes) -> ParsedMessage:
         auto_submitted=_is_automatic(head),
         instance=headers.subject(head.first("x-snoozer-instance")),
     )
+
+
+def parse_attachments(original: bytes) -> list[AttachedPart]:
+    """The attachments as `parse` lists them, in the same order, each of them whole."""
+    parts = list(walk(*split_head(memoryview(_readable(original))), most=len(original)))
+    shown = _shown_parts(parts)
+    return [
+        AttachedPart(shown=_attachment(part), content=part.content, content_id=_content_id(part))
+        for part in parts
+        if _is_listed(part, shown)
+    ]
+
+
+def parse_html(original: bytes) -> str | None:
+    """The HTML that a message is shown as by mail programs, as it came: never to be shown without a sanitizer. None
+    where it is text alone."""
+    data = _readable(original)
+    head, body = split_head(memoryview(data))
+    fallback = _fallback(data, head, bytes(body[:_LABELS_WITHIN]))
+    pages = [part for part in _shown_parts(list(walk(head, body))) if part.head.type == "text/html"]
+    html = "\n".join(_decoded(part, fallback) for part in pages if part.content.strip())
+    return html or None
+
+
+def _content_id(part: Part) -> str | None:
+    return headers.sanitize_line(headers.raw_text(part.head.first("content-id") or b"")).strip("<> ") or None
 
 
 def _is_listed(part: Part, shown: list[Part]) -> bool:
@@ -158,8 +227,7 @@ def _is_utf_8(data: bytes) -> bool:
 
 def _declared(head: Headers, fallback: str | None) -> dict[str, Any]:
     """The fields of `ParsedHead`."""
-    senders = (headers.sender(head.first(name), fallback=fallback) for name in ("from", "sender", "reply-to"))
-    sender = next((found for found in senders if found.name or found.email), Sender(None, None))
+    sender = _sender(head, fallback)
     ids = headers.thread_ids(head.first("message-id"))[:1]
     before = headers.thread_ids(head.first("references") or head.first("in-reply-to"))
     return {
@@ -170,6 +238,11 @@ def _declared(head: Headers, fallback: str | None) -> dict[str, Any]:
         "sender_email": sender.email,
         "date": _date(head.first("date")),
     }
+
+
+def _sender(head: Headers, fallback: str | None) -> Sender:
+    senders = (headers.sender(head.first(name), fallback=fallback) for name in ("from", "sender", "reply-to"))
+    return next((found for found in senders if found.name or found.email), Sender(None, None))
 
 
 def _shown_parts(parts: list[Part]) -> list[Part]:
@@ -257,7 +330,8 @@ def _alternative(part: Part) -> object:
     return alternatives[0] if alternatives else part
 
 
-def _words(part: Part, fallback: str | None) -> str:
+def _decoded(part: Part, fallback: str | None) -> str:
+    """The text of a part in its charset. A page may name one itself."""
     content = part.content
     html = part.head.type == "text/html"
     charset = part.head.parameter("content-type", "charset")
@@ -268,7 +342,12 @@ def _words(part: Part, fallback: str | None) -> str:
     if content is not part.body and _CONTROLS.search(text) and _is_readable(part.body) and b" " in part.body.strip():
         # It was not in the transfer encoding that is declared.
         text = decode_bytes(part.body, charset, fallback=fallback)
-    if html:
+    return text
+
+
+def _words(part: Part, fallback: str | None) -> str:
+    text = _decoded(part, fallback)
+    if part.head.type == "text/html":
         return html_to_text(text)
     if part.head.type in _ENRICHED:
         return clean_text(_ENRICHED[part.head.type](text))

@@ -176,13 +176,13 @@ def _split_head(data: bytes) -> tuple[list[tuple[str, bytearray]], int]:
     return fields, position
 
 
-def walk(head: Headers, body: bytes | memoryview) -> Iterator[Part]:
+def walk(head: Headers, body: bytes | memoryview, *, most: int = MAX_READ_BYTES) -> Iterator[Part]:
     """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep.
 
-    Of all texts together `MAX_READ_BYTES` are read, and as much of all that are not: pictures often come first.
+    Of all texts together `most` bytes are read, and as much of all that are not: pictures often come first.
     """
     waiting: list[tuple[Headers, memoryview, tuple[str, ...]]] = [(head, memoryview(body), ())]
-    left = {True: MAX_READ_BYTES, False: MAX_READ_BYTES}
+    left = {True: most, False: most}
     found = 0
 
     def leaf(head: Headers, body: memoryview, place: tuple[str, ...]) -> Part:

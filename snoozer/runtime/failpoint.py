@@ -1,14 +1,21 @@
-"""Steps of a delivery at which tests make it crash on purpose, to see what a crash there leaves behind."""
+"""Steps of a delivery, and of moves in a mailbox, at which tests make a process crash on purpose, to see what a crash
+there leaves behind."""
 
 import os
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock, get_ident
 
 STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", "finalized")
+# Of a move in a mailbox.
+MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved", "arrived")
 
-_SPELLING = re.compile(r"(?P<step>[a-z]+):(?P<act>kill|stop|raise)(?::(?P<nth>[1-9]\d*))?(?:@(?P<message_id>.+))?")
+# Called with the name of the step that is passed, and the Message-ID.
+FailpointHook = Callable[[str, str], None]
+
+_SPELLING = re.compile(r"(?P<step>[a-z_]+):(?P<act>kill|stop|raise)(?::(?P<nth>[1-9]\d*))?(?:@(?P<message_id>.+))?")
 
 
 class FailpointReached(RuntimeError):
@@ -34,7 +41,7 @@ class Failpoint:
         self._left = self.nth
 
     def __call__(self, step: str, message_id: str) -> None:
-        """Called when the delivery of `message_id` passes `step`."""
+        """Called when the message `message_id` passes `step`."""
         if step != self.step or (self.message_id is not None and message_id != self.message_id):
             return
         with self._lock:
@@ -55,7 +62,7 @@ class Failpoint:
 def parse(spelling: str) -> Failpoint:
     """Read `NAME:kill|stop|raise[:N][@MESSAGE_ID]`. Raises InvalidFailpoint."""
     found = _SPELLING.fullmatch(spelling)
-    if not found or found["step"] not in STEPS:
-        steps = ", ".join(STEPS)
+    if not found or found["step"] not in (*STEPS, *MOVE_STEPS):
+        steps = ", ".join((*STEPS, *MOVE_STEPS))
         raise InvalidFailpoint(f"SNOOZER_FAILPOINT is NAME:kill|stop|raise[:N][@MESSAGE_ID], with NAME one of {steps}")
     return Failpoint(step=found["step"], act=found["act"], nth=int(found["nth"] or 1), message_id=found["message_id"])

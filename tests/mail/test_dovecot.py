@@ -8,7 +8,7 @@ import pytest
 
 from snoozer.mime.compose import ReminderWriter
 from tests.conftest import missing
-from tests.mail import dovecot
+from tests.imap import dovecot
 from tests.mail.conftest import Sends
 
 

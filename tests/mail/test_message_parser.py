@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import Attachment, ParsedMessage, parse
+from snoozer.mime.message_parser import Attachment, ParsedMessage, parse, parse_attachments, parse_html
 from snoozer.mime.structure import MAX_PARTS
 from tests import corpus
 
@@ -289,3 +289,24 @@ def test_what_a_machine_sent_is_known(head: bytes, automatic: bool) -> None:
 def test_our_own_reminder_is_recognised() -> None:
     assert parse(b"X-Snoozer-Instance: i-1\r\n\r\n").instance == "i-1"
     assert parse(b"In-Reply-To: <a@b>\r\nSubject: x\r\n\r\n").in_reply_to == "<a@b>"
+
+
+@pytest.mark.parametrize("name", sorted(corpus.messages()))
+def test_attachments_are_those_that_are_listed_and_whole(name: str) -> None:
+    original = corpus.messages()[name]
+    listed, found = parse(original).attachments, parse_attachments(original)
+    assert [(each.shown.name, each.shown.type) for each in found] == [(each.name, each.type) for each in listed]
+    assert all(each.shown.size == len(each.content) for each in found)
+    assert parse_html(original) != ""
+
+
+def test_a_large_attachment_is_whole_and_a_page_is_in_its_charset() -> None:
+    content = b"x" * 3_000_000
+    original = (
+        b'Content-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n'
+        b"<b>Gr\xfc\xdfe</b>\r\n--b\r\nContent-Type: application/pdf\r\nContent-ID: <a@b>\r\n\r\n"
+    ) + content
+    [file] = parse_attachments(original)
+    assert (file.content, file.content_id) == (content, "a@b")
+    assert parse_html(original) == "<b>Grüße</b>"
+    assert parse_html(b"Subject: x\r\n\r\nText.") is None

@@ -26,3 +26,10 @@ def test_it_fires_for_the_named_message_only() -> None:
 def test_a_misspelt_failpoint_is_refused_and_not_ignored(spelling: str) -> None:
     with pytest.raises(InvalidFailpoint):
         failpoint.parse(spelling)
+
+
+def test_a_step_of_a_move_has_a_name_of_its_own() -> None:
+    point = failpoint.parse("imap_copied:raise@<2@x>")
+    point("imap_flagged", "<2@x>")
+    with pytest.raises(FailpointReached):
+        point("imap_copied", "<2@x>")

@@ -30,7 +30,7 @@ WITHOUT_COUNTERPART = {
     "health_checks": {"violations"},
 }
 MAX_LINES = 400
-TEST_FOLDERS = {"unit", "db", "mail", "web", "browser", "process", "chaos"}
+TEST_FOLDERS = {"unit", "db", "imap", "mail", "web", "browser", "process", "chaos"}
 # Of other projects: SQLAlchemy's rows, aiosmtpd's line endings, the standard library's codecs.
 PRIVATE_NAMES_OF_OTHERS = {"_mapping", "_fix_eols", "encodings._cache"}
 QUEUE_COLUMNS = ["claimed_at", "claimed_by", "claim_token", "lease_expires_at"]

@@ -1,0 +1,173 @@
+"""The one way to a web server that a person's domain or a setting names: https, to addresses that were checked, with an
+end in bytes and seconds. Each redirect is a request of its own, to https only."""
+
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from snoozer.runtime import outbound
+from snoozer.runtime.outbound import OutboundError
+
+MAX_URL_LENGTH = 2_000
+MAX_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class HttpError(Exception):
+    """There is no answer that may be used. `code` is for programs, the text a sentence for people."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a web server answered. `location` is where it redirects to, resolved against the URL."""
+
+    status: int
+    body: bytes = field(repr=False)
+    location: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """`seconds` for the whole of one request, `size` of its answer's body. `allow_private` also allows private
+    networks, other ports, and there http."""
+
+    seconds: float
+    size: int
+    allow_private: bool = False
+
+
+def get(url: str, *, limits: Limits, tls: ssl.SSLContext | None = None) -> Answer:
+    """The answer at the end of up to MAX_REDIRECTS redirects; all hops together take at most `limits.seconds`. Raises
+    HttpError."""
+    until = time.monotonic() + limits.seconds
+    for _ in range(MAX_REDIRECTS + 1):
+        left = Limits(
+            seconds=max(until - time.monotonic(), 0.001), size=limits.size, allow_private=limits.allow_private
+        )
+        answer = request("GET", url, limits=left, tls=tls)
+        if answer.location is None:
+            return answer
+        if not answer.location.startswith("https://"):
+            raise HttpError("insecure", f"{_shown(url)} redirects to an address that is not https.")
+        url = answer.location
+    raise HttpError("redirects", f"{_shown(url)} redirects too often.")
+
+
+def request(
+    method: str,
+    url: str,
+    *,
+    limits: Limits,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Answer:
+    """One request, and its answer as it is: a redirect is not followed. Raises HttpError."""
+    target = _checked(url, allow_private=limits.allow_private)
+    until = time.monotonic() + limits.seconds
+    try:
+        connection = _connect(target, limits)
+        with outbound.closed_after(connection, max(until - time.monotonic(), 0.001)), connection:
+            answer = _exchange(_secured(connection, target, tls), target, method, body, headers or {}, limits)
+        if time.monotonic() >= until:
+            # What was cut off may look whole.
+            raise HttpError("slow", f"{target.hostname} took too long to answer.")
+        return answer
+    except HttpError:
+        raise
+    except OutboundError as error:
+        raise HttpError(error.code, error.sentence) from None
+    except ssl.SSLCertVerificationError:
+        raise HttpError("certificate", f"The certificate of {target.hostname} cannot be trusted.") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if time.monotonic() >= until or isinstance(error, TimeoutError):
+            raise HttpError("slow", f"{target.hostname} took too long to answer.") from None
+        raise HttpError("protocol", f"{target.hostname} gave no answer that a web server gives.") from None
+
+
+def _checked(url: str, *, allow_private: bool) -> SplitResult:
+    try:
+        target = urlsplit(url)
+        _ = target.port  # ValueError: it is no number
+    except ValueError:
+        raise HttpError("url", "That is not the address of a page.") from None
+    if len(url) > MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url or not target.hostname:
+        raise HttpError("url", "That is not the address of a page.")
+    if target.username is not None or target.password is not None:
+        raise HttpError("url", "The address of the page holds a user name or a password.")
+    if target.scheme != "https" and not (target.scheme == "http" and allow_private):
+        raise HttpError("insecure", f"{target.hostname} is asked by https only.")
+    return target
+
+
+def _connect(target: SplitResult, limits: Limits) -> socket.socket:
+    port = target.port or (443 if target.scheme == "https" else 80)
+    connection = outbound.connect(
+        target.hostname or "",
+        port,
+        allow_private=limits.allow_private,
+        timeout=limits.seconds,
+        ports=outbound.WEB_PORTS,
+    )
+    if target.scheme == "http" and not outbound.is_private(connection.getpeername()[0]):
+        connection.close()
+        raise HttpError("insecure", f"{target.hostname} is asked by https only.")
+    return connection
+
+
+def _secured(connection: socket.socket, target: SplitResult, tls: ssl.SSLContext | None) -> socket.socket:
+    if target.scheme == "http":
+        return connection
+    return (tls or _tls()).wrap_socket(connection, server_hostname=target.hostname)
+
+
+def _exchange(
+    connection: socket.socket,
+    target: SplitResult,
+    method: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    limits: Limits,
+) -> Answer:
+    client = http.client.HTTPConnection(target.hostname or "", target.port)
+    client.sock = connection
+    try:
+        path = (target.path or "/") + (f"?{target.query}" if target.query else "")
+        own = {"Host": target.netloc, "Connection": "close", "Accept-Encoding": "identity"}
+        client.request(method, path, body=body, headers={**headers, **own})
+        with client.getresponse() as response:
+            content = response.read(limits.size + 1)
+            if len(content) > limits.size:
+                raise HttpError("too_large", f"{target.hostname} answered with more than {limits.size} bytes.")
+            return Answer(status=response.status, body=content, location=_location(response, target))
+    finally:
+        with suppress(OSError):
+            client.close()
+
+
+def _location(response: http.client.HTTPResponse, target: SplitResult) -> str | None:
+    location = response.getheader("Location")
+    if response.status not in _REDIRECTS or location is None:
+        return None
+    return urljoin(target.geturl(), location)
+
+
+def _shown(url: str) -> str:
+    return urlsplit(url).hostname or "The page"
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    # A context costs some 60 ms and a megabyte.
+    return ssl.create_default_context()
