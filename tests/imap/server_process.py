@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from random import SystemRandom
 
 UNPRIVILEGED_ACCOUNT = "nobody"
 
@@ -67,9 +68,11 @@ def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Below those that systems give to connections on their way out: none of these takes it before the server does."""
+    while True:
+        port = SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 20) -> None:
