@@ -115,6 +115,7 @@ def claim_and_reserve(database: "psycopg.Connection[Any]", *, batch: int, worker
             "hold": LEASE,
             "hold_for_operator": False,
             "lookups": 0,
+            "only_connected": False,
             "max_resends": 2,
         }
         return database.execute(sql("ledger/reserve"), values).fetchall()

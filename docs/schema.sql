@@ -1,4 +1,4 @@
--- The whole schema after migration 0029, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0033, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -8,6 +8,24 @@ CREATE FUNCTION email_snoozes_fill_bucket() RETURNS trigger
 BEGIN
     NEW.bucket := COALESCE(NEW.bucket, snooze_bucket(NEW.user_email));
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_forget_mailbox_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE mailbox_messages AS message
+    SET returns_at = NULL,
+        snooze_id = NULL,
+        wanted = 'home',
+        updated_at = CURRENT_TIMESTAMP
+    FROM gone
+    WHERE message.user_email = gone.user_email
+      AND message.message_id = gone.message_id
+      AND message.snooze_id = gone.id;
+    RETURN NULL;
 END
 $$;
 
@@ -28,6 +46,33 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_move_mailbox_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
+BEGIN
+    -- What repeats is promised anew once its reminder was sent, which may be before its message is back: that comes
+    -- first, and the new promise is entered with it.
+    UPDATE mailbox_messages
+    SET returns_at = at,
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        wanted = CASE WHEN NEW.outcome = 'cancelled' THEN 'home' ELSE wanted END,
+        updated_at = CURRENT_TIMESTAMP
+    WHERE user_email = NEW.user_email
+      AND message_id = NEW.message_id
+      AND (NOT NEW.inactive OR snooze_id = NEW.id OR (NEW.outcome = 'cancelled' AND returns_at IS NULL))
+      AND NOT (
+          NOT NEW.inactive
+          AND NEW.recurrence IS NOT NULL
+          AND place <> 'home'
+          AND COALESCE(returns_at <= clock_timestamp(), FALSE)
+      );
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -42,6 +87,32 @@ BEGIN
     WHERE user_email = NEW.user_email
       AND message_id = NEW.message_id
       AND (NOT NEW.inactive OR snooze_id = NEW.id);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_promise_mailbox_return() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    -- Most inserts are about no message of a mailbox, and asking costs less than an UPDATE of no row.
+    IF NOT EXISTS (SELECT 1 FROM fresh JOIN mailbox_messages USING (user_email, message_id)) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE mailbox_messages AS message
+    SET returns_at = due.at,
+        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
+        updated_at = CURRENT_TIMESTAMP
+    FROM (
+        SELECT snooze.id, snooze.user_email, snooze.message_id, snooze_return_at(snooze) AS at
+        FROM fresh
+        JOIN email_snoozes AS snooze ON snooze.id = fresh.id
+        JOIN mailbox_messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
+        WHERE NOT fresh.inactive
+    ) AS due
+    WHERE message.user_email = due.user_email
+      AND message.message_id = due.message_id;
     RETURN NULL;
 END
 $$;
@@ -130,6 +201,27 @@ BEGIN
     WHERE snooze.user_email = NEW.user_email
       AND snooze.message_id = NEW.message_id
       AND NOT snooze.inactive;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION mailbox_messages_stay() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.wanted = 'snoozed' AND NOT OLD.returns THEN
+        NEW.returns := TRUE;
+        NEW.home := 'INBOX';
+        SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
+        INTO NEW.returns_at, NEW.snooze_id
+        FROM email_snoozes AS snooze
+        WHERE snooze.user_email = NEW.user_email
+          AND snooze.message_id = NEW.message_id
+          AND NOT snooze.inactive;
+    ELSE
+        NEW.returns_at := NULL;
+        NEW.snooze_id := NULL;
+    END IF;
     RETURN NEW;
 END
 $$;
@@ -231,12 +323,67 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION snooze_reminder_is_sought(recipient text, uncertain_at timestamp with time zone, hold interval) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT uncertain_at > clock_timestamp() - 2 * hold - INTERVAL '1 hour'
+        AND EXISTS (
+            SELECT 1
+            FROM accounts AS account
+            JOIN mailboxes AS mailbox ON mailbox.account_id = account.id
+            WHERE account.email = recipient
+              AND account.disabled_at IS NULL
+              AND lower(mailbox.address) = account.email
+              AND mailbox.state = 'active'
+              AND mailbox.problem IS NULL
+              AND mailbox.synced_at IS NOT NULL
+              AND mailbox.owned_until > clock_timestamp()
+        )
+$$;
+
 CREATE FUNCTION snooze_reminder_name(snooze_id bigint, owner text, message text, promise timestamp with time zone, domain text) RETURNS text
     LANGUAGE sql STABLE
     AS $$
 SELECT '<' || left(encode(sha256(convert_to(concat_ws(
     chr(10), snooze_id, owner, message, extract(epoch FROM promise), 'email'
 ), 'UTF8')), 'hex'), 40) || '@' || domain || '>'
+$$;
+
+CREATE FUNCTION snooze_return_alone(person text, message text, promise timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    entry RECORD;
+BEGIN
+    SELECT its.returns_at, mailbox.state, mailbox.problem
+    INTO entry
+    FROM mailbox_messages AS its
+    JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
+    WHERE its.user_email = person
+      AND its.message_id = message
+      AND mailbox.brings_back = 'return';
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF EXISTS (
+        SELECT 1
+        FROM reminder_sends
+        WHERE user_email = person
+          AND message_id = message
+          AND scheduled_for = promise
+          AND channel = 'mailbox'
+    ) THEN
+        RETURN 'returned';
+    END IF;
+    IF entry.returns_at = promise
+        AND entry.state = 'active'
+        AND entry.problem IS NULL
+        AND GREATEST(promise, snooze_server_met()) > clock_timestamp() - INTERVAL '15 minutes'
+    THEN
+        RETURN 'awaited';
+    END IF;
+    RETURN NULL;
+END
 $$;
 
 CREATE TABLE email_snoozes (
@@ -276,6 +423,8 @@ CREATE TABLE email_snoozes (
     schema_version smallint DEFAULT 1 NOT NULL,
     serialization_key text,
     behind_key boolean DEFAULT false NOT NULL,
+    reply_scope text,
+    reply_since timestamp with time zone,
     CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
     CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
     CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
@@ -285,6 +434,8 @@ CREATE TABLE email_snoozes (
     CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
     CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
     CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT ck_email_snoozes_reply_policy CHECK ((reply_policy = ANY (ARRAY['keep'::text, 'cancel_on_reply'::text, 'until_reply'::text]))),
+    CONSTRAINT ck_email_snoozes_reply_scope CHECK ((reply_scope = ANY (ARRAY['message'::text, 'thread'::text]))),
     CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
     CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
 )
@@ -483,7 +634,9 @@ CREATE TABLE email_snoozes_archive (
     traceparent text,
     schema_version smallint NOT NULL,
     serialization_key text,
-    behind_key boolean NOT NULL
+    behind_key boolean NOT NULL,
+    reply_scope text,
+    reply_since timestamp with time zone
 )
 PARTITION BY RANGE (finished_at);
 
@@ -621,9 +774,9 @@ CREATE VIEW invariant_finished_has_its_send AS
            FROM email_snoozes_archive) snooze
   WHERE ((snooze.outcome = 'sent'::text) AND (NOT (EXISTS ( SELECT 1
            FROM reminder_sends send
-          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))) AND (NOT (EXISTS ( SELECT 1
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND ((send.channel = 'email'::text) OR (send.resolution = 'alone'::text)))))) AND (NOT (EXISTS ( SELECT 1
            FROM reminder_sends_archive send
-          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND (send.channel = 'email'::text))))));
+          WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND ((send.channel = 'email'::text) OR (send.resolution = 'alone'::text)))))));
 
 CREATE TABLE kept_messages (
     id bigint NOT NULL,
@@ -771,6 +924,123 @@ CREATE SEQUENCE kept_messages_id_seq
 
 ALTER SEQUENCE kept_messages_id_seq OWNED BY kept_messages.id;
 
+CREATE TABLE mailbox_flagged (
+    mailbox_id bigint NOT NULL,
+    uid bigint NOT NULL
+);
+
+CREATE TABLE mailbox_messages (
+    id bigint NOT NULL,
+    mailbox_id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    header_id text,
+    fingerprint text NOT NULL,
+    size bigint NOT NULL,
+    internal_date timestamp with time zone NOT NULL,
+    home text NOT NULL,
+    place text NOT NULL,
+    wanted text NOT NULL,
+    folder text NOT NULL,
+    uidvalidity bigint NOT NULL,
+    uid bigint NOT NULL,
+    missing_since timestamp with time zone,
+    moving_to text,
+    target_folder text,
+    target_uidvalidity bigint,
+    target_uidnext bigint,
+    returns_at timestamp with time zone,
+    snooze_id bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    thread_ids text,
+    returns boolean DEFAULT true NOT NULL,
+    CONSTRAINT ck_mailbox_messages_intent_is_whole CHECK ((num_nulls(moving_to, target_folder, target_uidvalidity, target_uidnext) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_mailbox_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
+    CONSTRAINT ck_mailbox_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text]))),
+    CONSTRAINT ck_mailbox_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'missing'::text]))),
+    CONSTRAINT ck_mailbox_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_mailbox_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text]))),
+    CONSTRAINT ck_mailbox_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
+);
+
+CREATE SEQUENCE mailbox_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE mailbox_messages_id_seq OWNED BY mailbox_messages.id;
+
+CREATE TABLE mailbox_sign_ins (
+    state_hash text NOT NULL,
+    session_hash text NOT NULL,
+    account_id bigint NOT NULL,
+    mailbox_id bigint,
+    provider text NOT NULL,
+    address text NOT NULL,
+    verifier bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_mailbox_sign_ins_provider CHECK ((provider = ANY (ARRAY['google'::text, 'microsoft'::text])))
+);
+
+CREATE TABLE mailbox_watchers (
+    id text NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE mailboxes (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    address text NOT NULL,
+    host text NOT NULL,
+    port integer NOT NULL,
+    security text NOT NULL,
+    username text NOT NULL,
+    secret bytea NOT NULL,
+    state text DEFAULT 'active'::text NOT NULL,
+    problem text,
+    problem_since timestamp with time zone,
+    synced_at timestamp with time zone,
+    tried_at timestamp with time zone,
+    owner text,
+    owned_until timestamp with time zone,
+    fence bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    replies_uidvalidity bigint,
+    replies_uidnext bigint,
+    replies_read_at timestamp with time zone,
+    login_method text DEFAULT 'password'::text NOT NULL,
+    brings_back text DEFAULT 'both'::text NOT NULL,
+    snooze_flag text,
+    snooze_flag_time text,
+    flagged_noted_at timestamp with time zone,
+    flagged_uidvalidity bigint,
+    CONSTRAINT ck_mailboxes_brings_back CHECK ((brings_back = ANY (ARRAY['return'::text, 'reminder'::text, 'both'::text]))),
+    CONSTRAINT ck_mailboxes_flag_has_its_time CHECK ((num_nulls(snooze_flag, snooze_flag_time) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_mailboxes_flagged_is_whole CHECK ((num_nulls(flagged_noted_at, flagged_uidvalidity) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_mailboxes_login_method CHECK ((login_method = ANY (ARRAY['password'::text, 'google'::text, 'microsoft'::text]))),
+    CONSTRAINT ck_mailboxes_owner_is_whole CHECK ((num_nulls(owner, owned_until) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_mailboxes_pause_has_a_reason CHECK (((state <> 'paused'::text) OR (problem IS NOT NULL))),
+    CONSTRAINT ck_mailboxes_port CHECK (((port >= 1) AND (port <= 65535))),
+    CONSTRAINT ck_mailboxes_problem_is_whole CHECK ((num_nulls(problem, problem_since) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_mailboxes_replies_are_whole CHECK ((num_nulls(replies_uidvalidity, replies_uidnext, replies_read_at) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT ck_mailboxes_security CHECK ((security = ANY (ARRAY['tls'::text, 'starttls'::text, 'plain'::text]))),
+    CONSTRAINT ck_mailboxes_snooze_flag CHECK ((snooze_flag ~ '^(\\Flagged|[$A-Za-z0-9_-]{1,60})$'::text)),
+    CONSTRAINT ck_mailboxes_state CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'leaving'::text])))
+);
+
+CREATE SEQUENCE mailboxes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE mailboxes_id_seq OWNED BY mailboxes.id;
+
 CREATE UNLOGGED TABLE quota_usage (
     quota text NOT NULL,
     subject text NOT NULL,
@@ -880,6 +1150,10 @@ ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snooze
 
 ALTER TABLE ONLY kept_messages ALTER COLUMN id SET DEFAULT nextval('kept_messages_id_seq'::regclass);
 
+ALTER TABLE ONLY mailbox_messages ALTER COLUMN id SET DEFAULT nextval('mailbox_messages_id_seq'::regclass);
+
+ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq'::regclass);
+
 ALTER TABLE ONLY reminder_sends ALTER COLUMN id SET DEFAULT nextval('reminder_sends_id_seq'::regclass);
 
 ALTER TABLE ONLY sessions ALTER COLUMN id SET DEFAULT nextval('sessions_id_seq'::regclass);
@@ -923,6 +1197,21 @@ ALTER TABLE ONLY idempotency_keys
 ALTER TABLE ONLY kept_messages
     ADD CONSTRAINT pk_kept_messages PRIMARY KEY (id);
 
+ALTER TABLE ONLY mailbox_flagged
+    ADD CONSTRAINT pk_mailbox_flagged PRIMARY KEY (mailbox_id, uid);
+
+ALTER TABLE ONLY mailbox_messages
+    ADD CONSTRAINT pk_mailbox_messages PRIMARY KEY (id);
+
+ALTER TABLE ONLY mailbox_sign_ins
+    ADD CONSTRAINT pk_mailbox_sign_ins PRIMARY KEY (state_hash);
+
+ALTER TABLE ONLY mailbox_watchers
+    ADD CONSTRAINT pk_mailbox_watchers PRIMARY KEY (id);
+
+ALTER TABLE ONLY mailboxes
+    ADD CONSTRAINT pk_mailboxes PRIMARY KEY (id);
+
 ALTER TABLE ONLY quota_usage
     ADD CONSTRAINT pk_quota_usage PRIMARY KEY (quota, subject, period_start);
 
@@ -959,6 +1248,15 @@ ALTER TABLE ONLY api_tokens
 ALTER TABLE ONLY kept_messages
     ADD CONSTRAINT uq_kept_messages_message UNIQUE (user_email, message_id);
 
+ALTER TABLE ONLY mailbox_messages
+    ADD CONSTRAINT uq_mailbox_messages_message UNIQUE (user_email, message_id);
+
+ALTER TABLE ONLY mailbox_messages
+    ADD CONSTRAINT uq_mailbox_messages_uid UNIQUE (mailbox_id, folder, uidvalidity, uid);
+
+ALTER TABLE ONLY mailboxes
+    ADD CONSTRAINT uq_mailboxes_login UNIQUE (account_id, host, username);
+
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT uq_reminder_sends_promise UNIQUE (user_email, message_id, scheduled_for, channel);
 
@@ -993,6 +1291,8 @@ CREATE INDEX ix_email_snoozes_of_person ON email_snoozes USING btree (user_email
 
 CREATE INDEX ix_email_snoozes_poison ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key) AND (crash_count > 1));
 
+CREATE INDEX ix_email_snoozes_reply ON email_snoozes USING btree (user_email) WHERE ((NOT inactive) AND (reply_policy = ANY (ARRAY['cancel_on_reply'::text, 'until_reply'::text])));
+
 CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (created_at);
 
 CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
@@ -1000,6 +1300,16 @@ CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, f
 CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
+
+CREATE INDEX ix_mailbox_messages_returns ON mailbox_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
+
+CREATE INDEX ix_mailbox_messages_work ON mailbox_messages USING btree (mailbox_id) WHERE ((wanted <> place) OR (moving_to IS NOT NULL));
+
+CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (account_id);
+
+CREATE INDEX ix_mailbox_sign_ins_created ON mailbox_sign_ins USING btree (created_at);
+
+CREATE INDEX ix_mailbox_sign_ins_mailbox ON mailbox_sign_ins USING btree (mailbox_id);
 
 CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 
@@ -1033,11 +1343,17 @@ CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING 
 
 CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_fill_bucket();
 
+CREATE TRIGGER email_snoozes_forget_mailbox_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_mailbox_return();
+
 CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
 
 CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
 
+CREATE TRIGGER email_snoozes_move_mailbox_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))) OR ((new.outcome = 'cancelled'::text) AND (old.outcome IS NULL)))) EXECUTE FUNCTION email_snoozes_move_mailbox_return();
+
 CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))))) EXECUTE FUNCTION email_snoozes_move_return();
+
+CREATE TRIGGER email_snoozes_promise_mailbox_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_mailbox_return();
 
 CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
 
@@ -1046,6 +1362,10 @@ CREATE TRIGGER email_snoozes_texts_fit BEFORE INSERT ON email_snoozes FOR EACH R
 CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((new.serialization_key IS NOT NULL) AND (NOT new.inactive) AND (new.claimed_at IS NULL))) EXECUTE FUNCTION email_snoozes_wait_behind_key();
 
 CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+
+CREATE TRIGGER mailbox_messages_fill_return BEFORE INSERT ON mailbox_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+
+CREATE TRIGGER mailbox_messages_stay BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((NOT old.returns) OR (NOT new.returns))) EXECUTE FUNCTION mailbox_messages_stay();
 
 CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
 
@@ -1060,6 +1380,21 @@ ALTER TABLE ONLY api_tokens
 
 ALTER TABLE ONLY idempotency_keys
     ADD CONSTRAINT fk_idempotency_keys_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailbox_flagged
+    ADD CONSTRAINT fk_mailbox_flagged_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailbox_messages
+    ADD CONSTRAINT fk_mailbox_messages_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailbox_sign_ins
+    ADD CONSTRAINT fk_mailbox_sign_ins_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailbox_sign_ins
+    ADD CONSTRAINT fk_mailbox_sign_ins_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailboxes
+    ADD CONSTRAINT fk_mailboxes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT fk_reminder_sends_snooze FOREIGN KEY (snooze_id) REFERENCES email_snoozes(id);

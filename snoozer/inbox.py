@@ -7,13 +7,17 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, select
 
+from snoozer import replies
 from snoozer.db import ledger, mailbox_store
 from snoozer.db.ledger import Reminded
 from snoozer.db.mailbox_store import Envelope
 from snoozer.db.models import Account, MailboxMessage
+from snoozer.db.statements import database_time
 from snoozer.mime import headers, message_parser
 from snoozer.mime.message_parser import ParsedHead
 
+# In events, of what a message did that came in.
+ROUTE = "inbox"
 SUBSTITUTE_ID_DOMAIN = "kept.snoozer.invalid"
 
 
@@ -41,16 +45,32 @@ def store_each(connection: Connection, *, user_email: str, originals: Sequence[b
     messages do not deadlock."""
     for digest in sorted({_digest(original) for original in originals}):
         mailbox_store.lock(connection, user_email=user_email, sha256=digest)
-    return [store(connection, user_email=user_email, original=original) for original in originals]
+    stored = [_store(connection, user_email=user_email, original=original) for original in originals]
+    heads = [message_parser.parse_reply(original) for original, one in zip(originals, stored, strict=True) if one.new]
+    now = database_time(connection)
+    # Some were written long ago. All are looked at together, so that snoozes are locked in one order.
+    arrivals = [replies.Arrival(head=head, arrived_at=min(head.date or now, now)) for head in heads]
+    replies.receive(connection, user_email=user_email, arrivals=arrivals, route=ROUTE)
+    return stored
 
 
-def store(connection: Connection, *, user_email: str, original: bytes) -> StoredMessage:
-    """Store one message, byte for byte, and once: a mail server whose reply was lost delivers it again.
+def store(connection: Connection, *, user_email: str, original: bytes, has_null_sender: bool = False) -> StoredMessage:
+    """Store one message, byte for byte, and once: a mail server whose reply was lost delivers it again. One that
+    answers a snoozed message does to its snooze what the person chose (`replies`), unless it `has_null_sender`, as
+    bounces have.
 
     A message without a Message-ID, or with that of another message, gets a substitute id. One with neither Message-ID
     nor date, as machines write them, may be a new message in the same words: it is stored again once the person has
     seen the one before. A reminder of ours is merged with the message that it is about.
     """
+    stored = _store(connection, user_email=user_email, original=original)
+    if stored.new and not has_null_sender:
+        arrival = replies.Arrival(head=message_parser.parse_reply(original), arrived_at=database_time(connection))
+        replies.receive(connection, user_email=user_email, arrivals=[arrival], route=ROUTE)
+    return stored
+
+
+def _store(connection: Connection, *, user_email: str, original: bytes) -> StoredMessage:
     digest = _digest(original)
     mailbox_store.lock(connection, user_email=user_email, sha256=digest)
     parsed = message_parser.parse_head(original)

@@ -31,6 +31,7 @@ class Limits:
     sign_ins_per_hour: int
     mails_per_day: int
     mail_bytes_per_day: int
+    mailbox_checks_per_hour: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ _UPLOADS = Quota("upload_bytes_per_day", DAY, "of message files a day")
 _MAILS = Quota("mails_per_day", DAY, "mails a day")
 _MAIL_BYTES = Quota("mail_bytes_per_day", DAY, "of mail a day")
 _FAILED_TOKENS = Quota("failed_tokens_per_minute", MINUTE, "requests a minute with invalid tokens from one network")
+_MAILBOX_CHECKS = Quota("mailbox_checks_per_hour", HOUR, "connections an hour to mail servers that you name")
 _SIGN_INS = Quota("sign_ins_per_hour", HOUR, "sign-in mails an hour for one network")
 
 
@@ -79,6 +81,11 @@ def spend_mail(connection: Connection, limits: Limits, *, user_email: str, size:
     """Count a mail from outside to one mailbox. Raises QuotaReached."""
     _spend(connection, limits, _MAILS, user_email)
     _spend(connection, limits, _MAIL_BYTES, user_email, amount=size)
+
+
+def spend_mailbox_check(connection: Connection, limits: Limits, *, user_email: str) -> None:
+    """Count a look for a person's mail server, or a login there. Raises QuotaReached."""
+    _spend(connection, limits, _MAILBOX_CHECKS, user_email)
 
 
 def spend_failed_token(connection: Connection, limits: Limits, *, network: str) -> None:

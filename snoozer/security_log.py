@@ -21,6 +21,11 @@ Event = Literal[
     "token_created",
     "tokens_revoked",
     "cases_decided",
+    "mailbox_connected",
+    "mailbox_password_changed",
+    "mailbox_signed_in",
+    "mailbox_disconnected",
+    "mailbox_forgotten",
 ]
 
 log = logging.getLogger("snoozer.security")

@@ -22,9 +22,13 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.domain import secret_keys
+from snoozer.domain import oauth_clients, secret_keys
+from snoozer.domain.oauth_clients import Client, Registration
 from snoozer.mime import headers
+from snoozer.oauth import Providers
 from snoozer.quotas import MEBIBYTE, Limits
+from snoozer.runtime import failpoint
+from snoozer.runtime.failpoint import FailpointHook
 from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 UP_FILE = "up.json"
@@ -70,7 +74,23 @@ class Settings(BaseSettings):
     metrics_port: int | None = Field(default=None, alias="SNOOZER_METRICS_PORT", ge=1, le=65_535)
     trusted_proxies: int = Field(default=0, alias="SNOOZER_TRUSTED_PROXIES", ge=0, le=5)
     sink: bool = Field(default=False, alias="SNOOZER_SINK")
+    # Under `snoozer up` only: where its IMAP server listens, 0 where it has none.
+    sample_imap_port: int | None = Field(default=None, alias="SNOOZER_SAMPLE_IMAP_PORT", ge=0, le=65_535)
+    allow_private_mailboxes: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_MAILBOXES")
     insecure_transport: Literal["refuse", "allow"] = Field(default="refuse", alias="SNOOZER_INSECURE_TRANSPORT")
+
+    oauth_google_client_id: str = Field(default="", alias="SNOOZER_OAUTH_GOOGLE_CLIENT_ID")
+    oauth_google_client_secret: SecretStr = Field(default=SecretStr(""), alias="SNOOZER_OAUTH_GOOGLE_CLIENT_SECRET")
+    oauth_google_authorize_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_GOOGLE_AUTHORIZE_URL")
+    oauth_google_token_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_GOOGLE_TOKEN_URL")
+    oauth_google_imap_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_GOOGLE_IMAP_URL")
+    oauth_microsoft_client_id: str = Field(default="", alias="SNOOZER_OAUTH_MICROSOFT_CLIENT_ID")
+    oauth_microsoft_client_secret: SecretStr = Field(
+        default=SecretStr(""), alias="SNOOZER_OAUTH_MICROSOFT_CLIENT_SECRET"
+    )
+    oauth_microsoft_authorize_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_MICROSOFT_AUTHORIZE_URL")
+    oauth_microsoft_token_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_MICROSOFT_TOKEN_URL")
+    oauth_microsoft_imap_url: str | None = Field(default=None, alias="SNOOZER_OAUTH_MICROSOFT_IMAP_URL")
 
     lease: Seconds = Field(default=90, alias="SNOOZER_LEASE_SECONDS")
     heartbeat: Seconds = Field(default=3, alias="SNOOZER_HEARTBEAT_SECONDS")
@@ -78,6 +98,7 @@ class Settings(BaseSettings):
     poll: Seconds = Field(default=1, alias="SNOOZER_POLL_SECONDS")
     backoff: Seconds = Field(default=60, alias="SNOOZER_BACKOFF_SECONDS")
     worker_dead: Seconds = Field(default=10, alias="SNOOZER_WORKER_DEAD_SECONDS")
+    mailbox_poll: Seconds = Field(default=60, alias="SNOOZER_MAILBOX_POLL_SECONDS")
     refused_for: float = Field(default=259_200, alias="SNOOZER_REFUSED_SECONDS", gt=0, le=2_592_000)
     deadline: Seconds = Field(default=720, alias="SNOOZER_DEADLINE_SECONDS")
     uncertain_hold: float = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS", ge=0, le=31_536_000)
@@ -96,6 +117,7 @@ class Settings(BaseSettings):
     failed_tokens_per_minute: Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
     sign_ins_per_hour: Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
     mails_per_day: Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
+    mailbox_checks_per_hour: Limit = Field(default=20, alias="SNOOZER_LIMIT_MAILBOX_CHECKS_PER_HOUR")
     mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -143,6 +165,39 @@ class Settings(BaseSettings):
             raise ValueError("SNOOZER_LEASE_SECONDS must be more than twice SNOOZER_HEARTBEAT_SECONDS")
         return self
 
+    @model_validator(mode="after")
+    def _sign_ins_are_whole(self) -> Self:
+        # Raises ValueError where a sign-in is half configured.
+        _ = self._oauth_clients
+        return self
+
+    @property
+    def oauth_providers(self) -> Providers:
+        """The providers at which people sign in to their mailboxes: those that are configured."""
+        return Providers(self._oauth_clients, allow_private=self.allow_private_mailboxes)
+
+    @property
+    def _oauth_clients(self) -> list[Client]:
+        google = Registration(
+            client_id=self.oauth_google_client_id,
+            client_secret=self.oauth_google_client_secret.get_secret_value(),
+            authorize_url=self.oauth_google_authorize_url,
+            token_url=self.oauth_google_token_url,
+            imap_url=self.oauth_google_imap_url,
+        )
+        microsoft = Registration(
+            client_id=self.oauth_microsoft_client_id,
+            client_secret=self.oauth_microsoft_client_secret.get_secret_value(),
+            authorize_url=self.oauth_microsoft_authorize_url,
+            token_url=self.oauth_microsoft_token_url,
+            imap_url=self.oauth_microsoft_imap_url,
+        )
+        found = (
+            oauth_clients.configured("google", google, allow_private=self.allow_private_mailboxes),
+            oauth_clients.configured("microsoft", microsoft, allow_private=self.allow_private_mailboxes),
+        )
+        return [client for client in found if client is not None]
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The secrets of the key ring, newest first."""
@@ -150,19 +205,32 @@ class Settings(BaseSettings):
 
     @property
     def uncertainty(self) -> UncertainPolicy:
-        """The policy for uncertain sends. `auto` is `resend`, because no mailbox can be connected yet."""
-        verifies = self.uncertain_policy == "verify"
+        """The policy for uncertain sends. `auto` is `verify` where the recipient's own mailbox is connected and
+        watched, and `resend` elsewhere."""
+        verifies = self.uncertain_policy in ("auto", "verify")
         return UncertainPolicy(
             hold=timedelta(seconds=self.uncertain_hold),
             for_operator=self.uncertain_policy == "hold",
             lookups=2 if verifies else 0,
             lookup_interval=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
+            only_connected=self.uncertain_policy == "auto",
         )
 
     @property
     def limits(self) -> Limits:
         """The most of each quota."""
         return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
+
+    @property
+    def failpoint_hook(self) -> FailpointHook | None:
+        """To be called at each step: fires where SNOOZER_FAILPOINT says. None without SNOOZER_FAILPOINTS. Raises
+        SettingsError."""
+        if not self.failpoints or not self.failpoint:
+            return None
+        try:
+            return failpoint.parse(self.failpoint)
+        except failpoint.InvalidFailpoint as error:
+            raise SettingsError(str(error)) from None
 
     @property
     def telemetry(self) -> TelemetryConfig:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
-from snoozer.db.models import MailboxMessage, Snooze
+from snoozer.db.models import MailboxMessage, Snooze, SnoozedMessage
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
@@ -46,16 +46,17 @@ class SnoozeResult(NamedTuple):
 
 
 def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
-    """Parse a typed phrase as one time or a recurrence. Raises SnoozeError for anything else."""
+    """Parse a typed phrase as one time, also one until which a reply is waited for, or a recurrence. Raises SnoozeError
+    for anything else."""
     try:
         reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
     except timephrase.ParseError as error:
         raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
-    if reading.kind == "condition" or reading.at is None:
+    if reading.at is None:
         raise SnoozeError(
             "condition",
-            "Waiting for a reply needs a connected mailbox, which is not there yet. Name a time, or a repetition.",
-            ("tomorrow 8am", "in 3 days", "every monday 9am"),
+            "That waits for a reply that may never come. Name a time at which it comes back without one.",
+            ("3 days if no reply", "next week if no reply", "in 2 weeks"),
         )
     return reading
 
@@ -80,7 +81,8 @@ def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
 def reminder_time_of(
     reading: timephrase.ParsedTime, *, now: datetime, note: str | None = None, alternative: bool = False
 ) -> ReminderTime:
-    """The reminder time of a parsed phrase, or of its alternative. Raises SnoozeError."""
+    """The reminder time of a parsed phrase, or of its alternative; "if no reply" has a reply end the snooze. Raises
+    SnoozeError."""
     at, wall = reading.at, reading.wall
     if alternative and reading.alternative is not None:
         at = reading.alternative
@@ -95,6 +97,7 @@ def reminder_time_of(
         zone=reading.zone,
         time_kind=reading.time_kind,
         recurrence=None if reading.recurrence is None else reading.recurrence.as_json(),
+        reply_policy="cancel_on_reply" if reading.condition == "no_reply" else None,
     )
 
 
@@ -153,7 +156,7 @@ def change(
 ) -> bool:
     """Change the time or note of a live snooze. Returns False when it is over or another person's.
 
-    A kept message that is back, while its reminder is not sent yet, leaves the inbox for a new time.
+    A message that is back, while its reminder is not sent yet, leaves the inbox for a new time.
     """
     recurrence = _lock_recurrence(connection, Snooze.id == id, Snooze.user_email == user_email)
     returned = _lock_returned(connection, id=id)
@@ -197,14 +200,15 @@ def _lock_recurrence(connection: Connection, *where: ColumnElement[bool]) -> dic
 
 
 def _lock_returned(connection: Connection, *, id: int) -> str | None:
-    """The Message-ID of the kept message, which is locked, where it has returned for the present promise."""
-    its_message = and_(
-        MailboxMessage.user_email == Snooze.user_email,
-        MailboxMessage.message_id == Snooze.message_id,
-    )
-    kept = select(MailboxMessage.message_id, MailboxMessage.returns_at).join(Snooze, its_message).where(Snooze.id == id)
-    row = connection.execute(kept.with_for_update(key_share=True, of=MailboxMessage)).first()
-    return row.message_id if row is not None and row.returns_at is None else None
+    """The Message-ID of the message, here or in a connected mailbox, whose row is locked, where it has returned for the
+    present promise."""
+    for model in (MailboxMessage, SnoozedMessage):
+        its_message = and_(model.user_email == Snooze.user_email, model.message_id == Snooze.message_id)
+        message = select(model.message_id, model.returns_at).join(Snooze, its_message).where(Snooze.id == id)
+        row = connection.execute(message.with_for_update(key_share=True, of=model)).first()
+        if row is not None and row.returns_at is None:
+            return str(row.message_id)
+    return None
 
 
 def _event_detail(

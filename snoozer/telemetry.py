@@ -4,30 +4,17 @@ Metrics can always be read by Prometheus (`/metrics` of the web, ports from SNOO
 Metrics and traces also go to OTEL_EXPORTER_OTLP_ENDPOINT when that is set.
 """
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any
 
 from opentelemetry import metrics, trace
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
-from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
-from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-from opentelemetry.sdk.metrics.view import View
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Link, Status
+from opentelemetry.trace import Link
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from opentelemetry.util.types import Attributes
-from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -35,29 +22,18 @@ from snoozer.db.engine import deadline
 from snoozer.db.statements import execute
 from snoozer.domain.reminder import SUPPORTED_SCHEMA, DeliveryOutcome
 
-log = logging.getLogger(__name__)
-
-# The maximum of `snoozer worker --processes`.
-MAX_PORTS = 64
-LAST_PORT = 65_535
 QUEUE = {"queue": "email_snoozes"}
 FAILURES = frozenset(
     {DeliveryOutcome.RELEASED, DeliveryOutcome.RETIRED, DeliveryOutcome.UNCERTAIN, DeliveryOutcome.DEFERRED}
 )
 
-# Attributes of a request that may be exported. All others are its address, or values that a client chooses.
-REQUEST_ATTRIBUTES = frozenset(
-    ["http.method", "http.request.method", "http.route", "http.status_code", "http.response.status_code", "error.type"]
-)
-REQUEST_SCOPE = "opentelemetry.instrumentation.flask"
-# In metrics http.target is the route, in spans it is the path.
-VIEWS = (View(meter_name=REQUEST_SCOPE, attribute_keys={*REQUEST_ATTRIBUTES, "http.target"}),)
 # Gauges that are read within this time share one query.
 GAUGE_CACHE_SECONDS = 0.5
-# There are two queries, and Prometheus waits for ten seconds.
-GAUGE_TIMEOUT = 4.0
+# There are three queries, and Prometheus waits for ten seconds.
+GAUGE_TIMEOUT = 3.0
 
-# Instrument, support query, its column, description.
+# Instrument, support query, its column, description. A column is a number, or a list of objects: the `value` of each,
+# with its other fields as attributes.
 _GAUGES = (
     ("queue.depth", "backlog", "due", "Snoozes that are due and wait for a worker"),
     ("queue.behind_key", "backlog", "behind_key", "Due snoozes that wait behind others of their serialization key"),
@@ -72,6 +48,22 @@ _GAUGES = (
     ("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     ("workers.alive", "health", "workers", "Workers that are alive"),
     ("housekeeping.age_seconds", "health", "housekeeping_age", "Seconds since housekeeping last ran, -1 for never"),
+    ("mailboxes.connected", "mailboxes", "connected", "Connected mailboxes, by state and problem"),
+    ("mailboxes.watched", "mailboxes", "watched", "Connected mailboxes that a process watches"),
+    (
+        "mailboxes.unwatched",
+        "mailboxes",
+        "unwatched",
+        "Connected mailboxes that no process watches, without paused ones",
+    ),
+    ("mailboxes.overdue", "mailboxes", "overdue", "Messages that should be back in their mailboxes"),
+    (
+        "mailboxes.oldest_overdue_seconds",
+        "mailboxes",
+        "oldest_overdue_seconds",
+        "How long the oldest of those should be back",
+    ),
+    ("mailboxes.moves_waiting", "mailboxes", "moves_waiting", "Messages that are to be moved in their mailboxes"),
 )
 
 _meter = metrics.get_meter("snoozer")
@@ -105,43 +97,14 @@ def start(
     """
     if not (exports or has_page or metrics_port is not None):
         return lambda: None
-    resource = Resource.create({"service.name": service})
-    readers: list[MetricReader] = [PrometheusMetricReader()]
-    if exports:
-        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
-        tracers = TracerProvider(resource=resource)
-        tracers.add_span_processor(BatchSpanProcessor(RedactingExporter(OTLPSpanExporter())))
-        trace.set_tracer_provider(tracers)
-        tracing.tracer = tracers.get_tracer("snoozer")
-        PsycopgInstrumentor().instrument()
-    no_exemplars = AlwaysOffExemplarFilter()  # They hold attributes that a view drops.
-    meters = MeterProvider(resource=resource, metric_readers=readers, views=VIEWS, exemplar_filter=no_exemplars)
-    metrics.set_meter_provider(meters)
+    # Imported here: a process without readers starts in two thirds of the time.
+    from snoozer import telemetry_export
+
+    tracing.tracer, flush = telemetry_export.start(service=service, exports=exports)
     register_gauges(engine, _meter)
     if metrics_port is not None:
-        _serve(metrics_port)
-
-    def flush() -> None:
-        meters.shutdown()
-        provider = trace.get_tracer_provider()
-        if isinstance(provider, TracerProvider):
-            provider.shutdown()
-
+        telemetry_export.serve(metrics_port)
     return flush
-
-
-def _serve(first: int) -> None:
-    """Serve Prometheus. Where no port is free this is logged: reminders do not wait for metrics."""
-    ports = range(first, min(first + MAX_PORTS, LAST_PORT + 1))
-    for port in ports:
-        try:
-            start_http_server(port, addr="127.0.0.1")
-        except OSError as error:
-            last = error
-        else:
-            log.info("metrics are served on http://127.0.0.1:%d/metrics", port)
-            return
-    log.warning("no metrics: none of the ports %d to %d can be opened (%s)", first, ports[-1], last.strerror)
 
 
 def traceparent() -> str | None:
@@ -208,7 +171,7 @@ class _GaugeSource:
         with self._lock:
             if time.monotonic() - self._read_at > GAUGE_CACHE_SECONDS:
                 self._row, self._read_at = self._read(), time.monotonic()
-            return [Observation(float(self._row[column]))] if self._row else []
+            return _observations(self._row[column]) if self._row else []
 
     def _read(self) -> Mapping[str, Any]:
         try:
@@ -219,38 +182,7 @@ class _GaugeSource:
             return {}  # No value is better than an old one; /readyz reports the outage.
 
 
-class RedactingExporter(SpanExporter):
-    """Removes the addresses of requests, which hold tokens and phrases, and the texts of exceptions, in which Postgres
-    quotes values of rows."""
-
-    def __init__(self, exporter: SpanExporter) -> None:
-        self._exporter = exporter
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return self._exporter.export([_redact(span) for span in spans])
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
-
-
-_KEPT_OF_SPANS = ("context", "parent", "resource", "links", "kind", "start_time", "end_time", "instrumentation_scope")
-
-
-def _redact(span: ReadableSpan) -> ReadableSpan:
-    name, attributes = _name_and_attributes(span)
-    events = [event for event in span.events if event.name != "exception"]
-    status = Status(span.status.status_code)
-    kept = {name: getattr(span, name) for name in _KEPT_OF_SPANS}
-    return ReadableSpan(name=name, attributes=attributes, events=events, status=status, **kept)
-
-
-def _name_and_attributes(span: ReadableSpan) -> tuple[str, Attributes]:
-    """Those of a span; a request keeps its method, route and status only."""
-    if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUEST_SCOPE:
-        return span.name, span.attributes
-    kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST_ATTRIBUTES}
-    method = kept.get("http.method") or kept.get("http.request.method") or "_OTHER"
-    return f"{method} {kept.get('http.route', '(no route)')}", kept
+def _observations(value: Any) -> list[Observation]:
+    if not isinstance(value, list):
+        return [Observation(float(value))]
+    return [Observation(float(one["value"]), {key: one[key] for key in one if key != "value"}) for one in value]

@@ -117,10 +117,13 @@
   }
 
   window.openSheet = (row) => {
-    if (!row.dataset.sheetUrl) return row.querySelector("a.button").click();
+    if (!row.dataset.sheetUrl) return row.querySelector("a.button")?.click();
     form.action = row.dataset.sheetUrl;
     form.querySelector("[data-title]").textContent = (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
     form.querySelector("[name=note]").value = row.dataset.note || "";
+    const [policy, scope] = (row.dataset.reply || "keep").split(" ");
+    form.querySelector("[name=reply_policy]").value = policy;
+    form.querySelector("[name=reply_scope]").value = scope || "message";
     form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
     form.querySelector("[data-recurrence-warning]").hidden = !row.dataset.recurrence;
     field.value = "";

@@ -11,7 +11,7 @@ from uuid import uuid4
 from sqlalchemy import Engine, insert, text
 
 from snoozer import accounts, inbox
-from snoozer.db.models import Snooze
+from snoozer.db.models import ConnectedMailbox, Snooze
 from snoozer.domain.reminder import Claim
 from snoozer.timephrase import parse
 
@@ -138,6 +138,24 @@ def a_kept_message(engine: Engine, *, user_email: str = ANN, original: bytes | N
     """One message in the mailbox that Snoozer keeps, brought in through the use case."""
     with engine.begin() as connection:
         return inbox.store(connection, user_email=user_email, original=original or an_original(**parts)).id
+
+
+def a_mailbox(engine: Engine, *, account_id: int = 1, **columns: Any) -> int:
+    """A connected mailbox that works, unless `columns` say otherwise; returns its id."""
+    values = {
+        "account_id": account_id,
+        "address": ANN,
+        "host": "imap.mail.example",
+        "port": 993,
+        "security": "tls",
+        "username": f"ann-{next(_numbers)}",
+        "secret": b"encrypted",
+        "synced_at": now(),
+    } | columns
+    with engine.begin() as connection:
+        return int(
+            connection.execute(insert(ConnectedMailbox).values(**values).returning(ConnectedMailbox.id)).scalar_one()
+        )
 
 
 @dataclass(frozen=True)

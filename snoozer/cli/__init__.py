@@ -14,6 +14,7 @@ COMMANDS = {
     "worker": "snoozer.cli.worker",
     "clock": "snoozer.housekeeping.clock",
     "inbound": "snoozer.inbound.main",
+    "mailbox": "snoozer.mailbox_sync.main",
     "sink": "snoozer.dev.sink",
     "when": "snoozer.cli.when",
     "account": "snoozer.cli.account",

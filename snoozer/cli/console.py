@@ -1,6 +1,5 @@
 """What commands share: the database, a refusal in one sentence, tables."""
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +88,6 @@ def explain(error: DBAPIError) -> Failure:
 
 def _schema_failure() -> Failure | None:
     """What is wrong with the schema, read from the database; None when nothing is."""
-    logging.disable(logging.INFO)  # Alembic logs its context, and the output is to be one sentence.
     from snoozer.db import schema
 
     engine = open_engine(settings.load(), name="migrate")

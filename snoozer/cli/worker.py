@@ -27,7 +27,7 @@ from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.listen_notify import NotifyListener
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import DeliveryConfig, FailpointHook, no_failpoint
+from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
 from snoozer.delivery.settling import Settler, record_inherited_facts
@@ -37,8 +37,8 @@ from snoozer.housekeeping.chores import SweepConfig
 from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.mime import headers
 from snoozer.mime.compose import ReminderWriter
-from snoozer.runtime import failpoint as failpoints
 from snoozer.runtime import supervisor
+from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.connection_pool import ConnectionPool
@@ -73,7 +73,7 @@ def command(drain: bool, batch: int, concurrency: int, processes: int, parent: i
 
 def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
     """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
-    config, hook, stopping = delivery_config(settings), _failpoint(settings), Event()
+    config, hook, stopping = delivery_config(settings), settings.failpoint_hook or no_failpoint, Event()
     os.nice(NICENESS)
     pool = connection_pool(settings, helo=config.domain, concurrency=concurrency)
     wakeups: list[Callable[[], None]] = []
@@ -235,15 +235,6 @@ def _engine(settings: Settings, *, stopping: Event) -> Engine:
         read_timeout=read_timeout_until(stopping),
         bitmap_scans=False,
     )
-
-
-def _failpoint(settings: Settings) -> FailpointHook:
-    if not settings.failpoints or not settings.failpoint:
-        return no_failpoint
-    try:
-        return failpoints.parse(settings.failpoint)
-    except failpoints.InvalidFailpoint as error:
-        raise SettingsError(str(error)) from None
 
 
 def _journal(settings: Settings, *, worker: str) -> FactJournal:

@@ -47,8 +47,19 @@ CHECKS = {
         "ck_email_snoozes_outcome",
         "ck_email_snoozes_outcome_is_dated",
         "ck_email_snoozes_priority",
+        "ck_email_snoozes_reply_policy",
+        "ck_email_snoozes_reply_scope",
         "ck_email_snoozes_time_kind",
         "ck_email_snoozes_times_are_of_this_age",
+    ),
+    "mailbox_messages": (
+        "ck_mailbox_messages_intent_is_whole",
+        "ck_mailbox_messages_missing_has_its_time",
+        "ck_mailbox_messages_moving_to",
+        "ck_mailbox_messages_place",
+        "ck_mailbox_messages_return_is_whole",
+        "ck_mailbox_messages_what_stays_has_no_return",
+        "ck_mailbox_messages_wanted",
     ),
     "reminder_sends": (
         "ck_reminder_sends_channel",
@@ -63,14 +74,18 @@ TRIGGERS = {
     "email_snoozes": (
         "email_snoozes_due_soon",
         "email_snoozes_fill_bucket",
+        "email_snoozes_forget_mailbox_return",
         "email_snoozes_forget_return",
         "email_snoozes_make_sense",
+        "email_snoozes_move_mailbox_return",
         "email_snoozes_move_return",
+        "email_snoozes_promise_mailbox_return",
         "email_snoozes_promise_return",
         "email_snoozes_texts_fit",
         "email_snoozes_wait_behind_key",
     ),
     "kept_messages": ("kept_messages_fill_return",),
+    "mailbox_messages": ("mailbox_messages_fill_return", "mailbox_messages_stay"),
     "reminder_sends": ("reminder_sends_keep_sent",),
 }
 
@@ -120,6 +135,18 @@ class Server:
     encoding: str
     read_only: bool
     switched_off: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailboxHealth:
+    """Connected mailboxes: how many there are, no process watches, and cannot be used for minutes; and how many
+    messages in them are overdue, the oldest since when."""
+
+    connected: int
+    unwatched: int
+    failing: int
+    overdue: int
+    oldest: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +232,11 @@ def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
 def late(connection: Connection) -> LateReminders:
     """The reminders that are overdue."""
     return LateReminders(**execute(connection, "health_checks/late").one()._mapping)
+
+
+def mailboxes(connection: Connection) -> MailboxHealth:
+    """How the connected mailboxes are."""
+    return MailboxHealth(**execute(connection, "health_checks/mailboxes").one()._mapping)
 
 
 def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:

@@ -2,7 +2,8 @@
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
 sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
-uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge; verify)
+uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge; verify;
+record_lookup)
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
-from snoozer.domain.reminder import MAX_RESENDS, Send
+from snoozer.domain.reminder import MAX_RESENDS, Claim, Send
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +33,13 @@ class Reserved:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSend:
-    """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain."""
+    """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain.
 
-    id: int
+    Without an entry (`id` None), the return of its message keeps the promise (`state` returned), or may yet (awaited):
+    it is to be looked at again after `hold_left`.
+    """
+
+    id: int | None
     state: str
     resends: int
     hold_left: timedelta | None
@@ -53,13 +58,25 @@ class UncertainPolicy:
     """What happens to a reminder that may have been sent.
 
     After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
-    person's mailbox, at least `lookup_interval` apart, did not find it.
+    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, in one that is connected
+    and watched, and nowhere else.
     """
 
     hold: timedelta
     for_operator: bool = False
     lookups: int = 0
     lookup_interval: timedelta = timedelta(0)
+    only_connected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """A reminder that may have been sent, `sent_about` then, and is looked for in a connected mailbox."""
+
+    id: int
+    snooze_id: int
+    reminder_message_id: str
+    sent_about: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +122,7 @@ def reserve(
 
     `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
     """
-    policy = {"hold": uncertainty.hold, "hold_for_operator": uncertainty.for_operator, "lookups": uncertainty.lookups}
+    policy = {**vars(uncertainty), "hold_for_operator": uncertainty.for_operator}
     values = {"worker": worker, "ids": list(ids), "domain": domain, "max_resends": MAX_RESENDS, **policy}
     return rows_as(execute(connection, "ledger/reserve", **values), Reserved.of)
 
@@ -115,12 +132,35 @@ def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPoli
     return row_as(execute(connection, "ledger/lookup", snooze_id=snooze_id, **vars(uncertainty)).first(), KnownSend)
 
 
+def mark_alone(connection: Connection, *, claims: Sequence[Claim]) -> None:
+    """The returns of these messages alone keep their promises."""
+    values = {"snooze_ids": [claim.id for claim in claims], "promises": [claim.scheduled_for for claim in claims]}
+    execute(connection, "ledger/mark_alone", **values)
+
+
 def verify(
     connection: Connection, *, uncertainty: UncertainPolicy, batch_size: int, id_range: range = ALL_IDS
 ) -> list[tuple[int, bool]]:
     """Search kept mailboxes for uncertain reminders; returns each snooze searched for and whether it was found."""
     rows = execute(connection, "ledger/verify", batch_size=batch_size, **vars(uncertainty), **id_bounds(id_range))
     return [(row.snooze_id, row.found) for row in rows]
+
+
+def list_sought(
+    connection: Connection, *, mailbox_id: int, uncertainty: UncertainPolicy, batch_size: int
+) -> list[Sought]:
+    """The uncertain reminders that may lie in this connected mailbox, and were not looked for lately."""
+    values = {"mailbox_id": mailbox_id, "lookup_interval": uncertainty.lookup_interval, "batch_size": batch_size}
+    return rows_as(execute(connection, "ledger/list_sought", **values), Sought)
+
+
+def record_lookup(
+    connection: Connection, *, id: int, found: bool, mailbox_id: int, fence: int, uncertainty: UncertainPolicy
+) -> bool:
+    """Record that an uncertain reminder was looked for in a connected mailbox. Returns False when it is not uncertain
+    any more, and for a former owner of the mailbox."""
+    values = {"id": id, "found": found, "mailbox_id": mailbox_id, "fence": fence, "hold": uncertainty.hold}
+    return execute(connection, "ledger/record_lookup", **values).first() is not None
 
 
 def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUID]:

@@ -49,7 +49,8 @@ def store(connection: Connection, *, user_email: str, envelope: Envelope, origin
 
 
 def move_to_snoozed(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Take a message out of the inbox. Returns False when it is not kept here, or no snooze would return it."""
+    """Take a message out of the inbox, here or in a connected mailbox. Returns False when it is not kept here, or no
+    snooze would return it."""
     return _moved(connection, "mailbox/move_to_snoozed", user_email=user_email, message_id=message_id)
 
 
@@ -82,6 +83,11 @@ def mark_done(connection: Connection, *, user_email: str, message_id: str) -> bo
 def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:
     """Mark a message as read by its owner."""
     return execute(connection, "mailbox/mark_read", id=id, user_email=user_email).first() is not None
+
+
+def mark_unread(connection: Connection, *, id: int, user_email: str) -> bool:
+    """Mark a message as unread by its owner."""
+    return execute(connection, "mailbox/mark_unread", id=id, user_email=user_email).first() is not None
 
 
 def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:

@@ -10,39 +10,9 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from snoozer.db.reminder_time import ReminderTime as ReminderTime
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure, Recovered
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReminderTime:
-    """When a person wants a message back, and the terms in which they asked for it.
-
-    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
-    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
-    """
-
-    remind_at: datetime
-    duration_hours: int | None = None
-    note: str | None = None
-    wall_time: datetime | None = None
-    zone: str | None = None
-    time_kind: str | None = None
-    recurrence: dict[str, Any] | None = None
-
-    @property
-    def columns(self) -> dict[str, object]:
-        """The binds of the queue's statements."""
-        return {
-            "remind_at": self.remind_at,
-            "snooze_duration_hours": self.duration_hours,
-            "note": self.note,
-            "wall_time": self.wall_time,
-            "zone": self.zone,
-            "time_kind": self.time_kind,
-            "recurrence": None if self.recurrence is None else json.dumps(self.recurrence),
-        }
-
 
 MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
 
@@ -199,8 +169,7 @@ def finalize(connection: Connection, *, held: HeldClaims) -> set[int]:
 def schedule_next(connection: Connection, *, occurrences: Sequence[tuple[Claim, datetime]]) -> set[int]:
     """The occurrences were sent: promise the next ones, each at its instant; returns the ids of those that were."""
     held = _pairs([(claim.id, claim.claim_token) for claim, _ in occurrences])
-    next_ones = [remind_at for _, remind_at in occurrences]
-    return set(execute(connection, "queue/schedule_next", remind_at=next_ones, **held).scalars())
+    return set(execute(connection, "queue/schedule_next", remind_at=[at for _, at in occurrences], **held).scalars())
 
 
 def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int, bool]:
@@ -219,6 +188,11 @@ def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int,
 def unclaim(connection: Connection, *, held: HeldClaims) -> set[int]:
     """Give back claims that were never begun, without using an attempt; returns the ids of those given back."""
     return set(execute(connection, "queue/unclaim", **_pairs(held)).scalars())
+
+
+def defer(connection: Connection, *, held: HeldClaims, delays: Sequence[timedelta]) -> set[int]:
+    """Give back claims that wait for something else, each due again after its delay; returns the ids of those."""
+    return set(execute(connection, "queue/defer", **_pairs(held), delays=list(delays)).scalars())
 
 
 def lock_lapsed(connection: Connection, *, batch_size: int, lease: timedelta, id_range: range = ALL_IDS) -> list[int]:
@@ -276,6 +250,16 @@ def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: d
     """Cancel a snooze; with `scheduled_for`, only if it promises that. Returns False when it is over."""
     values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
     return execute(connection, "queue/cancel", **values).first() is not None
+
+
+def bring_forward(
+    connection: Connection, *, id: int, user_email: str, scheduled_for: datetime, recurrence: dict[str, Any] | None
+) -> bool:
+    """Promise a snooze that waits for a reply for this moment, as one came. Returns False when it promises another
+    time, is due or over."""
+    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
+    plain = None if recurrence is None else json.dumps(recurrence)
+    return execute(connection, "queue/bring_forward", recurrence=plain, **values).first() is not None
 
 
 def skip_occurrence(

@@ -1,22 +1,25 @@
-"""The schema's versions, by Alembic, from the migrations of this release."""
+"""The schema's versions, by Alembic, from the migrations of this release.
+
+Every process asks for the version when it starts, and only `snoozer migrate` changes it: what that takes is imported
+there, because it costs a start twice the time.
+"""
 
 import logging
 import time
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
-from snoozer.db import health_checks
 from snoozer.db.engine import per_query_timeout
 from snoozer.db.errors import error_text
+from snoozer.db.statements import execute
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 ENCODING = "UTF8"
 CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
@@ -47,6 +50,10 @@ class SchemaStatus:
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
     """Upgrade the schema to `revision`; concurrent calls run one after the other. Raises SchemaError."""
+    from alembic import command
+
+    from snoozer.db import health_checks
+
     with engine.connect() as connection:
         schema = status(connection)
         if schema.where == "ahead":
@@ -62,14 +69,17 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
 
 def downgrade(engine: Engine, *, revision: str) -> None:
     """Downgrade the schema to `revision` ("base" is an empty database)."""
+    from alembic import command
+
     with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
         command.downgrade(_config(connection), revision)
 
 
-def versions(connection: Connection) -> tuple[str | None, str | None]:
+def versions(connection: Connection) -> tuple[str | None, str]:
     """The schema's revision and the one that this release expects."""
-    current = MigrationContext.configure(connection).get_current_revision()
-    return current, _scripts(connection).get_current_head()
+    is_versioned = execute(connection, "session/has_schema_version").scalar_one()
+    current = execute(connection, "session/schema_version").scalar_one_or_none() if is_versioned else None
+    return current, _known_revisions()[-1]
 
 
 def status(connection: Connection) -> SchemaStatus:
@@ -81,7 +91,7 @@ def status(connection: Connection) -> SchemaStatus:
         )
     if current == head:
         return SchemaStatus(where="at head", current=current, message=f"The schema is at {head}", do="")
-    if current in {script.revision for script in _scripts(connection).walk_revisions()}:
+    if current in _known_revisions():
         return SchemaStatus(
             where="behind", current=current, message=f"The schema is at {current}, not at {head}", do=_MIGRATE
         )
@@ -95,7 +105,6 @@ def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
     Logs at once, and again every 30 s, what it waits for. Raises DBAPIError when the database cannot be reached at the
     first look; later that is waited for as well.
     """
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # It logs each look.
     found, report_at = _what_is_missing(engine), time.monotonic()
     while found and not stopping.is_set():
         if time.monotonic() >= report_at:
@@ -115,11 +124,15 @@ def _what_is_missing(engine: Engine) -> str:
     return f"{found.message}; {found.do}" if found.where in {"nothing there", "behind"} else ""
 
 
-def _scripts(connection: Connection) -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config(connection))
+def _known_revisions() -> list[str]:
+    """The revisions of this release, oldest first: the numbers that its migrations begin with."""
+    scripts = resources.resource_folder("migrations") / "versions"
+    return sorted(script.name.partition("_")[0] for script in scripts.glob("[0-9]*.py"))
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection) -> "Config":
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(resources.resource_folder("migrations")).replace("%", "%%"))
     config.set_main_option("path_separator", "os")

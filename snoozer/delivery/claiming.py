@@ -24,6 +24,7 @@ from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, Prio
 from snoozer.delivery import refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Send
+from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +53,6 @@ MAX_ID = 2**63 - 1
 # Rows that a sweep beside heavy users looks at in each cycle, and how long a lane's claims are narrow after a timeout.
 ROWS_PER_SWEEP = 5000
 NARROW_SECONDS = 30.0
-
-# Called with each step of a delivery and the Message-ID; a test's kills the process there.
-FailpointHook = Callable[[str, str], None]
 
 
 def no_failpoint(step: str, message_id: str) -> None:

@@ -14,10 +14,11 @@ from random import Random
 
 from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, FailpointHook
+from snoozer.delivery.claiming import Delivery, DeliveryConfig
 from snoozer.delivery.settling import Ending, uncertain_error
 from snoozer.domain.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
+from snoozer.runtime.failpoint import FailpointHook
 from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.smtp.session import SmtpSession

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 
@@ -40,8 +40,9 @@ LOCKED_SECONDS = 10.0
 class Ending:
     """How one delivery ended: what is recorded in the ledger, and what becomes of the claim.
 
-    `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT and ALREADY_SENT,
-    released with a `failure`, else given back. `silence` is why no reply came after the dot.
+    `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
+    RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
+    again after a `delay`. `silence` is why no reply came after the dot.
     """
 
     claim: Claim
@@ -51,10 +52,15 @@ class Ending:
     refusal: Refusal | None = None
     silence: tuple[Send, str] | None = None
     appends_event: bool = True
+    delay: timedelta | None = None
 
     @property
     def is_finished(self) -> bool:
-        return self.outcome in (DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT)
+        return self.outcome in (DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT, DeliveryOutcome.RETURNED)
+
+    @property
+    def is_return(self) -> bool:
+        return self.outcome is DeliveryOutcome.RETURNED
 
     @property
     def other_send(self) -> Send | None:
@@ -191,10 +197,11 @@ def settle(
     ended = finish(connection, [one.claim for one in endings if one.is_finished])
     failures = [one.failure for one in endings if one.failure is not None]
     retired = queue.release(connection, failures=failures) if failures else {}
-    given_back = [one.claim for one in endings if one.failure is None and not one.is_finished]
-    if given_back:
-        ended |= queue.unclaim(connection, held=_held(given_back))
+    ended |= _give_back(connection, [one for one in endings if one.failure is None and not one.is_finished])
     _record_in_ledger(connection, endings, config=config)
+    _record_returns(
+        connection, [one.claim for one in endings if one.claim.id in ended and one.is_return], config=config
+    )
     _append_failures(connection, endings, retired, actor=config.actor)
     left = [one.claim for one in endings if one.claim.id not in ended and one.claim.id not in retired]
     owned = queue.owned(connection, held=_held(left)) if left else set()
@@ -208,6 +215,23 @@ def settle(
         return ending.outcome if id in ended or id in retired else DeliveryOutcome.LOST
 
     return [outcome(one) for one in endings]
+
+
+def _give_back(connection: Connection, endings: Sequence[Ending]) -> set[int]:
+    delays = {one.claim.id: one.delay for one in endings if one.delay is not None}
+    waiting = [one.claim for one in endings if one.claim.id in delays]
+    untried = [one.claim for one in endings if one.claim.id not in delays]
+    given_back = queue.unclaim(connection, held=_held(untried)) if untried else set()
+    if waiting:
+        given_back |= queue.defer(connection, held=_held(waiting), delays=list(delays.values()))
+    return given_back
+
+
+def _record_returns(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> None:
+    if claims:
+        ledger.mark_alone(connection, claims=claims)
+        lines: list[tuple[int, dict[str, object]]] = [(claim.id, {}) for claim in claims]
+        events.append_many(connection, kind="returned", actor=config.actor, route=ROUTE, lines=lines)
 
 
 def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
@@ -300,6 +324,10 @@ def _resolve(connection: Connection, ending: Ending, *, config: DeliveryConfig) 
     known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=config.uncertainty)
     if known is not None and known.state == "sent":
         return replace(ending, outcome=DeliveryOutcome.ALREADY_SENT)
+    if known is not None and known.state == "returned":
+        return replace(ending, outcome=DeliveryOutcome.RETURNED)
+    if known is not None and known.state == "awaited":
+        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, delay=known.hold_left)
     fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
     is_exhausted = known is not None and known.resends >= MAX_RESENDS
     if known is not None and known.state == "uncertain" and (is_exhausted or config.uncertainty.for_operator):

@@ -22,6 +22,8 @@ _STYLES = {
     "worker": "magenta",
     "clock": "yellow",
     "inbound": "bright_blue",
+    "mailbox": "cyan",
+    "dovecot": "blue",
     "sink": "bright_magenta",
 }
 _WIDTH = max(map(len, _STYLES))

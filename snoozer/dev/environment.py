@@ -21,11 +21,19 @@ def load_user_settings(home: Path) -> Settings:
 
 
 def write_up_file(
-    home: Path, given: Settings, *, database_url: str, port: int, inbound_port: int, sink_port: int
+    home: Path,
+    given: Settings,
+    *,
+    database_url: str,
+    port: int,
+    inbound_port: int,
+    sink_port: int,
+    imap_port: int = 0,
 ) -> Settings:
     """Write the settings that every other command on this machine finds (mode 0600), and return them.
 
-    What the user set wins over the defaults of `snoozer up`. Raises SettingsError when the whole makes no sense.
+    What the user set wins over the defaults of `snoozer up`. `imap_port` is that of the sample mailbox, 0 where there
+    is none. Raises SettingsError when the whole makes no sense.
     """
     found = {
         # As psql and pg_dump want it, without the name of our driver.
@@ -38,6 +46,8 @@ def write_up_file(
         "SNOOZER_INBOUND_PORT": inbound_port,
         "SNOOZER_SINK": not given.smtp_url.get_secret_value(),
         "SNOOZER_INSECURE_TRANSPORT": given.insecure_transport,
+        "SNOOZER_ALLOW_PRIVATE_MAILBOXES": True,
+        "SNOOZER_SAMPLE_IMAP_PORT": imap_port,
     }
     write_private(home / UP_FILE, json.dumps(found, indent=2) + "\n")
     return settings.load().require("database_url", "secret_key", "smtp_url", "mail_from")

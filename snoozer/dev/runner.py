@@ -16,12 +16,14 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.dev import environment, ports, processes, samples
+from snoozer.dev import dovecot, environment, ports, processes, sample_mailbox, samples
 from snoozer.dev.binaries import NoPostgres
 from snoozer.dev.console import Output
+from snoozer.dev.dovecot import ImapServer, NoDovecot
 from snoozer.dev.environment import OWNER
 from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.supervisor import INITIAL_BACKOFF, MAX_BACKOFF, CommandFailed, Program, Supervisor
+from snoozer.imap import ImapError
 from snoozer.resources import PYTHON_MODULE, resource_folder
 from snoozer.runtime.backoff import Backoff
 from snoozer.settings import Settings, SettingsError
@@ -29,12 +31,13 @@ from snoozer.settings import Settings, SettingsError
 _WATCH_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
 # First what accepts new work, last what others need.
-STOP_ORDER = (("web", "inbound"), ("worker",), ("clock",), ("sink",))
+STOP_ORDER = (("web", "inbound", "mailbox"), ("worker",), ("clock",), ("sink", "dovecot"))
 
 
 @dataclass(kw_only=True, eq=False)
 class Runner:
-    """Starts everything, calls `on_ready` with the settings and the sign-in link, and stops at a signal.
+    """Starts everything, calls `on_ready` with the settings, the sign-in link and the server of the sample mailbox, and
+    stops at a signal.
 
     The ports are open already; `sink` is None with a mail server given. `lock` is inherited by the reaper, `reload` has
     the pages follow each change of the checkout.
@@ -49,7 +52,7 @@ class Runner:
     with_parent: bool
     reload: bool
     output: Output
-    on_ready: Callable[[Settings, str | None], None]
+    on_ready: Callable[[Settings, str | None, ImapServer | None], None]
 
     def __post_init__(self) -> None:
         self._port = ports.of(self.web)
@@ -57,6 +60,8 @@ class Runner:
         self._stopping = asyncio.Event()
         self._postgres: Postgres | None = None
         self._postgres_start: asyncio.Future[str]
+        self._imap: ImapServer | None = None
+        self._imap_start: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
         """Run until a signal comes or the start fails. Returns the exit code; nothing is left running."""
@@ -90,13 +95,22 @@ class Runner:
     async def _start(self) -> None:
         supervisor = self._supervisor
         await supervisor.start_reaper(lock=self.lock)
+        # It is ready long before the database is.
+        self._imap_start = asyncio.create_task(self._start_imap())
         own_database = ""
         if not self.given.database_url.get_secret_value():
             with self.output.working("starting the database"):
                 own_database = await self._start_postgres()
         inbound, sink = ports.of(self.inbound), ports.of(self.sink) if self.sink else 0
+        await asyncio.shield(self._imap_start)
         settings = environment.write_up_file(
-            self.home, self.given, database_url=own_database, port=self._port, inbound_port=inbound, sink_port=sink
+            self.home,
+            self.given,
+            database_url=own_database,
+            port=self._port,
+            inbound_port=inbound,
+            sink_port=sink,
+            imap_port=self._imap.port if self._imap else 0,
         )
         with self.output.working("bringing the tables up to date"):
             await supervisor.run(_snoozer("migrate", stop_timeout=30))
@@ -110,15 +124,18 @@ class Runner:
         with self.output.working("preparing the account"):
             await supervisor.run(_snoozer("account", "create", OWNER, "--role", "admin"))
             link = await self._sign_in_link()
+        connecting = asyncio.create_task(self._connect_sample_mailbox(settings))
         # A worker that is asked to stop still finishes what the mail server has already accepted.
         supervisor.keep(_snoozer("worker", stop_timeout=60))
         supervisor.keep(_snoozer("clock"))
+        supervisor.keep(_snoozer("mailbox"))
         with self.output.working("waiting for the page"):
             await self._deliver_samples(settings)
             while not await _wait_until(self._is_ready):
                 self.output.warn("the page does not answer yet; what is in the way stands above", by="web")
+        is_connected = await connecting
         self._report_addresses(settings)
-        self.on_ready(settings, link)
+        self.on_ready(settings, link, self._imap if is_connected else None)
 
     async def _start_postgres(self) -> str:
         on_message = partial(self.output.line, by="postgres")
@@ -130,6 +147,33 @@ class Runner:
         url = await asyncio.shield(self._postgres_start)
         on_message(f"{ports.HOST}:{self._postgres.port}, data in {self._postgres.data}")
         return url
+
+    async def _start_imap(self) -> None:
+        """Start the server of the sample mailbox where Dovecot is installed."""
+        try:
+            self._imap = await asyncio.to_thread(dovecot.prepare, self.home)
+        except (NoDovecot, OSError) as error:
+            without = "so there is no sample mailbox by IMAP; Debian's package is dovecot-imapd"
+            self.output.line(f"{error}, {without}", by="dovecot")
+            return
+        server = self._imap
+        self._supervisor.keep(Program(name="dovecot", argv=server.argv, run_as=server.account.run_as, env=server.env))
+
+    async def _connect_sample_mailbox(self, settings: Settings) -> bool:
+        """Fill a new mailbox and connect it. A failure leaves it unconnected, and the start goes on."""
+        if self._imap is None or not settings.allow_private_mailboxes:
+            return False
+        state, now = self._imap.state, datetime.now().astimezone()
+        try:
+            if await _wait_until(partial(_is_listening, ports.HOST, state.port)):
+                return await asyncio.to_thread(sample_mailbox.connect, self.home, settings, state, now=now)
+            self.output.warn(f"the server does not start; its log is {self._imap.log}", by="dovecot")
+        except (sample_mailbox.NotReady, ImapError, SQLAlchemyError, OSError) as error:
+            reason = error if isinstance(error, sample_mailbox.NotReady | ImapError) else type(error).__name__
+            self.output.warn(
+                f"the sample mailbox is not connected ({reason}); the log is {self._imap.log}", by="dovecot"
+            )
+        return False
 
     async def _sign_in_link(self) -> str | None:
         with suppress(CommandFailed):
@@ -157,6 +201,8 @@ class Runner:
         if self.sink is not None:
             sink = f"{ports.HOST}:{ports.of(self.sink)} (SMTP)"
             self.output.line(f"{sink} keeps what the worker sends; nothing leaves here", by="sink")
+        if self._imap is not None:
+            self.output.line(f"{ports.HOST}:{self._imap.port} (IMAP) has the sample mailbox", by="dovecot")
         self.output.line("sends reminders on time", by="worker")
         self.output.line("recovers what a lost worker left", by="clock")
         self.output.line(f"http://{ports.HOST}:{self._port}", by="web")
@@ -191,8 +237,13 @@ class Runner:
 
     async def _stop(self) -> None:
         self.output.line("stopping")
+        if self._imap_start is not None:
+            # It starts no server after this.
+            await asyncio.gather(self._imap_start, return_exceptions=True)
         for names in STOP_ORDER:
             await self._supervisor.stop(*names)
+        if self._imap is not None:
+            self._imap.clean_up()
         if self._postgres is not None:
             try:
                 await asyncio.to_thread(self._postgres.stop)

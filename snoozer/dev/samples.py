@@ -54,8 +54,8 @@ def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
     return len(samples)
 
 
-def messages(now: datetime) -> Iterator[bytes]:
-    """The samples as bytes of RFC 5322, the oldest first."""
+def messages(now: datetime, *, host: str = "") -> Iterator[bytes]:
+    """The samples as bytes of RFC 5322, the oldest first. `host` is put before the domains of their Message-IDs."""
     days = [_Day.fromtimestamp((now + timedelta(days=ahead)).timestamp(), tz=now.tzinfo) for ahead in range(15)]
     samples = tomllib.loads(Path(__file__).with_name("samples.toml").read_text(encoding="utf-8"))["message"]
     for number, sample in enumerate(samples, start=1):
@@ -66,7 +66,7 @@ def messages(now: datetime) -> Iterator[bytes]:
             message["Subject"] = sample["subject"].format(*days)
         message["Date"] = format_datetime(now - timedelta(hours=sample["hours_ago"]))
         domain = sample["sender"].rpartition("@")[2].rstrip(">")
-        message["Message-ID"] = f"<sample-{number}.{int(now.timestamp())}@{domain}>"
+        message["Message-ID"] = f"<sample-{number}.{int(now.timestamp())}@{host}{domain}>"
         if "html" in sample:
             message.set_content(sample["html"], subtype="html")
         else:

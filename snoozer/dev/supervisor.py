@@ -6,11 +6,12 @@ import signal
 import time
 from asyncio import SubprocessTransport
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from snoozer.dev import processes
+from snoozer.dev.binaries import RunAs
 from snoozer.dev.console import Output
 from snoozer.dev.processes import send
 from snoozer.resources import PYTHON_MODULE
@@ -27,12 +28,15 @@ OnLine = Callable[[int, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A command to run. It inherits `sockets`, and is killed `stop_timeout` seconds after SIGTERM."""
+    """A command to run, as this process unless `run_as` and `env` say otherwise. It inherits `sockets`, and is killed
+    `stop_timeout` seconds after SIGTERM."""
 
     name: str
     argv: tuple[str, ...]
     sockets: tuple[int, ...] = ()
     stop_timeout: float = 10.0
+    run_as: RunAs = field(default_factory=RunAs)
+    env: Mapping[str, str] | None = None
 
 
 class CommandFailed(Exception):
@@ -200,6 +204,8 @@ class Supervisor:
             stderr=stderr,
             pass_fds=program.sockets,
             start_new_session=True,
+            env=program.env,
+            **program.run_as,
         )
         self.register(processes.CHILD, child.pid)
         return child

@@ -17,6 +17,7 @@ import click
 from snoozer import settings
 from snoozer.dev import environment, ports, processes
 from snoozer.dev.console import Output
+from snoozer.dev.dovecot import STATE_FILE, ImapServer
 from snoozer.dev.environment import OWNER
 from snoozer.dev.runner import Runner
 from snoozer.dev.sink import DEFAULT_PORT as SINK_PORT
@@ -60,7 +61,7 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
                 with_parent=with_parent,
                 reload=reload,
                 output=output,
-                on_ready=partial(_welcome, output, open_browser=open_browser),
+                on_ready=partial(_welcome, output, home, open_browser=open_browser),
             )
             code = asyncio.run(runner.run())
     except (Refused, SettingsError) as refused:
@@ -102,7 +103,9 @@ def _hold(port: int, output: Output, *, by: str, remedy: str = "") -> socket.soc
     raise Refused(f"There is no free port on {ports.HOST}")
 
 
-def _welcome(output: Output, chosen: Settings, link: str | None, *, open_browser: bool) -> None:
+def _welcome(
+    output: Output, home: Path, chosen: Settings, link: str | None, imap: ImapServer | None, *, open_browser: bool
+) -> None:
     another = f"{_own_command()} account sign-in {OWNER}"
     output.plain("")
     output.plain(f"Snoozer is ready at {chosen.base_url}", style="bold")
@@ -112,11 +115,22 @@ def _welcome(output: Output, chosen: Settings, link: str | None, *, open_browser
         output.plain(f"Another link: {another}", style="dim")
     else:
         output.plain(f"There is no sign-in link now; ask for one with: {another}", style="bold yellow")
+    if imap is not None:
+        _welcome_to_mailbox(output, home, imap)
     output.plain("Ctrl-C stops everything; the data stays.", style="dim")
     output.plain("")
     if link and open_browser:
         # Some browsers block their caller until they are closed; a daemon thread blocks no exit.
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
+def _welcome_to_mailbox(output: Output, home: Path, imap: ImapServer) -> None:
+    """How a mail program on this machine opens the sample mailbox. What is no terminal may be a log: it gets no
+    password."""
+    password = imap.state.password if sys.stdout.isatty() else f"in {home / STATE_FILE}"
+    output.plain("A sample mailbox is connected. In a mail program on this machine (IMAP, no encryption):")
+    output.plain(f"  server {ports.HOST}  port {imap.port}  user {OWNER}  password {password}", style="bold")
+    output.plain("Try it: move a message into the folder Snooze/Tomorrow.")
 
 
 def _own_command() -> str:

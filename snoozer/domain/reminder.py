@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 # The highest `schema_version` of rows that this release can deliver; others are deferred: left to newer workers.
@@ -20,6 +20,11 @@ _TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
 MIN_REFUSALS = 5
 
 # The sentences of `last_error`, as people read them on a case.
+# What a reply to the snoozed message does: nothing, end the snooze, or bring the message back at once; and whether a
+# reply to another message of its thread counts, too.
+ReplyPolicy = Literal["keep", "cancel_on_reply", "until_reply"]
+ReplyScope = Literal["message", "thread"]
+
 ATTEMPTS_EXHAUSTED = "Its attempts were spent"
 NO_ANSWER = "It may have been sent: no answer came after the end of the message"
 RESENT_WITHOUT_ANSWER = f"It may have been sent, and was sent again {_TIMES} without an answer"
@@ -85,6 +90,7 @@ class DeliveryOutcome(StrEnum):
 
     SENT = "sent"
     ALREADY_SENT = "already_sent"
+    RETURNED = "returned"
     RELEASED = "released"
     DEFERRED = "postponed"
     RETIRED = "retired"

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, ledger, queue, quotas, workers
+from snoozer.db import accounts, events, ledger, mailbox_messages, queue, quotas, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
@@ -146,8 +146,11 @@ def run_hourly(engine: Engine) -> bool:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys and quotas' usage."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage and messages that are back."""
     run_exclusive(engine, "forget workers", workers.prune)
+    prune_messages = partial(mailbox_messages.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:
+        pass
     prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
         pass
@@ -191,7 +194,7 @@ def _abandon(connection: Connection, id_range: range, *, config: SweepConfig) ->
 
 
 def _verify(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
-    if not config.uncertainty.lookups:
+    if not config.uncertainty.lookups or config.uncertainty.only_connected:
         return []
     checked = ledger.verify(connection, uncertainty=config.uncertainty, batch_size=BATCH_SIZE, id_range=id_range)
     found = [id for id, was_found in checked if was_found]

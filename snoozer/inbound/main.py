@@ -80,15 +80,16 @@ def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = Non
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
         try:
-            replies += _store_for(engine, addresses, original=incoming.original, limits=limits)
+            replies += _store_for(engine, addresses, incoming, limits=limits)
         except DBAPIError as error:
             logging.getLogger(__name__).warning("A mail could not be stored: %s", error_text(error))
             replies += [TEMPFAIL] * len(addresses)
     return replies
 
 
-def _store_for(engine: Engine, addresses: Sequence[str], *, original: bytes, limits: Limits | None) -> list[str]:
+def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
     full: dict[str, str] = {}
+    original, has_null_sender = incoming.original, not incoming.mail_from
     with engine.begin() as connection:
         owners = [inbox.owner(connection, address=address) for address in addresses]
         for owner in sorted({owner for owner in owners if owner}):
@@ -96,7 +97,7 @@ def _store_for(engine: Engine, addresses: Sequence[str], *, original: bytes, lim
                 with connection.begin_nested():
                     if limits is not None:
                         quotas.spend_mail(connection, limits, user_email=owner, size=len(original))
-                    inbox.store(connection, user_email=owner, original=original)
+                    inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
             except QuotaReached as reached:
                 full[owner] = reached.name
     for quota in full.values():

@@ -155,6 +155,29 @@ def _sign_in_body() -> BodyTemplate:
     return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={})
 
 
+def compose_unreadable_folder(
+    *,
+    to: str,
+    folder: str,
+    reason: str,
+    suggestions: Sequence[str],
+    mail_from: str,
+    instance: str,
+    now: datetime,
+    message_id: str,
+) -> bytes:
+    """The notice in a connected mailbox that a folder's name is no time; `suggestions` are names that are."""
+    fields = _fixed_fields(mail_from, instance)
+    fields += _fields(to=to, subject=f"Not snoozed: {folder}", at=now, message_id=message_id)
+    words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
+    return write_fields(fields) + b"\r\n" + _unreadable_folder_body().fill(words)
+
+
+@cache
+def _unreadable_folder_body() -> BodyTemplate:
+    return BodyTemplate("unreadable_folder", words=("folder", "reason", "suggestions"), texts={})
+
+
 def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
     """The fields that all mails have; some keep automatic responders silent (RFC 3834)."""
     address = headers.mail_from_address(mail_from)

@@ -6,7 +6,7 @@ over a clock change, not over ten years.
 
 from calendar import monthrange
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from itertools import count, islice
 from typing import Any, Literal, get_args
@@ -76,6 +76,22 @@ class Recurrence:
             near = self.start
         unmoved = (day for day in self._steps(max(near, self.start)) if day >= self.start)
         yield from islice(self._kept(unmoved), self.times)
+
+    def after(self, day: date) -> "Recurrence | None":
+        """The same repetition without the occurrences up to `day`, or None when none is left. What is counted from the
+        start goes on from a date that has the same place in it."""
+        passed, last = 0, None
+        near = self.start if self.times is not None else max(self.start, day - _LOOK_BACK)
+        for unmoved in (step for step in self._steps(near) if step >= self.start):
+            moved = self._moved(unmoved)
+            if (self.until is not None and max(unmoved, moved) > self.until) or passed == self.times:
+                return None
+            if moved > day and moved != last:
+                left = None if self.times is None else self.times - passed
+                return replace(self, start=unmoved, times=left)
+            passed += moved != last
+            last = moved
+        return None
 
     def _kept(self, unmoved: Iterator[date]) -> Iterator[date]:
         """Each where its weekend rule puts it, up to the end; days that are moved to the same one count once."""

@@ -22,15 +22,31 @@ from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
 from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, quotas, security_headers
 from snoozer.web.admin.routes import blueprint as admin
+from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
 from snoozer.web.mailbox.routes import blueprint as mailbox
+from snoozer.web.mailboxes.routes import blueprint as mailboxes
+from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.settings.routes import blueprint as settings_pages
 from snoozer.web.sign_in.routes import blueprint as sign_in
 from snoozer.web.snoozes.routes import blueprint as snoozes
 
-BLUEPRINTS = (sign_in, snoozes, mailbox, reminder_links, settings_pages, dev_mail, api.blueprint, admin, health)
+BLUEPRINTS = (
+    sign_in,
+    snoozes,
+    mailbox,
+    reminder_links,
+    settings_pages,
+    mailboxes,
+    mailbox_sign_in,
+    connected_mail,
+    dev_mail,
+    api.blueprint,
+    admin,
+    health,
+)
 
 UNTRACED_PATHS = "healthz,readyz,metrics"
 

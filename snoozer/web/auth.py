@@ -12,8 +12,9 @@ from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts
-from snoozer.db import accounts as stored
 from snoozer.db.models import Account
+from snoozer.db.queries import accounts as queries
+from snoozer.db.queries import mailboxes
 from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
@@ -72,7 +73,7 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 def current_account() -> Account | None:
     """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, and whether
-    delivery fails."""
+    delivery or a connected mailbox fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -83,7 +84,8 @@ def current_account() -> Account | None:
                     now = database_time(connection)
                     g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
                     g.delivery = context.delivery_status(connection)
-                    g.saved_times = stored.saved_times(connection, account_id=g.account.id)
+                    g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
+                    g.saved_times = queries.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account
     return account
 
@@ -106,9 +108,9 @@ def time_formatter() -> TimeFormatter:
     return times
 
 
-def saved_times() -> stored.SavedTimes:
+def saved_times() -> queries.SavedTimes:
     """Returns the signed-in account's own presets and recent phrases."""
-    saved: stored.SavedTimes = g.saved_times
+    saved: queries.SavedTimes = g.saved_times
     return saved
 
 

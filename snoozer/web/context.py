@@ -40,11 +40,15 @@ def settings() -> Settings:
     return found
 
 
+def engine() -> Engine:
+    found: Engine = current_app.extensions[_KEY][0]
+    return found
+
+
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """One action: everything in it is committed at its end, or nothing is."""
-    engine: Engine = current_app.extensions[_KEY][0]
-    with engine.begin() as connection:
+    with engine().begin() as connection:
         yield connection
 
 

@@ -9,7 +9,9 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer.resources import resource_folder
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web import auth, context
+from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
+from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
 from snoozer.web.text.status import Status, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words
@@ -22,7 +24,13 @@ THEMES = ("auto", "light", "dark")
 
 def init_app(app: Flask) -> None:
     app.context_processor(_page_variables)
-    app.jinja_env.globals.update(asset=_asset, status_of=_status_of, flashes=context.flashes)
+    app.jinja_env.globals.update(
+        asset=_asset,
+        status_of=_status_of,
+        mailbox_state=mailbox_state,
+        flashes=context.flashes,
+        frame_sandbox=FRAME_SANDBOX,
+    )
     app.jinja_env.filters.update(
         bytes=size_in_words,
         span=span_in_words,
@@ -43,9 +51,11 @@ def _page_variables() -> dict[str, Any]:
         "account": g.get("account"),
         "times": g.get("times"),
         "delivery": g.get("delivery"),
+        "troubled_mailboxes": g.get("troubled_mailboxes", ()),
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",
         "has_sink": context.settings().sink,
+        "sample_imap_port": context.settings().sample_imap_port,
         "current_path": _current_path(),
     }
 

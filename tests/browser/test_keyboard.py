@@ -79,11 +79,12 @@ def test_escape_leaves_everything_as_it_was(opened: Opened, engine: Engine) -> N
 
 
 def test_another_time_is_given_from_the_list_and_undone(page: Page, engine: Engine) -> None:
-    a_snooze(engine, remind_at=now() + 22 * HOUR, subject="The letter", note="ask Bob")
+    a_snooze(engine, remind_at=now() + 22 * HOUR, subject="The letter", note="ask Bob", reply_policy="until_reply")
     page.reload()
     before = page.locator(".chip").inner_text()
     page.keyboard.press("b")
     expect(page.get_by_label("Note")).to_have_value("ask Bob")
+    expect(page.get_by_label("If a reply comes")).to_have_value("until_reply")
     page.keyboard.type("in 9 days")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Asleep until")

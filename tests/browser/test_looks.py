@@ -8,7 +8,7 @@ from sqlalchemy import Engine, insert
 from snoozer.db import mailbox_store
 from snoozer.db.models import Snooze
 from tests.browser.conftest import Opened, Site
-from tests.factories import ANN, HOUR, a_kept_message, a_snooze, an_original, now
+from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder
 
 pytestmark = pytest.mark.browser
@@ -44,6 +44,10 @@ def paths(site: Site, engine: Engine) -> list[str]:
     with engine.begin() as connection:
         mail = mailbox_store.save_captured(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
     link = a_link(engine, site.settings, reminder)
+    troubled = a_mailbox(
+        engine, address=f"{LONG}@x.example", host=LONG[:60], state="paused", problem="login", problem_since=now()
+    )
+    a_mailbox(engine, address=CANARY)
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         *(
@@ -53,6 +57,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
             f"/mailbox/{kept}",
             f"/mailbox/{kept}/snooze",
         ),
+        *("/settings/mailboxes", "/settings/mailboxes/connect", f"/settings/mailboxes/{troubled}"),
         *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/forged", "/r/forged", "/sign-in/forged"),
     ]
 
@@ -82,7 +87,17 @@ def test_no_two_pages_have_the_same_name(quiet: Opened, site: Site, engine: Engi
     folders = ["/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done"]
     page = quiet("/")
     names = []
-    for path in ["/", *folders, "/add", "/settings", "/sink", "/admin", f"/admin?reason={'0' * 32}", *reminders]:
+    for path in [
+        "/",
+        *folders,
+        "/add",
+        "/settings",
+        "/sink",
+        "/settings/mailboxes",
+        "/admin",
+        f"/admin?reason={'0' * 32}",
+        *reminders,
+    ]:
         page.goto(path)
         names.append(page.title())
     assert len(set(names)) == len(names), names

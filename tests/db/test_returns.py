@@ -34,7 +34,7 @@ def old_schema(migrated: Engine) -> Iterator[Engine]:
     yield engine
     engine.dispose()
     with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE before_returns"))
+        connection.execute(text("DROP DATABASE before_returns WITH (FORCE)"))
 
 
 def away(engine: Engine, **columns: Any) -> tuple[int, int]:

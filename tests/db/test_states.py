@@ -98,6 +98,11 @@ def moved(connection: Connection, held: Claim) -> None:
     queue.shift_zone(connection, moves=[shift])
 
 
+def brought_forward(connection: Connection, held: Claim) -> None:
+    connection.execute(text("UPDATE email_snoozes SET reply_policy = 'until_reply'"))
+    queue.bring_forward(connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for, recurrence=None)
+
+
 def one(held: Claim) -> list[tuple[int, Any]]:
     return [(held.id, held.claim_token)]
 
@@ -106,8 +111,13 @@ def one(held: Claim) -> list[tuple[int, Any]]:
 ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
     ("archive", transactional(archived)),
+    ("bring_forward", transactional(brought_forward)),
     ("cancel", transactional(lambda connection, held: queue.cancel(connection, id=held.id, user_email=ANN))),
     ("claim", lambda engine, held: claim(engine)),
+    (
+        "defer",
+        transactional(lambda connection, held: queue.defer(connection, held=one(held), delays=[HOUR])),
+    ),
     ("dismiss", transactional(lambda connection, held: queue.dismiss(connection, ids=[held.id]))),
     (
         "enqueue",

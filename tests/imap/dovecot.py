@@ -27,6 +27,9 @@ mail_location = {storage}
 mail_uid = {uid}
 mail_gid = {gid}
 mail_max_userip_connections = 100
+default_process_limit = {processes}
+default_client_limit = {clients}
+mailbox_idle_check_interval = {idle_check}
 auth_failure_delay = 0
 first_valid_uid = 0
 last_valid_uid = 0
@@ -147,10 +150,12 @@ def running(
     capabilities: str = "",
     rights: str | None = None,
     introspection_url: str | None = None,
+    processes: int = 100,
 ) -> Iterator[Dovecot]:
     """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user. With
     `capabilities`, it announces just these; with `rights`, the owner of a mailbox has these alone; with
-    `introspection_url`, it also takes access tokens that are active there (RFC 7662)."""
+    `introspection_url`, it also takes access tokens that are active there (RFC 7662). A session is one of at most so
+    many `processes`."""
     account = server_process.account()
     with server_process.home("dovecot") as home:
 
@@ -174,6 +179,10 @@ def running(
                 uid=account.pw_uid,
                 gid=account.pw_gid,
                 password=PASSWORD,
+                processes=processes,
+                clients=10 * processes,
+                # Linux gives notifications to 128 processes of a user; the others look by themselves.
+                idle_check="30 secs" if processes <= 100 else "1 secs",
                 separator=separator,
                 prefix=prefix,
                 storage=f"maildir:{home}/mail/%u" if separator == "." else f"sdbox:{home}/mail/%u",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,18 +93,26 @@ class Field:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-@pytest.fixture
-def sink(tmp_path: Path) -> Iterator[Sink]:
-    path = tmp_path / "accepted.jsonl"
+@contextmanager
+def a_sink(path: Path) -> Iterator[Sink]:
+    """A mail server of its own process, which writes to this file."""
     path.touch()
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.process.smtp_sink", str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     assert server.stdout is not None
-    yield Sink(port=int(server.stdout.readline()), path=path)
-    server.kill()
-    server.wait()
-    server.stdout.close()
+    try:
+        yield Sink(port=int(server.stdout.readline()), path=path)
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Iterator[Sink]:
+    with a_sink(tmp_path / "accepted.jsonl") as sink:
+        yield sink
 
 
 @pytest.fixture

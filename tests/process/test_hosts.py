@@ -170,11 +170,11 @@ def test_all_lines_of_the_procfile_may_start_before_the_schema_is_there(
 
 
 def test_processes_that_wait_for_the_schema_stop_when_asked(host: Host) -> None:
-    for name in ("worker", "clock", "inbound"):
+    for name in ("worker", "clock", "inbound", "mailbox"):
         host.start("/bin/sh", "-c", f"exec {LINES[name]}")
-    wait(lambda: host.output.count(WAITING) == 3)
-    assert host.stop() == [0, 0, 0]
-    assert host.output.count("waiting for the schema") == 3
+    wait(lambda: host.output.count(WAITING) == 4)
+    assert host.stop() == [0, 0, 0, 0]
+    assert host.output.count("waiting for the schema") == 4
 
 
 def test_workers_side_by_side_need_no_installed_package(host: Host, field: Field) -> None:

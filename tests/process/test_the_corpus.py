@@ -81,7 +81,7 @@ def _is_listed_with_a_name(client: FlaskClient, session: str, settings: Settings
 
 
 def _next(page: str) -> str:
-    found = re.search(r'href="(/mailbox\?[^"]*before=[^"]*)"', page)
+    found = re.search(r'href="(/mailbox\?[^"]*after=[^"]*)"', page)
     return html.unescape(found.group(1)) if found else ""
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
 from snoozer.db.engine import TimeoutConnection, make_engine
-from snoozer.telemetry import RedactingExporter
+from snoozer.telemetry_export import RedactingExporter
 from tests.factories import ANN, a_snooze
 
 REQUEST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -95,7 +95,7 @@ def test_all_gauges_together_execute_each_query_once(engine: Engine) -> None:
     event.listen(watched, "before_cursor_execute", lambda *args: executed.append(args[2]))
     data = gauges_of(watched).get_metrics_data()
     assert data is not None
-    assert len(data.resource_metrics[0].scope_metrics[0].metrics) > len(executed) == 2
+    assert len(data.resource_metrics[0].scope_metrics[0].metrics) > len(executed) == 3
     watched.dispose()
 
 
@@ -113,4 +113,4 @@ def test_without_the_database_gauges_try_each_query_once_and_have_no_value(
     monkeypatch.setattr(TimeoutConnection, "connect", count_and_connect)
     data = gauges_of(away).get_metrics_data()
     assert data is None or not data.resource_metrics
-    assert len(tried) == 2
+    assert len(tried) == 3

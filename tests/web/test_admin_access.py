@@ -29,6 +29,7 @@ def test_the_matrix_contains_every_route(app: Flask) -> None:
     assert set(routes(app)) == {
         ("GET", "/admin"),
         ("GET", "/admin/cases/1"),
+        ("GET", "/admin/mailboxes"),
         ("POST", "/admin/cases/preview"),
         ("POST", "/admin/cases/act"),
     }

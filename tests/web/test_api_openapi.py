@@ -87,7 +87,8 @@ def test_every_refusal_is_described_as_a_problem(document: dict[str, Any]) -> No
 def test_requests_are_described_with_their_fields_limits_and_examples(document: dict[str, Any]) -> None:
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
-    fields = {"message_id", "subject", "sender_email", "note", "remind_at", "when", "zone", "locale"}
+    timed = {"remind_at", "when", "zone", "locale"}
+    fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope"} | timed
     assert set(new["properties"]) == fields
     assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
@@ -114,7 +115,8 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
 
 
 TEXTS = ("", " ", "\r\n", "a", "a\x00b", "a\nb", None, 5, "tomorrow", "Europe/Berlin", "en_GB", "ann@example.org")
-FIELDS = ("message_id", "subject", "sender_email", "note", "when", "remind_at", "zone", "locale")
+_NAMES = ("message_id", "subject", "sender_email", "note", "when", "remind_at", "zone", "locale")
+FIELDS = (*_NAMES, "reply_policy", "reply_scope")
 
 
 def test_what_the_schema_refuses_is_refused(

@@ -2,18 +2,21 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from opentelemetry.sdk.metrics import MetricsTimeoutError
+from opentelemetry.sdk.metrics import MeterProvider, MetricsTimeoutError
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from sqlalchemy import Engine, text
 
+from snoozer import telemetry
 from snoozer.db import schema, timeline
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.health import routes
-from tests.factories import ANN, a_snooze, now
+from tests.factories import ANN, People, a_mailbox, a_snooze, now
 from tests.stalling import StallingWay
 
 # Without its own deadline a probe of a hanging database waits for 90 seconds.
@@ -41,6 +44,51 @@ def test_ready_reports_how_late_the_oldest_due_row_is(client: FlaskClient, engin
     ready = client.get("/readyz")
     assert ready.status_code == 200
     assert 90 <= ready.get_json()["oldest_due_seconds"] < 100
+
+
+def test_ready_and_metrics_report_what_is_overdue_in_mailboxes(
+    client: FlaskClient, engine: Engine, people: People
+) -> None:
+    """By state and code, and no address."""
+    people.ann()
+    assert "mailboxes" not in client.get("/readyz").get_json()
+    a_mailbox(engine, owner="host-1", owned_until=now() + timedelta(minutes=1))
+    a_mailbox(engine, problem="gone", problem_since=now(), owner="host-2", owned_until=now() - timedelta(hours=1))
+    paused = a_mailbox(engine, state="paused", problem="login", problem_since=now())
+    id = a_snooze(engine, message_id="<late@mail.example>", remind_at=now() - timedelta(minutes=9))
+    values = {"mailbox": paused, "user": ANN, "snooze": id}
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
+                "home, place, wanted, folder, uidvalidity, uid) VALUES "
+                "(:mailbox, :user, '<late@mail.example>', '', 1, now(), 'INBOX', 'home', 'snoozed', 'INBOX', 1, 1)"
+            ),
+            values,
+        )
+    assert client.get("/readyz").get_json()["mailboxes"] == {"connected": 3, "unwatched": 1, "overdue": 1}
+    exported = InMemoryMetricReader()
+    telemetry.register_gauges(engine, MeterProvider(metric_readers=[exported]).get_meter("tests"))
+    points = gauges(exported)
+    assert points["mailboxes.connected"] == {
+        (("problem", "none"), ("state", "active")): 1,
+        (("problem", "gone"), ("state", "active")): 1,
+        (("problem", "login"), ("state", "paused")): 1,
+    }
+    numbers = {name: points[f"mailboxes.{name}"][()] for name in ("watched", "unwatched", "overdue", "moves_waiting")}
+    assert numbers == {"watched": 1, "unwatched": 1, "overdue": 1, "moves_waiting": 1}
+    assert 540 <= points["mailboxes.oldest_overdue_seconds"][()] < 600
+
+
+def gauges(reader: InMemoryMetricReader) -> dict[str, dict[tuple[tuple[str, object], ...], float]]:
+    """What each gauge shows, by its attributes."""
+    data: Any = reader.get_metrics_data()
+    return {
+        metric.name: {tuple(sorted(point.attributes.items())): point.value for point in metric.data.data_points}
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
 
 
 def test_ready_reports_that_workers_wait_after_a_failover(client: FlaskClient, engine: Engine) -> None:

@@ -1,10 +1,17 @@
 """The mailbox: shown as plain text, moved on request only, private to its account."""
 
+from email.message import EmailMessage
+
+import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.mime import message_parser
+from snoozer.mime.message_parser import AttachedPart
+from snoozer.web.mailbox.files import FRAME_POLICY
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
+from tests.web.letters import PIXEL, a_letter, with_files
 from tests.web.page_forms import press_undo
 
 
@@ -30,6 +37,54 @@ def test_a_message_in_html_is_shown_as_text_and_loads_nothing(ann: FlaskClient, 
         assert markup not in page
 
 
+def test_the_kept_mailbox_is_searched(ann: FlaskClient, engine: Engine) -> None:
+    for subject in ("Invoice 7", "Lunch", "The <b>invoice</b>"):
+        a_kept_message(engine, original=an_original(subject=subject))
+    page = ann.get("/mailbox?q=invoice").text
+    assert "“invoice” in Inbox" in page
+    assert ("Invoice 7" in page, "The &lt;b&gt;invoice&lt;/b&gt;" in page, "Lunch" in page) == (True, True, False)
+    assert "Nothing was found" in ann.get("/mailbox?folder=done&q=invoice").text
+
+
+def test_a_kept_message_in_html_is_shown_in_a_frame_that_runs_nothing(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine, original=html_mail())
+    assert f'<iframe class="message-frame" src="/mailbox/{id}/html"' in ann.get(f"/mailbox/{id}?view=html").text
+    frame = ann.get(f"/mailbox/{id}/html")
+    assert frame.headers["Content-Security-Policy"] == FRAME_POLICY
+    assert "<p>Hello</p>" in frame.text
+    for left_out in ("<script", "<img", "<form", "javascript:", "evil.example"):
+        assert left_out not in frame.text
+    assert ann.get(f"/mailbox/{a_kept_message(engine)}/html").status_code == 404
+
+
+def test_a_large_message_is_read_once_for_all_of_its_pictures(
+    ann: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letter = a_letter("Pictures")
+    letter.add_alternative("".join(f"<img src='cid:p{number}@x'>" for number in range(3)), subtype="html")
+    page = letter.get_payload(1)
+    assert isinstance(page, EmailMessage)
+    for number in range(3):
+        page.add_related(PIXEL, "image", "gif", cid=f"<p{number}@x>")
+    id, read, parse = a_kept_message(engine, original=bytes(letter)), list[int](), message_parser.parse_attachments
+
+    def counted(original: bytes) -> list[AttachedPart]:
+        read.append(len(original))
+        return parse(original)
+
+    monkeypatch.setattr(message_parser, "parse_attachments", counted)
+    assert ann.get(f"/mailbox/{id}/html").text.count('src="data:image/gif;base64,') == 3
+    assert len(read) == 1
+
+
+def test_files_of_a_kept_message_are_saved(ann: FlaskClient, engine: Engine) -> None:
+    id = a_kept_message(engine, original=with_files())
+    offer, page = (ann.get(f"/mailbox/{id}/parts/{part}") for part in ("i0", "i1"))
+    assert (offer.data, page.data.strip()) == (b"%PDF-1.7 offer", b"<script>alert(3)</script>")
+    assert page.mimetype == "application/octet-stream"
+    assert ann.get(f"/mailbox/{id}/parts/i2").status_code == 404
+
+
 def test_opening_a_message_changes_nothing_until_its_page_posts(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine)
     ann.get(f"/mailbox/{id}")
@@ -37,6 +92,8 @@ def test_opening_a_message_changes_nothing_until_its_page_posts(ann: FlaskClient
     assert folder_of(engine, id) == ("inbox", True)
     ann.post(f"/mailbox/{id}/read")
     assert folder_of(engine, id) == ("inbox", False)
+    ann.post(f"/mailbox/{id}/unread")
+    assert folder_of(engine, id) == ("inbox", True)
 
 
 def test_the_original_comes_back_byte_for_byte_and_no_browser_opens_it(ann: FlaskClient, engine: Engine) -> None:
@@ -99,9 +156,9 @@ def test_what_came_back_is_on_top_with_its_time(ann: FlaskClient, engine: Engine
 
 def test_another_accounts_message_is_not_found(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine, user_email="bob@snoozer.example", subject="Private")
-    for path in ("", "/original", "/snooze"):
+    for path in ("", "/html", "/original", "/parts/i0", "/snooze"):
         assert ann.get(f"/mailbox/{id}{path}").status_code == 404
-    for path in ("/snooze", "/done", "/inbox", "/read"):
+    for path in ("/snooze", "/done", "/inbox", "/read", "/unread"):
         assert ann.post(f"/mailbox/{id}{path}", data={"at": "2031-05-01T08:00:00+00:00"}).status_code == 404
     assert folder_of(engine, id) == ("inbox", True)
     assert "Private" not in ann.get("/mailbox").text

@@ -68,6 +68,8 @@ class Snooze(Base):
     serialization_key: Mapped[str | None]
     schema_version: Mapped[int] = mapped_column(SmallInteger, server_default="1")
     behind_key: Mapped[bool] = mapped_column(server_default=text("false"))
+    reply_scope: Mapped[str | None]
+    reply_since: Mapped[datetime | None]
 
     __table_args__ = (
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
@@ -106,6 +108,11 @@ class Snooze(Base):
         ),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
         Index("ix_email_snoozes_of_person", "user_email", "outcome", "remind_at", "id"),
+        Index(
+            "ix_email_snoozes_reply",
+            "user_email",
+            postgresql_where=text("NOT inactive AND reply_policy IN ('cancel_on_reply', 'until_reply')"),
+        ),
         Index("ix_email_snoozes_cases", "finished_at", "id", postgresql_where=text("outcome = 'retired'")),
     )
 

@@ -65,7 +65,9 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
         *columns(snooze, "id message_id subject sender_email note remind_at"),
         promised_time(snooze).label("promise"),
         snooze.snooze_duration_hours.label("duration_hours"),
-        *columns(snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts"),
+        *columns(
+            snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts reply_policy reply_scope"
+        ),
         *columns(snooze, "last_error last_error_at created_at"),
         send.state.label("send_state"),
         *columns(send, "sent_at refusals delayed_by"),

@@ -4,12 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, and_, func, select, tuple_
+from sqlalchemy import Connection, Select, and_, func, or_, select, tuple_
 
 from snoozer.db.models import CapturedMail, MailboxMessage, Snooze
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
 
 Folder = Literal["inbox", "snoozed", "done"]
+Field = Literal["text", "from", "subject"]
+
+_FROM = (MailboxMessage.sender_name, MailboxMessage.sender_email)
+_SEARCHED: dict[Field, tuple[Any, ...]] = {
+    "text": (MailboxMessage.subject, *_FROM),
+    "from": _FROM,
+    "subject": (MailboxMessage.subject,),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,21 +31,31 @@ class Counts:
 
 
 def in_folder(
-    connection: Connection, *, user_email: str, folder: Folder, before: Cursor | None = None, size: int = PAGE_SIZE
+    connection: Connection,
+    *,
+    user_email: str,
+    folder: Folder,
+    before: Cursor | None = None,
+    terms: Sequence[tuple[Field, str]] = (),
+    size: int = PAGE_SIZE,
 ) -> Page[Found]:
-    """The messages of a folder, the latest to arrive or return first, each with its live snooze."""
+    """The messages of a folder, the latest to arrive or return first, each with its live snooze. With `terms`, those
+    whose subject or sender have all of these texts."""
     same_message = and_(Snooze.user_email == MailboxMessage.user_email, Snooze.message_id == MailboxMessage.message_id)
     live = and_(same_message, ~Snooze.inactive)
     found = (
         select(
             *columns(MailboxMessage, "id message_id subject sender_name sender_email folder unread returned"),
             *columns(MailboxMessage, "arrived_at surfaced_at"),
+            func.octet_length(MailboxMessage.original).label("size"),
             Snooze.id.label("snooze_id"),
             *columns(Snooze, "remind_at scheduled_for claimed_at recurrence"),
         )
         .outerjoin(Snooze, live)
         .where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
     )
+    for field, text in terms:
+        found = found.where(or_(*(column.icontains(text, autoescape=True) for column in _SEARCHED[field])))
     if before is not None:
         found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
     found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
@@ -65,7 +83,8 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
 def one(connection: Connection, *, id: int, user_email: str, whole: bool = False) -> Found | None:
     """One kept message of this person, with `whole` including its bytes."""
     shown = [column for column in MailboxMessage.__table__.columns if whole or column.name != "original"]
-    message = select(*shown).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
+    size = func.octet_length(MailboxMessage.original).label("size")
+    message = select(*shown, size).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
     return connection.execute(message).first()
 
 

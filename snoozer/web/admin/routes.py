@@ -16,9 +16,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer import security_log, triage
+from snoozer.db import health_checks
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, metrics
 from snoozer.db.queries import cases as queries
+from snoozer.db.queries import mailboxes as connected_mailboxes
 from snoozer.web import context
 from snoozer.web.admin.explain import was_it_sent, why_not_running
 from snoozer.web.auth import operator_required, time_formatter
@@ -67,6 +69,7 @@ def overview(account: Account) -> ResponseReturnValue:
             "first_page": before is None,
             "metrics": current,
             "breakers": metrics.breakers(connection),
+            "mailboxes": health_checks.mailboxes(connection),
             "uncertain": metrics.uncertain(connection),
             "reasons": [] if reason else queries.reasons(connection),
         }
@@ -79,6 +82,16 @@ def overview(account: Account) -> ResponseReturnValue:
         without_addresses=without_addresses,
         **values,
     )
+
+
+@blueprint.get("/mailboxes")
+@operator_required
+def list_mailboxes(account: Account) -> ResponseReturnValue:
+    """Connected mailboxes, those in trouble first: how each does, and which process watches it."""
+    with context.transaction() as connection:
+        health = health_checks.mailboxes(connection)
+        rows = connected_mailboxes.of_everyone(connection)
+    return render_template("admin/mailboxes.html", health=health, rows=rows, masked=masked)
 
 
 @blueprint.get("/cases/<row:id>")

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainVal
 from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
-from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
 from snoozer.domain.state import State
 from snoozer.mime import headers
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
@@ -137,8 +137,8 @@ _Phrase = Annotated[
     str,
     _text(),
     Field(
-        description="A phrase for one instant or for what repeats, such as every monday 9am. One that waits for a "
-        "reply can be read but not snoozed to.",
+        description="A phrase for one instant or for what repeats, such as every monday 9am. One that ends with if no "
+        "reply has a reply cancel the snooze; one that only waits for a reply can be read but not snoozed to.",
         json_schema_extra={"maxLength": 200, "pattern": _NOT_BLANK, "examples": ["tomorrow 8am"]},
     ),
 ]
@@ -175,6 +175,18 @@ _Cursor = Annotated[
     _text(),
     Field(description="Opaque; comes with `next`.", json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,52}$"}),
 ]
+_POLICIES = (
+    "What a reply to the message does: keep brings it back at its time anyway, cancel_on_reply ends the snooze and all "
+    "that it repeats, until_reply brings it back at once. "
+)
+_ReplyPolicy = Annotated[
+    ReplyPolicy,
+    Field(description=f"{_POLICIES}Keeps what the snooze has unless given: at first keep, or what the phrase says."),
+]
+_ReplyScope = Annotated[
+    ReplyScope,
+    Field(description="Whether only a reply to the message counts, or one to any message of its thread."),
+]
 _Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 
@@ -189,6 +201,8 @@ class _Timed(Request):
     zone: _Zone | None = None
     locale: _Locale | None = None
     note: _Note | None = None
+    reply_policy: _ReplyPolicy | None = None
+    reply_scope: _ReplyScope | None = None
 
     def has_time(self) -> bool:
         return self.remind_at is not None or self.when is not None
@@ -207,6 +221,11 @@ def _given(field: str) -> dict[str, Any]:
     return {"required": [field], "properties": {field: {"type": "string"}}}
 
 
+_TIMELESS = {"note", "reply_policy", "reply_scope"}
+_WITHOUT_TIME = {
+    "propertyNames": {"enum": sorted(_TIMELESS)},
+    "anyOf": [{"required": ["note"]}, _given("reply_policy"), _given("reply_scope")],
+}
 _visible_subject = {"required": ["subject"], "properties": {"subject": {"type": "string", "pattern": _NOT_BLANK}}}
 
 
@@ -230,17 +249,20 @@ class NewSnooze(
 class Change(
     _Timed,
     json_schema_extra={
-        "oneOf": [_given("remind_at"), _given("when"), {"required": ["note"], "maxProperties": 1}],
+        "oneOf": [_given("remind_at"), _given("when"), _WITHOUT_TIME],
         "examples": [{"when": "in 3 days"}],
     },
 ):
-    """A new time, a new note, or both. A note of null removes it."""
+    """A new time, a new note, another reply policy or scope, or several of these. A note of null removes it."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
-        if not self.has_time() and self.model_fields_set != {"note"}:
-            raise _sentence("when", "Give a new time (remind_at or when), a new note, or both.")
+        if not self.has_time() and (not self._names_a_change() or not self.model_fields_set <= _TIMELESS):
+            raise _sentence("when", "Give a new time (remind_at or when), a new note, a new reply_policy, or several.")
         return self.check_one_time() if self.has_time() else self
+
+    def _names_a_change(self) -> bool:
+        return "note" in self.model_fields_set or self.reply_policy is not None or self.reply_scope is not None
 
 
 class SnoozeQuery(Request):
@@ -299,6 +321,8 @@ class Snooze(BaseModel):
     late_because: str | None = Field(
         description="Why it is late, as far as is known.", examples=["because the mail server was away"]
     )
+    reply_policy: ReplyPolicy = Field(description=_POLICIES.strip())
+    reply_scope: ReplyScope = Field(description="Whether replies to other messages of its thread count, too.")
     links: Links
     flags: list[str] = Field(
         default_factory=list,

@@ -93,9 +93,9 @@ def show(id: int) -> Response:
     refuses=(400, 403, 404, 409, 415, 422),
 )
 def change(id: int) -> Response:
-    """Another time, another note, or both
+    """Another time, another note, another reply policy
 
-    What is not named stays. A new note alone keeps the promised time.
+    What is not named stays. Without a new time the promised one is kept.
     """
     with caller(verified=True) as (connection, account):
         wanted = validate(Change, json_object())
@@ -126,7 +126,7 @@ def cancel(id: int) -> Response:
     "readPhrase",
     query=WhenQuery,
     returns={
-        200: (models.Reading, "The reading. A phrase that waits for a reply is read too, but cannot be snoozed to yet.")
+        200: (models.Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to.")
     },
     refuses=(422,),
 )
@@ -193,21 +193,27 @@ def _time(connection: Connection, account: Account, body: NewSnooze | Change, *,
     """The time in `remind_at` or `when`, parsed where it was a phrase. Raises SnoozeError when it cannot be kept."""
     now, zone = database_time(connection), body.zone or account.zone
     if body.remind_at is not None and body.remind_at.tzinfo is not None:
-        return snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), None
+        return _answered(snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
     phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
     parsed = snoozing.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
-    return snoozing.reminder_time_of(parsed, now=now, note=note), parsed
+    return _answered(snoozing.reminder_time_of(parsed, now=now, note=note), body), parsed
+
+
+def _answered(time: ReminderTime, body: NewSnooze | Change) -> ReminderTime:
+    """The time with what a reply does, where the body names that."""
+    policy = body.reply_policy or time.reply_policy
+    return replace(time, reply_policy=policy, reply_scope=body.reply_scope)
 
 
 def _changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
-    """The row's time after a PATCH. A new note alone keeps the promise."""
+    """The row's time after a PATCH. Without a new time the promise is kept."""
     note = body.note if "note" in body.model_fields_set else row.note
     if body.has_time():
         return _time(connection, account, body, note=note)
     now = min(database_time(connection), row.promise - timedelta(seconds=1))
     same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
     kept = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
-    return replace(same, **kept), None
+    return _answered(replace(same, **kept), body), None
 
 
 def _snooze(

@@ -32,6 +32,8 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
         reading=_in_words(clock, row.promise),
         late_seconds=None if late is None else round(late[0].total_seconds(), 3),
         late_because=(late[1] or None) if late else None,
+        reply_policy=row.reply_policy or "keep",
+        reply_scope=row.reply_scope or "message",
         links=models.Links(self=absolute(show), page=absolute(page)),
     )
 

@@ -29,7 +29,8 @@ def healthz() -> dict[str, str]:
 @blueprint.get("/readyz")
 def readyz() -> tuple[dict[str, Any], int]:
     """200 when pages can be served and messages snoozed, else 503. A schema newer than this code is ready: so it is
-    during a rolling release. `waiting` states why no worker claims anything, where that is so."""
+    during a rolling release. `waiting` states why no worker claims anything, where that is so, and `mailboxes` how
+    many are connected, how many of those no process watches, and how many messages should be back in them."""
     try:
         with deadline(READY_SECONDS), context.transaction() as connection:
             limit_transaction(connection, seconds=READY_SECONDS)
@@ -38,12 +39,16 @@ def readyz() -> tuple[dict[str, Any], int]:
                 return _not_ready("schema_behind", f"{status.message}; {status.do}.")
             health_checks.check_writable(connection)
             oldest_due = queue_metrics.oldest_due(connection)
+            mailboxes = health_checks.mailboxes(connection)
             change = timeline.change(connection) if context.settings().failover == "wait" else None
     except (DBAPIError, NoConnection) as error:
         if isinstance(error, DBAPIError) and is_read_only(error):
             return _not_ready("database_read_only", "The database only reads: nothing can be put away or sent.")
         return _not_ready("database_away", "The database cannot be reached, or gives no answer.")
-    ready = {"status": "ready", "schema": status.current, "oldest_due_seconds": round(oldest_due, 3)}
+    ready: dict[str, Any] = {"status": "ready", "schema": status.current, "oldest_due_seconds": round(oldest_due, 3)}
+    if mailboxes.connected:
+        counts = {"connected": mailboxes.connected, "unwatched": mailboxes.unwatched, "overdue": mailboxes.overdue}
+        ready["mailboxes"] = counts
     return ready | ({"waiting": str(change)} if change else {}), 200
 
 

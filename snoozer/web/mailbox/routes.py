@@ -1,9 +1,8 @@
-"""The mailbox that Snoozer keeps: its folders, one message, snoozing it, and adding what is not in it yet."""
+"""The mailbox that Snoozer keeps: its routes, and adding what is not in it yet."""
 
-import re
 from uuid import UUID, uuid4, uuid5
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -13,17 +12,20 @@ from snoozer.db import mailbox_store
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import messages as queries
-from snoozer.mime import message_parser
+from snoozer.mailbox_reading.kept import KeptMailbox
+from snoozer.mailbox_reading.mailbox import MailboxError
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
-from snoozer.web.forms import one_line, page_cursor
+from snoozer.web.forms import one_line
+from snoozer.web.mailbox import views
+from snoozer.web.mailbox.files import frame_problem
+from snoozer.web.mailbox.pages import KEPT
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission, snooze_form
 from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
 
 blueprint = Blueprint("mailbox", __name__)
 
-FOLDERS: dict[str, queries.Folder] = {"inbox": "inbox", "asleep": "snoozed", "done": "done"}
 MAX_SUBJECT_LENGTH = 500
 MAX_SENDER_LENGTH = 320
 
@@ -31,84 +33,56 @@ MAX_SENDER_LENGTH = 320
 @blueprint.get("/mailbox")
 @login_required
 def browse(account: Account) -> ResponseReturnValue:
-    """One folder, newest or last returned first."""
-    folder = request.args.get("folder", "inbox")
-    if folder not in FOLDERS:
-        abort(404)
-    before = page_cursor("before")
-    with context.transaction() as connection:
-        page = queries.in_folder(connection, user_email=account.email, folder=FOLDERS[folder], before=before)
-        counts = queries.counts(connection, user_email=account.email)
-        ids = [row.message_id for row in page.rows]
-        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
-    form = snooze_form(time_formatter(), saved_times=saved_times())
-    return render_template("mailbox/list.html", page=page, counts=counts, folder=folder, form=form, unsent=unsent)
+    return views.browse(account, _kept(account), KEPT)
 
 
 @blueprint.get("/mailbox/<row:id>")
 @login_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """One message as plain text."""
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id, whole=True)
-        asleep = _live_snooze(connection, account, row)
-        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=[row.message_id])
-    message = message_parser.parse(row.original)
-    form = snooze_form(time_formatter(), saved_times=saved_times())
-    late = unsent.get(row.message_id)
-    return render_template("mailbox/show.html", row=row, message=message, asleep=asleep, unsent=late, form=form)
+    return views.show(account, _kept(account), KEPT, str(id))
+
+
+@blueprint.get("/mailbox/<row:id>/html")
+@login_required
+def html(account: Account, id: int) -> ResponseReturnValue:
+    return views.html(_kept(account), str(id))
+
+
+@blueprint.get("/mailbox/<row:id>/parts/<part>")
+@login_required
+def attachment(account: Account, id: int, part: str) -> ResponseReturnValue:
+    return views.attachment(_kept(account), str(id), part)
 
 
 @blueprint.get("/mailbox/<row:id>/original")
 @login_required
 def download(account: Account, id: int) -> ResponseReturnValue:
-    """The original bytes, as a file that no browser opens by itself."""
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id, whole=True)
-    name = re.sub(r"[^A-Za-z0-9]+", "-", row.subject or "").strip("-")[:60] or "message"
-    response = make_response(row.original)
-    response.headers["Content-Type"] = "application/octet-stream"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.eml"'
-    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return response
+    return views.download(_kept(account), str(id))
 
 
 @blueprint.get("/mailbox/<row:id>/snooze")
 @login_required
 def snooze_page(account: Account, id: int) -> ResponseReturnValue:
-    """The snooze form as a page of its own."""
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id)
-        asleep = _live_snooze(connection, account, row)
-    form = snooze_form(time_formatter(), saved_times=saved_times(), note=asleep.note if asleep else None)
-    return render_template("mailbox/snooze.html", row=row, asleep=asleep, form=form)
+    return views.snooze_page(account, _kept(account), KEPT, str(id))
 
 
 @blueprint.post("/mailbox/<row:id>/snooze")
 @login_required
 def snooze(account: Account, id: int) -> ResponseReturnValue:
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
+    if isinstance(submitted, SnoozeForm):
+        return views.snooze_page(account, _kept(account), KEPT, str(id), form=submitted)
     with context.transaction() as connection:
         row = _own(connection, account, id=id)
-        if isinstance(submitted, SnoozeForm):
-            asleep = _live_snooze(connection, account, row)
-            return render_template("mailbox/snooze.html", row=row, asleep=asleep, form=submitted), submitted.status
         message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
         snoozed = save_submission(connection, account, message, submitted)
-    undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
-    text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
-    flash(text, undo=undo, **{"from": "mailbox"})
-    return redirect(url_for(".browse"), code=303)
+    return views.after_snooze(KEPT, submitted, snoozed)
 
 
 @blueprint.post("/mailbox/<row:id>/done")
 @login_required
 def done(account: Account, id: int) -> ResponseReturnValue:
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id)
-        mailbox_store.mark_done(connection, user_email=account.email, message_id=row.message_id)
-    flash("Done.", undo=url_for(".to_inbox", id=id))
-    return redirect(url_for(".browse"), code=303)
+    return views.done(_kept(account), KEPT, str(id))
 
 
 @blueprint.post("/mailbox/<row:id>/inbox")
@@ -118,7 +92,8 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     occurrence of one that repeats, and goes on."""
     with context.transaction() as connection:
         row = _own(connection, account, id=id)
-        asleep = _live_snooze(connection, account, row) if row.folder == "snoozed" else None
+        live = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+        asleep = live if row.folder == "snoozed" else None
         if asleep is not None:
             snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         mailbox_store.move_to_inbox(connection, user_email=account.email, message_id=row.message_id)
@@ -132,11 +107,13 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/mailbox/<row:id>/read")
 @login_required
 def mark_read(account: Account, id: int) -> ResponseReturnValue:
-    """Posted by the page's script when a message is opened, or by its button."""
-    with context.transaction() as connection:
-        if not mailbox_store.mark_read(connection, id=id, user_email=account.email):
-            abort(404)
-    return redirect(url_for(".show", id=id), code=303)
+    return views.mark_read(_kept(account), KEPT, str(id))
+
+
+@blueprint.post("/mailbox/<row:id>/unread")
+@login_required
+def mark_unread(account: Account, id: int) -> ResponseReturnValue:
+    return views.mark_unread(_kept(account), KEPT, str(id))
 
 
 @blueprint.get("/add")
@@ -211,12 +188,20 @@ def is_message(content: bytes) -> bool:
     return False
 
 
-def _own(connection: Connection, account: Account, *, id: int, whole: bool = False) -> Found:
-    return found_or_404(queries.one(connection, id=id, user_email=account.email, whole=whole))
+@blueprint.errorhandler(MailboxError)
+def show_problem(error: MailboxError) -> Response:
+    if request.endpoint == "mailbox.html":
+        return frame_problem(error.sentence, views.status_of(error))
+    id = (request.view_args or {}).get("id")
+    return views.show_problem(error, KEPT, None if id is None else str(id))
 
 
-def _live_snooze(connection: Connection, account: Account, row: Found) -> Found | None:
-    return snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+def _own(connection: Connection, account: Account, *, id: int) -> Found:
+    return found_or_404(queries.one(connection, id=id, user_email=account.email))
+
+
+def _kept(account: Account) -> KeptMailbox:
+    return KeptMailbox(context.engine(), user_email=account.email)
 
 
 def _page_id() -> UUID:

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import quotas, reminder_actions, telemetry
-from snoozer.db import accounts
+from snoozer.db.queries import accounts
 from snoozer.db.statements import database_time
 from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link

@@ -5,15 +5,18 @@ A phrase is saved only after its reading was shown, and a preset only while it s
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import get_args
 
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
 from snoozer import quotas, snoozing, telemetry, timephrase
 from snoozer.db import accounts
-from snoozer.db.accounts import MAX_PHRASES, SavedTimes
 from snoozer.db.models import Account
+from snoozer.db.queries import Found
+from snoozer.db.queries.accounts import MAX_PHRASES, SavedTimes
 from snoozer.db.queue import ReminderTime
+from snoozer.domain.reminder import ReplyPolicy, ReplyScope
 from snoozer.snoozing import SnoozeError
 from snoozer.web import context
 from snoozer.web.context import ROUTE
@@ -38,12 +41,15 @@ class Submitted:
 @dataclass(frozen=True, kw_only=True)
 class SnoozeForm:
     """What the form shows. `recent` are the phrases typed last; `meaning_changed` is true when the phrase now means
-    another time than the one that was shown."""
+    another time than the one that was shown. A posted form without its field for replies changes nothing about them."""
 
     presets: tuple[timephrase.Preset, ...]
     recent: tuple[timephrase.Preset, ...] = ()
     phrase: str = ""
     note: str = ""
+    reply_policy: ReplyPolicy = "keep"
+    reply_scope: ReplyScope = "message"
+    asks_about_replies: bool = False
     reading: timephrase.ParsedTime | None = None
     error: SnoozeError | None = None
     meaning_changed: bool = False
@@ -63,10 +69,17 @@ class SnoozeForm:
 
 
 def snooze_form(
-    times: TimeFormatter, *, saved_times: SavedTimes = NO_SAVED_TIMES, phrase: str = "", note: str | None = None
+    times: TimeFormatter,
+    *,
+    saved_times: SavedTimes = NO_SAVED_TIMES,
+    phrase: str = "",
+    note: str | None = None,
+    snooze: Found | None = None,
 ) -> SnoozeForm:
-    """Returns the form as it opens; a phrase is parsed."""
-    form = _open(times, saved_times, phrase=phrase, note=note or "")
+    """Returns the form as it opens, with the note of a `snooze` and what a reply does to it; a phrase is parsed."""
+    form = _open(times, saved_times, phrase=phrase, note=(snooze.note if snooze is not None else note) or "")
+    if snooze is not None:
+        form = replace(form, reply_policy=snooze.reply_policy or "keep", reply_scope=snooze.reply_scope or "message")
     return _parse_phrase(form, times) if phrase else form
 
 
@@ -76,6 +89,7 @@ def read_submission(
     """Returns what to save, or the form again with the reading to confirm or the error."""
     phrase = posted.get("suggestion") or posted.get("phrase", "")
     form = _open(times, saved_times, phrase=phrase, note=posted.get("note", ""))
+    form = _with_reply(form, posted)
     if posted.get("preset"):
         phrase, _, shown_at = posted["preset"].rpartition("|")
         return _submit(replace(form, phrase=phrase), times, shown_at=shown_at, typed=phrase in saved_times.phrases)
@@ -84,6 +98,24 @@ def read_submission(
     if posted.get("suggestion") or posted.get("act") != "snooze" or posted.get("seen_phrase") != form.phrase:
         return _parse_phrase(form, times)
     return _submit(form, times, shown_at=posted.get("seen_at", ""))
+
+
+def _with_reply(form: SnoozeForm, posted: MultiDict[str, str]) -> SnoozeForm:
+    """The form with what was posted about replies."""
+    policy: ReplyPolicy
+    scope: ReplyScope = "thread" if posted.get("reply_scope") == "thread" else "message"
+    for policy in get_args(ReplyPolicy):
+        if posted.get("reply_policy") == policy:
+            return replace(form, reply_policy=policy, reply_scope=scope, asks_about_replies=True)
+    return form
+
+
+def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
+    """The time with what a reply does; "if no reply" says so by itself. A form without that field changes nothing."""
+    if not form.asks_about_replies:
+        return reminder_time
+    chosen = form.reply_policy if form.reply_policy != "keep" else reminder_time.reply_policy or form.reply_policy
+    return replace(reminder_time, reply_policy=chosen, reply_scope=form.reply_scope)
 
 
 def save_submission(
@@ -126,7 +158,7 @@ def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: s
 
 def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[timephrase.Preset, ...]:
     presets = timephrase.presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
-    return tuple(preset for preset in presets if preset.reading.kind != "condition" and preset.reading.at is not None)
+    return tuple(preset for preset in presets if preset.reading.at is not None)
 
 
 def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
@@ -149,7 +181,7 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     except SnoozeError as error:
         return replace(form, error=error)
     phrase = snoozing.clean_phrase(form.phrase) if typed else None
-    return Submitted(reminder_time=reminder_time, reading=form.reading, typed=phrase)
+    return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase)
 
 
 def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submitted | SnoozeForm:
@@ -167,4 +199,4 @@ def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submi
             reminder_time = snoozing.reminder_time_at(instant, now=times.now, zone=times.zone, note=form.note)
     except SnoozeError as error:
         return replace(form, error=error)
-    return Submitted(reminder_time=reminder_time, reading=reading)
+    return Submitted(reminder_time=_answered(form, reminder_time), reading=reading)

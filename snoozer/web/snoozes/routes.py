@@ -1,5 +1,6 @@
 """The list of snoozes, one snooze, what its owner does to it, and the preview of a typed phrase."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import snoozing
 from snoozer.db.models import Account
-from snoozer.db.queries import Found
+from snoozer.db.queries import Found, mailboxes
 from snoozer.db.queries import snoozes as queries
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
@@ -23,6 +24,7 @@ from snoozer.web.snoozes import forms
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
 from snoozer.web.text.history import history_lines
 from snoozer.web.text.phrase_text import asleep_until_text, phrase_text
+from snoozer.web.text.reply_text import reply_text
 from snoozer.web.text.status import LATE_AFTER, was_it_sent
 from snoozer.web.text.time_format import parse_instant
 
@@ -31,6 +33,8 @@ blueprint = Blueprint("snoozes", __name__)
 RETURNED_FOR = timedelta(days=7)
 # The longest backoff is some hours; only the hold of an uncertain send lasts longer.
 MAX_BACKOFF = timedelta(days=1)
+# The field `from` of a form on the page of a connected mailbox.
+_CONNECTED = re.compile(r"mailbox-([1-9][0-9]{0,17})", re.ASCII)
 
 
 @blueprint.get("/")
@@ -43,6 +47,7 @@ def home(account: Account) -> ResponseReturnValue:
         page = queries.asleep(connection, user_email=email, after=after)
         values = {
             "page": page,
+            "sample_mailbox": _sample_mailbox(connection, account),
             "total": queries.count(connection, user_email=email),
             "stuck": [] if after else queries.stuck(connection, user_email=email),
             "came_back": [] if after else queries.came_back(connection, user_email=email, since=since),
@@ -63,6 +68,12 @@ def home(account: Account) -> ResponseReturnValue:
         upcoming=None if after else next(ahead, None),
         **values,
     )
+
+
+def _sample_mailbox(connection: Connection, account: Account) -> Found | None:
+    """The one that `snoozer up` connected."""
+    port = context.settings().sample_imap_port
+    return mailboxes.on_this_machine(connection, account_id=account.id, port=port) if port else None
 
 
 @blueprint.get("/snoozes/<row:id>")
@@ -191,8 +202,11 @@ def presets(_: Account) -> ResponseReturnValue:
 
 def _back(id: int) -> ResponseReturnValue:
     """Redirects to the page that held the form: a list, or the snooze itself."""
+    came_from = request.form.get("from", "")
     lists = {"list": url_for("snoozes.home"), "mailbox": url_for("mailbox.browse")}
-    return redirect(lists.get(request.form.get("from", ""), url_for("snoozes.show", id=id)), code=303)
+    if connected := _CONNECTED.fullmatch(came_from):
+        lists[came_from] = url_for("connected_mail.browse", mailbox_id=int(connected.group(1)))
+    return redirect(lists.get(came_from, url_for("snoozes.show", id=id)), code=303)
 
 
 def _own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
@@ -212,7 +226,8 @@ def _page(
         history=history_lines(events, sends, times),
         phrase_text=phrase_text(row, events, times=times),
         sent=was_it_sent(row, sends, times=times),
-        form=form or snooze_form(times, saved_times=saved_times(), note=row.note),
+        form=form or snooze_form(times, saved_times=saved_times(), snooze=row),
+        reply_text=reply_text(row, events, times=times),
         long_note=note,
         max_note_length=MAX_NOTE_LENGTH,
     )

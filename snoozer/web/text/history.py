@@ -6,16 +6,23 @@ from datetime import datetime
 from typing import Any
 
 from snoozer.web.text.phrase_text import recurrence_ended_text
+from snoozer.web.text.reply_text import came_text
 from snoozer.web.text.time_format import TimeFormatter
 
 MAX_LINES = 100
 
-_ROUTES = {"web": "on these pages", "link": "by the link in the mail", "api": "by a program of yours"}
+_ROUTES = {
+    "web": "on these pages",
+    "link": "by the link in the mail",
+    "api": "by a program of yours",
+    "mailbox": "in your mailbox",
+}
 _SENTENCES = {
     "failed": "A try failed. It is tried again.",
     "recovered": "The worker that held it was lost. Another one takes over.",
     "uncertain": "It was handed over, but the mail server's answer was lost.",
     "resent": "It was sent once more, as the same mail.",
+    "verified": "It was found in your mailbox, so it had been sent.",
     "late": "The mail server's answer came late.",
     "retired": "It could not be delivered and became a case for the operators of this Snoozer.",
     "set aside": "It may have been sent before this Snoozer was restored, so its operators decide.",
@@ -28,8 +35,15 @@ _SENTENCES = {
     "again": "You snoozed it again {route}.",
     "answered": "You answered it {route}, so it had come. It goes on with its next time.",
     "paused": "It was paused.",
+    "returned": "Its message came back to your mailbox, without a reminder, as you chose.",
+    "left": "Its message was not where it was, so it could not be brought back.",
 }
 _WITH_PHRASE = {"asked": "You put it away {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
+# By what its owner did to the message of a connected mailbox.
+_ENDED_THERE = {
+    "moved": "You took its message out of the folder of what is snoozed, so it ended.",
+    "gone": "Its message was deleted in your mailbox, or put where it is not found, so it ended.",
+}
 _ZONE_CHANGES = {
     "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
     "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",
@@ -79,6 +93,10 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
         zone, old = (str(detail.get(key)).replace("_", " ") for key in ("zone", "from"))
         return _ZONE_CHANGES[detail["why"]].format(zone=zone, old=old) + ended
+    if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
+        return _ENDED_THERE[detail["why"]]
+    if (came := came_text(event.kind, detail, times)) is not None:
+        return came
     phrase = detail.get("phrase")
     unknown = f"{event.kind.replace('_', ' ').capitalize()}."
     sentence = (_WITH_PHRASE.get(event.kind) if phrase else None) or _SENTENCES.get(event.kind, unknown)

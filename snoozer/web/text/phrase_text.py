@@ -12,6 +12,7 @@ from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_NEXT_OCCURRENCES = 3
+_UNLESS_REPLIED = {"cancel_on_reply": ", unless a reply comes", "until_reply": ", or until a reply comes"}
 UNREADABLE = "Repeats in a way that this page cannot read"
 
 
@@ -77,6 +78,7 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
     until = f"Asleep until {times.inline(reminder_time.remind_at)}"
     if reminder_time.recurrence is not None:
         until = f"{until}, then {lower_first(recurrence_text(reminder_time.recurrence, times))}"
+    until += _UNLESS_REPLIED.get(reminder_time.reply_policy or "", "")
     return f"{until}.{'' if ended is None else f' {recurrence_ended_text(ended, times)}'}"
 
 

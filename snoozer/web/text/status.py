@@ -39,6 +39,7 @@ _REASONS = {
     "worker": "because the program that was sending it was lost",
     "failure": "because earlier tries failed",
     "queue": "because it waited for its turn",
+    "mailbox": "because its message was to come back by itself, and did not in time",
 }
 _SEND_STATES = {
     "uncertain": "Perhaps. The mail server was given all of it and its answer was lost. "
@@ -93,6 +94,8 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
     before."""
+    if not sends and row.outcome == "sent":
+        return "No. Its message came back, and you chose to get no reminder beside it."
     if not sends:
         return "No. Nothing has been handed to the mail server for it."
     promise = row.scheduled_for or row.remind_at
@@ -151,6 +154,11 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
         )
     elif row.attempts:
         tries = f"It was tried {count_in_words(row.attempts)}"
+    elif row.last_error is None:
+        return (
+            "Its message is on its way back to your mailbox. If it is not there a quarter of an hour after its time, a "
+            "reminder is sent."
+        )
     else:
         tries = "The mail server could not be reached"
     return f"{tries}. The next try is {times.distance(row.remind_at)}. Nothing is lost, it is kept until it goes out."
@@ -181,7 +189,7 @@ def _where(row: Any) -> str:
 
 def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
-        return "The reminder is out."
+        return "Its message is back in your mailbox. You chose to get no reminder beside it."
     return f"The reminder went out {_lateness(row.sent_at - row.scheduled_for, row.delayed_by) or 'on time'}."
 
 

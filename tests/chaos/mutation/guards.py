@@ -3,6 +3,7 @@
 from tests.chaos.mutation.guard import Guard
 from tests.chaos.mutation.lock_guards import LOCK_GUARDS
 from tests.chaos.mutation.mail_guards import MAIL_GUARDS
+from tests.chaos.mutation.reply_guards import REPLY_GUARDS
 
 QUEUE = "tests/db/test_queue.py::"
 CLAIMS = "tests/db/test_queue_claims.py::"
@@ -269,8 +270,8 @@ GUARDS = (
     Guard(
         "a mailbox is looked into twice",
         SQL + "ledger/reserve.sql",
-        "\n       AND send.looks >= :lookups",
-        "",
+        "send.looks >= :lookups\n",
+        "TRUE\n",
         LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
     ),
     Guard(
@@ -352,6 +353,7 @@ GUARDS = (
     ),
     *MAIL_GUARDS,
     *LOCK_GUARDS,
+    *REPLY_GUARDS,
     Guard(
         "an outage is not held against a worker",
         SQL + "workers/mark_dead.sql",

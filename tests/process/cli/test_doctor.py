@@ -217,7 +217,7 @@ def test_an_old_schema_is_wrong_and_ends_the_checks(engine: Engine, postgres_url
         code, checks = findings(url=url, home=tmp_path)
     finally:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("DROP DATABASE unmigrated"))
+            connection.execute(text("DROP DATABASE unmigrated WITH (FORCE)"))
     assert (code, checks["schema"]["verdict"]) == (1, "wrong")
     assert "snoozer migrate" in checks["schema"]["do"]
     assert "workers" not in checks

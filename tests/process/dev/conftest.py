@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from snoozer.dev import dovecot
 from snoozer.dev.binaries import Binaries, find, from_wheel
 from snoozer.dev.postgres import Postgres
+from tests.imap.server_process import free_port
 
 
 @pytest.fixture
@@ -12,6 +14,12 @@ def home(open_folder: Path) -> Path:
     folder = open_folder / "home"
     folder.mkdir(mode=0o711)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_imap_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests run `snoozer up` at the same time, whose Dovecot wants the usual one."""
+    monkeypatch.setattr(dovecot, "DEFAULT_PORT", free_port())
 
 
 @pytest.fixture(params=["system", "wheel"])

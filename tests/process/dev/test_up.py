@@ -1,5 +1,7 @@
 """`snoozer up` as a person starts it: real processes, from the first line to the last."""
 
+import contextlib
+import imaplib
 import json
 import os
 import re
@@ -18,10 +20,20 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from snoozer.dev import dovecot
 from tests.processes import processes_of
 
 TIMEOUT = 90.0
 LINK = r"\n(http://127\.0\.0\.1:\d+/sign-in/\S+)\n"
+
+
+def has_dovecot() -> bool:
+    with contextlib.suppress(dovecot.NoDovecot):
+        return bool(dovecot.find())
+    return False
+
+
+HAS_DOVECOT = has_dovecot()
 
 
 class Up:
@@ -106,6 +118,15 @@ def test_what_lies_in_the_working_folder_is_no_part_of_it(up: StartUp, tmp_path:
     assert started.ends(signal.SIGINT) == 0
 
 
+def inbox(home: Path) -> tuple[int, str]:
+    """How many messages the sample mailbox has, and its password; needs Dovecot."""
+    state = json.loads((home / "dovecot.json").read_text())
+    with imaplib.IMAP4("127.0.0.1", state["port"]) as client:
+        client.login("you@snoozer.example", state["password"])
+        [count] = client.select("INBOX")[1]
+    return int(count or 0), state["password"]
+
+
 def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartUp, home: Path) -> None:
     port = free_port()
     first = up("--port", str(port))
@@ -124,6 +145,11 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
         with smtplib.SMTP(host, int(sink)) as client:
             client.sendmail("a@a.example", ["b@b.example"], b"Subject: kept\r\n\r\n")
         assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
+    if HAS_DOVECOT:
+        count, password = inbox(home)
+        assert count == 12
+        assert password not in first.output, "the output is no terminal here"
+        assert f"port {settings['SNOOZER_SAMPLE_IMAP_PORT']}  user you@snoozer.example" in first.output
 
     second = up("--port", str(free_port()))
     assert second.ends() == 2
@@ -140,6 +166,9 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     with psycopg.connect(found["DATABASE_URL"]) as connection:
         assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (12,)
         assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM mailboxes").fetchone() == (int(HAS_DOVECOT),)
+    if HAS_DOVECOT:
+        assert inbox(home) == (count, password)
     assert again.ends(signal.SIGTERM) == 0
     assert processes_of(home) == []
 
@@ -168,6 +197,9 @@ def test_a_database_that_is_killed_comes_back_while_everything_runs(up: StartUp,
     os.kill(int((Path(place) / "data" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
     running.wait_for("PostgreSQL has ended; starting it again")
     running.wait_for("answers again")
+    if HAS_DOVECOT:
+        os.kill(int((home / "dovecot" / "run" / "master.pid").read_text()), signal.SIGKILL)
+        running.wait_for("was ended by SIGKILL; starting it again")
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     assert running.ends(signal.SIGHUP) == 0

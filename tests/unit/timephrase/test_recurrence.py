@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -188,19 +189,22 @@ def test_every_evening_names_the_half_of_the_day(typed: Typed) -> None:
     assert (str(parsed.at), parsed.flags) == ("2026-03-05 19:00:00-05:00", ())
 
 
+ANY = st.builds(
+    Recurrence,
+    unit=st.sampled_from(["day", "week", "month", "year"]),
+    interval=st.integers(1, 20),
+    start=st.dates(date(2024, 1, 1), date(2034, 1, 1)),
+    at=st.times(),
+    weekdays=st.just((0, 3)),
+    day=st.one_of(st.just(-1), st.integers(1, 31)),
+    until=st.none() | st.dates(date(2030, 1, 1), date(2040, 1, 1)),
+    times=st.none() | st.integers(1, 50),
+    weekend_rule=st.sampled_from(["none", "before", "after"]),
+)
+
+
 @given(
-    recurrence=st.builds(
-        Recurrence,
-        unit=st.sampled_from(["day", "week", "month", "year"]),
-        interval=st.integers(1, 20),
-        start=st.dates(date(2024, 1, 1), date(2034, 1, 1)),
-        at=st.times(),
-        weekdays=st.just((0, 3)),
-        day=st.one_of(st.just(-1), st.integers(1, 31)),
-        until=st.none() | st.dates(date(2030, 1, 1), date(2040, 1, 1)),
-        times=st.none() | st.integers(1, 50),
-        weekend_rule=st.sampled_from(["none", "before", "after"]),
-    ),
+    recurrence=ANY,
     after=st.datetimes(datetime(2020, 1, 1), datetime(2044, 1, 1), timezones=st.just(ZoneInfo("Europe/Berlin"))),  # noqa: DTZ001
 )
 def test_a_stored_recurrence_is_the_same_recurrence(recurrence: Recurrence, after: datetime) -> None:
@@ -208,3 +212,12 @@ def test_a_stored_recurrence_is_the_same_recurrence(recurrence: Recurrence, afte
     assert restored == recurrence
     found = next_occurrence(recurrence, after=after, zone="Asia/Beirut")
     assert found is None or found > after.astimezone(UTC)
+
+
+@given(recurrence=ANY, skipped=st.integers(0, 60))
+def test_a_recurrence_goes_on_after_one_of_its_days_as_it_would_have(recurrence: Recurrence, skipped: int) -> None:
+    dates = list(islice(recurrence.dates(), 70))
+    if len(dates) <= skipped:
+        return
+    rest = recurrence.after(dates[skipped])
+    assert (list(islice(rest.dates(), 9)) if rest else []) == dates[skipped + 1 : skipped + 10]

@@ -2,7 +2,7 @@
 -- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
 -- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
--- transaction has locked is skipped. What is late by now is entered with the reason, as it is known.
+-- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet. What is late by now is entered with the reason, as it is known.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
@@ -50,6 +50,14 @@ SELECT
         WHEN promise.last_error_at >= promise.scheduled_for THEN 'mail server'
         WHEN EXISTS (
             SELECT 1
+            FROM mailbox_messages AS its
+            JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
+            WHERE its.user_email = promise.user_email
+              AND its.message_id = promise.message_id
+              AND mailbox.brings_back = 'return'
+        ) THEN 'mailbox'
+        WHEN EXISTS (
+            SELECT 1
             FROM circuit_breakers AS breaker
             WHERE breaker.state <> 'closed'
                OR breaker.closed_at >= promise.scheduled_for
@@ -60,6 +68,10 @@ FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
   AND snooze_archived_send(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
+  AND (
+      promise.entry_id IS NOT NULL
+      OR snooze_return_alone(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
+  )
 ORDER BY promise.id
 ON CONFLICT (user_email, message_id, scheduled_for, channel) DO UPDATE
 SET snooze_id = EXCLUDED.snooze_id,
@@ -85,7 +97,10 @@ WHERE send.state IN ('reserved', 'failed')
        AND NOT :hold_for_operator
        AND send.resends < :max_resends
        AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold
-       AND send.looks >= :lookups
+       AND (
+           send.looks >= :lookups
+           OR (:only_connected AND NOT snooze_reminder_is_sought(send.user_email, send.uncertain_at, :hold))
+       )
    )
 RETURNING
     send.id,

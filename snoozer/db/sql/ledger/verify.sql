@@ -1,5 +1,6 @@
 -- Search the mailboxes that Snoozer keeps for uncertain reminders: one that is found was sent.
--- A miss is counted only after the hold, and repeated no sooner than lookup_interval.
+-- A miss is counted only after the hold, and repeated no sooner than lookup_interval; where the process that watches the
+-- connected mailbox of its recipient seeks it, none is counted here.
 WITH checked AS MATERIALIZED (
     SELECT
         send.id,
@@ -11,6 +12,15 @@ WITH checked AS MATERIALIZED (
         ) AS found
     FROM reminder_sends AS send
     WHERE send.state = 'uncertain'
+      AND (
+          NOT snooze_reminder_is_sought(send.user_email, send.uncertain_at, :hold)
+          OR EXISTS (
+              SELECT 1
+              FROM kept_messages AS kept
+              WHERE kept.user_email = send.user_email
+                AND kept.message_id = send.reminder_message_id
+          )
+      )
       AND send.id BETWEEN :first_id AND :last_id
       AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :lookup_interval)
     ORDER BY send.id

@@ -1,4 +1,13 @@
--- Take the message out of the inbox until its time; one that no snooze will return stays where it is.
+-- Take the message out of the inbox until its time, here or in the mailbox that it is in; one that no snooze will return
+-- stays where it is.
+WITH connected AS (
+    UPDATE mailbox_messages
+    SET wanted = 'snoozed',
+        updated_at = CURRENT_TIMESTAMP
+    WHERE user_email = :user_email
+      AND message_id = :message_id
+      AND returns_at IS NOT NULL
+)
 UPDATE kept_messages
 SET folder = 'snoozed',
     returned = FALSE

@@ -1,7 +1,7 @@
 -- Move finished snoozes and their sends to the archive in one statement: a row is in one place, never in both or
 -- neither.
 -- A snooze stays while one of its sends may still change (in flight, uncertain, or locked by another transaction), and
--- until its kept message has returned.
+-- until its message has returned.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at
     FROM email_snoozes
@@ -14,6 +14,13 @@ WITH finished AS MATERIALIZED (
           WHERE kept.user_email = email_snoozes.user_email
             AND kept.message_id = email_snoozes.message_id
             AND kept.snooze_id = email_snoozes.id
+      )
+      AND NOT EXISTS (
+          SELECT 1
+          FROM mailbox_messages AS message
+          WHERE message.user_email = email_snoozes.user_email
+            AND message.message_id = email_snoozes.message_id
+            AND message.snooze_id = email_snoozes.id
       )
     ORDER BY finished_at, id
     FOR UPDATE SKIP LOCKED

@@ -1,14 +1,16 @@
 -- Insert a snooze, or edit the live snooze of the same person and message: snoozing twice is never an error.
--- An edit clears the claim, so a worker that holds the row loses it.
+-- An edit clears the claim, so a worker that holds the row loses it. What a reply does stays unless it is named anew;
+-- replies count from when that was chosen.
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,
-    priority, serialization_key
+    priority, serialization_key, reply_policy, reply_scope, reply_since
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
     :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
-    COALESCE(:priority, 0), :serialization_key
+    COALESCE(:priority, 0), :serialization_key, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
+    CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END
 )
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
 SET claimed_at = NULL,
@@ -31,5 +33,13 @@ SET claimed_at = NULL,
     traceparent = EXCLUDED.traceparent,
     priority = COALESCE(:priority, snooze.priority),
     serialization_key = COALESCE(:serialization_key, snooze.serialization_key),
+    reply_policy = COALESCE(EXCLUDED.reply_policy, snooze.reply_policy),
+    reply_scope = COALESCE(EXCLUDED.reply_scope, snooze.reply_scope),
+    reply_since = CASE
+        WHEN EXCLUDED.reply_policy <> COALESCE(snooze.reply_policy, 'keep')
+            OR EXCLUDED.reply_scope <> COALESCE(snooze.reply_scope, 'message')
+        THEN CURRENT_TIMESTAMP
+        ELSE snooze.reply_since
+    END,
     updated_at = CURRENT_TIMESTAMP
 RETURNING snooze.id, xmax = 0 AS created

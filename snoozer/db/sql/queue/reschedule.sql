@@ -1,5 +1,5 @@
 -- Change the time or note of a live snooze for its owner: a new promise with fresh attempts.
--- The claim is cleared, so a worker that holds the row loses it.
+-- The claim is cleared, so a worker that holds the row loses it. What a reply does stays unless it is named anew.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,
@@ -18,6 +18,14 @@ SET claimed_at = NULL,
     wall_time = :wall_time,
     zone = :zone,
     time_kind = :time_kind,
+    reply_policy = COALESCE(CAST(:reply_policy AS text), reply_policy),
+    reply_scope = COALESCE(CAST(:reply_scope AS text), reply_scope),
+    reply_since = CASE
+        WHEN CAST(:reply_policy AS text) <> COALESCE(reply_policy, 'keep')
+            OR CAST(:reply_scope AS text) <> COALESCE(reply_scope, 'message')
+        THEN CURRENT_TIMESTAMP
+        ELSE reply_since
+    END,
     updated_at = CURRENT_TIMESTAMP
 WHERE id = :id
   AND user_email = :user_email

@@ -1,9 +1,11 @@
 -- Undo a cancellation by the owner, unless an operator dismissed the case or the message has a new live snooze.
+-- Of replies, only those count that come from now on: one may be what had cancelled it.
 UPDATE email_snoozes AS snooze
 SET inactive = FALSE,
     behind_key = FALSE,
     outcome = NULL,
     finished_at = NULL,
+    reply_since = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
 WHERE id = :id
   AND user_email = :user_email

@@ -1,0 +1,219 @@
+"""What the doctor finds in the database: server, schema, processes at work, connected mailboxes and the invariants."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from snoozer.db import health_checks, schema, timeline
+from snoozer.db.health_checks import Defect, Violation
+from snoozer.settings import Settings
+
+MAX_SHOWN = 5
+
+# By invariant: what it means that it is broken, and what to do.
+_BROKEN_INVARIANTS = {
+    "one_send_per_promise": (
+        "Two sends for one promise: a person may have had the same reminder twice.",
+        "Find out who wrote to reminder_sends by hand or restored a copy beside the living tables.",
+    ),
+    "sent_stays_sent": (
+        "A send that was sent no longer says so: it could be sent again.",
+        "Find out who changed reminder_sends by hand; set its state back to sent.",
+    ),
+    "finished_has_its_send": (
+        "A snooze counts as sent without a send in the ledger: its reminder may never have left.",
+        "Put those messages away anew, or tell their owners; find out who set the outcome by hand.",
+    ),
+    "no_second_dot": (
+        "A reminder was sent again before anyone had decided about its first, uncertain copy.",
+        "Its person may have it twice, as the same mail; please report how that came about.",
+    ),
+    "due_is_taken": (
+        "Snoozes have been due for longer than a failure, a sweep and a retry take together: reminders are late.",
+        "Start (more) workers with `snoozer worker`, and look at `snoozer support oldest`.",
+    ),
+    "the_dead_hold_nothing": (
+        "Lost workers still hold snoozes: housekeeping does not take them back, and reminders are late.",
+        "Start `snoozer clock`, and look at `snoozer support stuck`.",
+    ),
+    "messages_return": (
+        "Kept messages whose time has come are not back in the inbox.",
+        "Start `snoozer clock` or `snoozer worker`: either returns them; see what it logs.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check. `do` is empty unless there is something to do."""
+
+    check: str
+    verdict: Literal["right", "wrong", "advice", "skipped"]
+    says: str
+    do: str = ""
+
+
+def database_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    """The server, the schema, the processes at work, and the invariants. Raises DBAPIError."""
+    health_checks.set_thresholds(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
+    yield _server(connection)
+    status = schema.status(connection)
+    if status.where != "at head":
+        yield Finding("schema", "wrong", f"{status.message}: nothing more is asked.", sentence(status.do))
+        return
+    yield Finding("schema", "right", f"{status.message}.")
+    yield from _guards(connection)
+    yield _timeline(connection, settings)
+    yield from _processes(connection, settings)
+    yield _late_reminders(connection)
+    yield from _mailboxes(connection)
+    for invariant in health_checks.INVARIANTS:
+        yield _invariant(invariant, health_checks.violations(connection, invariant))
+
+
+def sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def _server(connection: Connection) -> Finding:
+    server = health_checks.server(connection)
+    if server.version_number < 140_000:
+        text = f"PostgreSQL {server.version} is older than 14, and Snoozer's statements are not made for it."
+        do = "Upgrade the server."
+    elif server.encoding != schema.ENCODING:
+        text = f"The database's encoding is {server.encoding}, which cannot hold what mails say."
+        do = f"Restore into one made by `{schema.CREATE_COMMAND}`."
+    elif server.read_only:
+        text = "This server only reads: it is a standby, and nothing can be put away or sent."
+        do = "Let DATABASE_URL name the primary, with target_session_attrs=read-write."
+    elif server.switched_off:
+        text = f"{', '.join(server.switched_off)} is off: what the page confirmed can be lost when the server crashes."
+        do = "Switch it on in the server's configuration and reload it."
+    else:
+        return Finding("database", "right", f"PostgreSQL {server.version}; what it confirms is on disk.")
+    return Finding("database", "wrong", text, do)
+
+
+def _guards(connection: Connection) -> Iterator[Finding]:
+    """What holds the invariants in the database, and the indexes without which claims and pages read whole tables."""
+    unusable = health_checks.unusable_indexes(connection)
+    unique = [index for index in unusable if index.holds_an_invariant]
+    others = [index for index in unusable if index not in unique]
+    guards = [*health_checks.disabled_guards(connection), *unique]
+    if guards:
+        text = f"Not in force: {_names(guards)}. Nothing but the programs' own care keeps the promise now."
+        do = [one.remedy or f"Make {one.name} as the migrations do (docs/schema.sql)." for one in guards]
+        yield Finding("guards", "wrong", text, "\n".join(do))
+    else:
+        yield Finding("guards", "right", "Constraints and triggers that hold the invariants are in force.")
+    if others:
+        text = f"Not usable: {_names(others)}. Claims or pages read whole tables: with many rows reminders come late."
+        yield Finding("indexes", "wrong", text, "\n".join(index.remedy for index in others))
+    else:
+        yield Finding("indexes", "right", "Every index of claims, ledger and pages is there and valid.")
+
+
+def _names(defects: Iterable[Defect]) -> str:
+    return ", ".join(map(str, defects))
+
+
+def _timeline(connection: Connection, settings: Settings) -> Finding:
+    change = timeline.change(connection)
+    if change is None:
+        return Finding("timeline", "right", "The database is the one that was accepted.")
+    text = f"{sentence(str(change))} What was committed last before that may be forgotten, and sent twice."
+    do = (
+        "Run `snoozer restored --until …` with the time at which the old place stopped; with --apply it makes cases of "
+        "what may go out twice. Where nothing is forgotten: `snoozer restored --accept`."
+    )
+    if settings.failover == "continue":
+        return Finding("timeline", "advice", f"{text} Workers go on (SNOOZER_FAILOVER).", do)
+    return Finding("timeline", "wrong", f"{text} Workers claim nothing.", do)
+
+
+def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    alive = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead))
+    since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
+    if alive.swept_ago is None or alive.swept_ago > 3 * settings.sweep + 10:
+        text = f"Housekeeping has {since}: what lost workers hold is not taken back."
+        yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
+    else:
+        yield Finding("clock", "right", f"Housekeeping {since}.")
+    if alive.swept_ago is not None and (alive.prepared_ago is None or alive.prepared_ago > 26 * 3600):
+        text = (
+            "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."
+        )
+        do = "Look at what `snoozer clock` says; its role must be allowed to create tables."
+        yield Finding("archive", "wrong", text, do)
+    if alive.workers:
+        yield Finding("workers", "right", f"{alive.workers} alive.")
+    else:
+        yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
+    if alive.deferred:
+        text = (
+            f"{alive.deferred} due snoozes were written by a newer release, in a form that this one does not know, and "
+            "no worker that is alive has taken them."
+        )
+        yield Finding("newer rows", "wrong", text, "Start workers of that release; older ones leave such rows alone.")
+    if alive.open_breakers:
+        text = (
+            "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "
+            "lost: reminders are kept, and messages return to the inbox at their time."
+        )
+        yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
+    if alive.cases:
+        yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
+    if alive.long_uncertain:
+        text = f"{alive.long_uncertain} reminders have been uncertain for more than a day: unknown if they left."
+        do = "Decide about them on /admin; `snoozer support uncertain` lists them."
+        yield Finding("uncertain", "wrong", text, do)
+    else:
+        yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
+
+
+def _late_reminders(connection: Connection) -> Finding:
+    overdue = health_checks.late(connection)
+    if not overdue.late or overdue.oldest is None:
+        return Finding("late reminders", "right", "No reminder is late.")
+    number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
+    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
+
+
+def _mailboxes(connection: Connection) -> Iterator[Finding]:
+    check, found = "mailboxes", health_checks.mailboxes(connection)
+    if not found.connected:
+        return
+    if found.unwatched:
+        text = (
+            f"No process watches {found.unwatched} of {found.connected} connected mailboxes, so nothing returns there."
+        )
+        yield Finding(check, "wrong", text, "Start `snoozer mailbox`; more than one share the mailboxes.")
+    if found.oldest is not None:
+        text = (
+            f"{found.overdue} messages whose time has come are not back in their mailboxes, the oldest since "
+            f"{found.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+        )
+        do = "Their mailboxes cannot be used, or `snoozer mailbox` logs why."
+        yield Finding(check, "wrong", text, do)
+    if found.failing:
+        text = f"{found.failing} of {found.connected} mailboxes cannot be used for minutes; their owners see why."
+        yield Finding(check, "advice", text, "Where it is one server, look at the way to it.")
+    if not found.unwatched and not found.overdue and not found.failing:
+        yield Finding(check, "right", f"{found.connected} connected and watched.")
+
+
+def _invariant(name: str, rows: list[Violation]) -> Finding:
+    check = f"invariant {name.replace('_', ' ')}"
+    if not rows:
+        return Finding(check, "right", "Holds.")
+    meaning, do = _BROKEN_INVARIANTS[name]
+    shown = "; ".join(
+        f"snooze {row.snooze_id}{f', send {row.send_id}' if row.send_id else ''}: {row.what}"
+        for row in rows[:MAX_SHOWN]
+    )
+    more = f"; and more in the view invariant_{name}" if len(rows) > MAX_SHOWN else ""
+    return Finding(check, "wrong", f"{meaning} {shown}{more}.", do)

@@ -1,0 +1,146 @@
+"""Mailboxes that people connect, and where the messages of their snoozes are in them."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from snoozer.db.models.base import Base
+
+NOW = text("now()")
+
+
+class ConnectedMailbox(Base):
+    """A mailbox at a server of its owner's. `secret` is the encrypted password, or the refresh token where
+    `login_method` is the name of a provider; `problem` a code, None while it works.
+
+    `owner` is the process that may change it until `owned_until`; `fence` grows with each change of owners. Its inbox
+    was read for replies up to `replies_uidnext`. `brings_back` is what its owner wants at the time of a snooze: the
+    message back (return), a reminder, or both. What gets `snooze_flag` in the inbox is snoozed to `snooze_flag_time`.
+    """
+
+    __tablename__ = "mailboxes"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id", name="fk_mailboxes_account", ondelete="CASCADE"))
+    address: Mapped[str]
+    host: Mapped[str]
+    port: Mapped[int] = mapped_column(Integer)
+    security: Mapped[str]
+    username: Mapped[str]
+    login_method: Mapped[str] = mapped_column(server_default="password")
+    secret: Mapped[bytes] = mapped_column(deferred=True)
+    state: Mapped[str] = mapped_column(server_default="active")
+    problem: Mapped[str | None]
+    problem_since: Mapped[datetime | None]
+    brings_back: Mapped[str] = mapped_column(server_default="both")
+    snooze_flag: Mapped[str | None]
+    snooze_flag_time: Mapped[str | None]
+    flagged_noted_at: Mapped[datetime | None]
+    flagged_uidvalidity: Mapped[int | None]
+    synced_at: Mapped[datetime | None]
+    tried_at: Mapped[datetime | None]
+    owner: Mapped[str | None]
+    owned_until: Mapped[datetime | None]
+    fence: Mapped[int] = mapped_column(server_default=text("0"))
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    replies_uidvalidity: Mapped[int | None]
+    replies_uidnext: Mapped[int | None]
+    replies_read_at: Mapped[datetime | None]
+
+    __table_args__ = (UniqueConstraint("account_id", "host", "username", name="uq_mailboxes_login"),)
+
+
+class MailboxSignIn(Base):
+    """A sign-in at a mail provider that has begun, in the session of `session_hash`. `verifier` is encrypted."""
+
+    __tablename__ = "mailbox_sign_ins"
+    state_hash: Mapped[str] = mapped_column(primary_key=True)
+    session_hash: Mapped[str]
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_mailbox_sign_ins_account", ondelete="CASCADE")
+    )
+    mailbox_id: Mapped[int | None] = mapped_column(
+        ForeignKey("mailboxes.id", name="fk_mailbox_sign_ins_mailbox", ondelete="CASCADE")
+    )
+    provider: Mapped[str]
+    address: Mapped[str]
+    verifier: Mapped[bytes]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+    __table_args__ = (
+        Index("ix_mailbox_sign_ins_account", "account_id"),
+        Index("ix_mailbox_sign_ins_mailbox", "mailbox_id"),
+        Index("ix_mailbox_sign_ins_created", "created_at"),
+    )
+
+
+class MailboxWatcher(Base):
+    """A process that watches mailboxes, each run of it under another id."""
+
+    __tablename__ = "mailbox_watchers"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+
+class FlaggedMessage(Base):
+    """A message in the inbox of a mailbox that carried the flag which snoozes when that was chosen, or when it came
+    back: it is left as it is. UIDs are of the mailbox's `flagged_uidvalidity`."""
+
+    __tablename__ = "mailbox_flagged"
+    mailbox_id: Mapped[int] = mapped_column(
+        ForeignKey("mailboxes.id", name="fk_mailbox_flagged_mailbox", ondelete="CASCADE"), primary_key=True
+    )
+    uid: Mapped[int] = mapped_column(primary_key=True)
+
+
+class SnoozedMessage(Base):
+    """A message in a connected mailbox that is snoozed, or was: `place` is where it is, `wanted` where it should be.
+
+    `moving_to` is the intent of a move, written before it. `returns_at` is when it returns to `home`, for the snooze
+    `snooze_id`; triggers keep both up to date. Of one that does not return, only the reminder comes.
+    """
+
+    __tablename__ = "mailbox_messages"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    mailbox_id: Mapped[int] = mapped_column(
+        ForeignKey("mailboxes.id", name="fk_mailbox_messages_mailbox", ondelete="CASCADE")
+    )
+    user_email: Mapped[str]
+    message_id: Mapped[str]
+    header_id: Mapped[str | None]
+    fingerprint: Mapped[str]
+    size: Mapped[int]
+    internal_date: Mapped[datetime]
+    home: Mapped[str]
+    place: Mapped[str]
+    wanted: Mapped[str]
+    folder: Mapped[str]
+    uidvalidity: Mapped[int]
+    uid: Mapped[int]
+    missing_since: Mapped[datetime | None]
+    moving_to: Mapped[str | None]
+    target_folder: Mapped[str | None]
+    target_uidvalidity: Mapped[int | None]
+    target_uidnext: Mapped[int | None]
+    returns_at: Mapped[datetime | None]
+    snooze_id: Mapped[int | None]
+    returns: Mapped[bool] = mapped_column(server_default=text("true"))
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    thread_ids: Mapped[str | None]
+
+    __table_args__ = (
+        UniqueConstraint("user_email", "message_id", name="uq_mailbox_messages_message"),
+        UniqueConstraint("mailbox_id", "folder", "uidvalidity", "uid", name="uq_mailbox_messages_uid"),
+        Index(
+            "ix_mailbox_messages_returns",
+            "returns_at",
+            postgresql_where=text("returns_at IS NOT NULL"),
+        ),
+        Index(
+            "ix_mailbox_messages_work",
+            "mailbox_id",
+            postgresql_where=text("wanted <> place OR moving_to IS NOT NULL"),
+        ),
+    )

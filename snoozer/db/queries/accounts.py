@@ -1,0 +1,34 @@
+"""What a person prefers: the locale, own presets, and times typed before."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from snoozer.db.models import Account, TypedPhrase, UserPreset
+
+DEFAULT_LOCALE = "en_GB"
+MAX_PHRASES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedTimes:
+    """A person's own presets as (label, phrase), None for the language's defaults; and recently typed phrases, newest
+    first."""
+
+    presets: tuple[tuple[str, str], ...] | None = None
+    phrases: tuple[str, ...] = ()
+
+
+def locale_of(connection: Connection, *, user_email: str) -> str:
+    """The person's locale; a default for an address without an account."""
+    locale = select(Account.locale).where(Account.email == user_email)
+    return connection.execute(locale).scalar_one_or_none() or DEFAULT_LOCALE
+
+
+def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
+    """The times that this person uses."""
+    own = select(UserPreset.label, UserPreset.phrase).where(UserPreset.account_id == account_id)
+    presets = connection.execute(own.order_by(UserPreset.position))
+    typed = select(TypedPhrase.phrase).where(TypedPhrase.account_id == account_id)
+    phrases = connection.execute(typed.order_by(TypedPhrase.used_at.desc()).limit(MAX_PHRASES)).scalars()
+    return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))

@@ -1,0 +1,75 @@
+"""What is known of the messages that a connected mailbox lists; another person's are never found."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select
+
+from snoozer.db.models import Send, Snooze, SnoozedMessage
+from snoozer.db.queries import Found, columns
+
+_OF_SNOOZE = "remind_at scheduled_for recurrence claimed_at"
+_WHERE = "mailbox_id message_id folder uidvalidity uid place wanted internal_date size"
+
+
+def in_folder(
+    connection: Connection, *, mailbox_id: int, folder: str, uidvalidity: int, uids: Collection[int]
+) -> Sequence[Found]:
+    """Those of these UIDs that are entered, each with its live snooze, and when it came back last."""
+    here = and_(
+        SnoozedMessage.mailbox_id == mailbox_id,
+        SnoozedMessage.folder == folder,
+        SnoozedMessage.uidvalidity == uidvalidity,
+        SnoozedMessage.uid.in_(uids),
+    )
+    return connection.execute(_entries().where(here)).all()
+
+
+def moving(connection: Connection, *, mailbox_id: int) -> Sequence[Found]:
+    """Those that are snoozed, and not moved yet, the one that was snoozed last first."""
+    entries = _entries().where(SnoozedMessage.mailbox_id == mailbox_id, _is_moving(), Snooze.id.is_not(None))
+    return connection.execute(entries.order_by(Snooze.id.desc())).all()
+
+
+def elsewhere(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
+    """The live snoozes of these messages that programs made, and that are in no connected mailbox."""
+    its_entry = exists().where(
+        SnoozedMessage.user_email == Snooze.user_email, SnoozedMessage.message_id == Snooze.message_id
+    )
+    rows = select(Snooze.id.label("snooze_id"), Snooze.message_id, *columns(Snooze, _OF_SNOOZE))
+    return connection.execute(
+        rows.where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids), ~Snooze.inactive, ~its_entry)
+    ).all()
+
+
+def _entries() -> Select[*tuple[Any, ...]]:
+    live = and_(
+        Snooze.user_email == SnoozedMessage.user_email,
+        Snooze.message_id == SnoozedMessage.message_id,
+        ~Snooze.inactive,
+    )
+    returned = (
+        select(func.max(Send.sent_at))
+        .where(
+            Send.user_email == SnoozedMessage.user_email,
+            Send.message_id == SnoozedMessage.message_id,
+            Send.channel == "mailbox",
+        )
+        .scalar_subquery()
+    )
+    return select(
+        *columns(SnoozedMessage, _WHERE),
+        _is_moving().label("moving"),
+        Snooze.id.label("snooze_id"),
+        *columns(Snooze, f"{_OF_SNOOZE} subject sender_email"),
+        returned.label("returned_at"),
+    ).outerjoin(Snooze, live)
+
+
+def _is_moving() -> ColumnElement[bool]:
+    """What is due stays where it is, or comes back."""
+    return and_(
+        SnoozedMessage.place == "home",
+        SnoozedMessage.wanted == "snoozed",
+        SnoozedMessage.returns_at > func.clock_timestamp(),
+    )

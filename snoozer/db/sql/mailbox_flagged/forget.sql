@@ -1,0 +1,7 @@
+-- These messages carry the flag no more, or have left the inbox: where they get it again, they are snoozed.
+DELETE FROM mailbox_flagged AS flagged
+USING mailboxes AS mailbox
+WHERE flagged.mailbox_id = :mailbox_id
+  AND flagged.uid = ANY(CAST(:uids AS bigint[]))
+  AND mailbox.id = flagged.mailbox_id
+  AND mailbox.fence = :fence

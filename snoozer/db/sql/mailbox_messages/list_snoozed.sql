@@ -1,0 +1,10 @@
+-- What lies in a folder of ours, or did until it was missed.
+SELECT
+    id, user_email, message_id, header_id, fingerprint, size, internal_date, home, place, wanted, folder, uidvalidity, uid,
+    missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
+    COALESCE(returns_at <= clock_timestamp(), FALSE) AS is_due
+FROM mailbox_messages
+WHERE mailbox_id = :mailbox_id
+  AND place IN ('snoozed', 'missing')
+  AND moving_to IS NULL
+ORDER BY uid

@@ -1,0 +1,20 @@
+-- Seconds until something is to be done in each mailbox of this owner: a message is due within two seconds, or is not where
+-- it should be. What is sought waits for the next look.
+WITH work AS (
+    SELECT mailbox_id, returns_at AS at
+    FROM mailbox_messages
+    WHERE returns_at <= CURRENT_TIMESTAMP + INTERVAL '2 seconds'
+      AND place <> 'missing'
+    UNION ALL
+    SELECT mailbox_id, CURRENT_TIMESTAMP
+    FROM mailbox_messages
+    WHERE (wanted <> place OR moving_to IS NOT NULL)
+      AND place <> 'missing'
+)
+SELECT
+    work.mailbox_id AS id,
+    GREATEST(extract(epoch FROM min(work.at) - clock_timestamp()), 0) AS seconds
+FROM work
+JOIN mailboxes AS mailbox ON mailbox.id = work.mailbox_id
+WHERE mailbox.owner = :owner
+GROUP BY work.mailbox_id

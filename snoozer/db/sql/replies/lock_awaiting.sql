@@ -1,0 +1,45 @@
+-- The snoozes of a person that wait for a reply, whose time is still to come, and that one of these messages answers: each
+-- names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first arrival.
+-- A thread is what the snoozed message names in its own header, and itself. A clock of another server counts as equal
+-- where it differs by seconds.
+WITH answer AS MATERIALIZED (
+    SELECT *
+    FROM unnest(CAST(:named AS text[]), CAST(:own AS text[]), CAST(:arrived_at AS timestamptz[]))
+        AS one (named, own, arrived_at)
+),
+answered AS MATERIALIZED (
+    SELECT snooze.id, min(answer.arrived_at) AS arrived_at
+    FROM email_snoozes AS snooze
+    LEFT JOIN kept_messages AS kept
+        ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    LEFT JOIN mailbox_messages AS message
+        ON message.user_email = snooze.user_email AND message.message_id = snooze.message_id
+    JOIN answer
+        ON answer.named IN (snooze.message_id, message.header_id)
+        OR (
+            snooze.reply_scope = 'thread'
+            AND answer.named = ANY(string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' '))
+        )
+    WHERE snooze.user_email = :user_email
+      AND NOT snooze.inactive
+      AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
+      AND answer.own IS DISTINCT FROM snooze.message_id
+      AND answer.own IS DISTINCT FROM COALESCE(message.header_id, snooze.message_id)
+      AND answer.arrived_at >= COALESCE(snooze.reply_since, snooze.created_at) - INTERVAL '10 seconds'
+    GROUP BY snooze.id
+)
+SELECT
+    snooze.id,
+    snooze.message_id,
+    snooze.reply_policy AS policy,
+    COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise,
+    snooze.recurrence,
+    snooze.zone,
+    answered.arrived_at
+FROM answered
+JOIN email_snoozes AS snooze ON snooze.id = answered.id
+WHERE NOT snooze.inactive
+  AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
+  AND COALESCE(snooze.scheduled_for, snooze.remind_at) > clock_timestamp()
+ORDER BY snooze.id
+FOR NO KEY UPDATE OF snooze

@@ -1,0 +1,303 @@
+"""A mailbox at a server of its owner's, read by IMAP. No copy of anybody's mail is kept: each call asks the server."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlalchemy import Engine
+
+from snoozer.db.queries import mailboxes as mailbox_queries
+from snoozer.db.queries import snoozed_messages
+from snoozer.db.queries.mailboxes import MailboxAccess
+from snoozer.imap import folder_names
+from snoozer.imap.connection import Connection
+from snoozer.imap.folders import Selected
+from snoozer.imap.messages import SEEN
+from snoozer.imap.move import Place
+from snoozer.imap.reading import Listed, PartInfo, ids_of
+from snoozer.imap.search import Term
+from snoozer.mailbox_reading import listing, rows
+from snoozer.mailbox_reading.attachments import (
+    NO_PART,
+    Contents,
+    attachment_in,
+    contents_in,
+    describe,
+    described,
+    part_number,
+)
+from snoozer.mailbox_reading.connections import ConnectionPool
+from snoozer.mailbox_reading.folder_views import INBOX, archive_of, folder_views, roles
+from snoozer.mailbox_reading.keys import GONE, NO_FOLDER, Cursor, MessageKey, folder_key, folder_name
+from snoozer.mailbox_reading.listing import Found
+from snoozer.mailbox_reading.mailbox import (
+    DOWNLOAD_SECONDS,
+    PAGE_SIZE,
+    Attachment,
+    FolderView,
+    MailboxError,
+    Message,
+    Page,
+    Role,
+    Row,
+)
+from snoozer.mime import message_parser
+from snoozer.mime.transfer_encodings import decode_body
+
+T = TypeVar("T")
+
+# So much of a message is read to show it. What is larger has attachments, of which the server tells.
+SHOWN_BYTES = 2 * 1024 * 1024
+MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
+
+_STAYED = "The mail server did not move the message. Try again in a moment."
+_UNKNOWN = "The message was moved, and cannot be distinguished from another one there. Look into the folder."
+_NOT_SEARCHED = (
+    "The search was not finished: some servers read every message for it. Fewer words, or from: and subject:, are "
+    "faster."
+)
+
+
+def open_mailbox(
+    engine: Engine, *, id: int, account_id: int, user_email: str, pool: ConnectionPool
+) -> "ConnectedMailbox | None":
+    """A mailbox of this person's; None where there is none, or it is being disconnected. Asks no server."""
+    with engine.begin() as connection:
+        access = mailbox_queries.access(connection, id=id, account_id=account_id)
+    return None if access is None else ConnectedMailbox(engine, access, user_email=user_email, pool=pool)
+
+
+class ConnectedMailbox:
+    """Implements `Mailbox`. Made for one request."""
+
+    def __init__(self, engine: Engine, access: MailboxAccess, *, user_email: str, pool: ConnectionPool) -> None:
+        self.engine, self.access, self.user_email = engine, access, user_email
+        self._pool = pool
+        # Small messages as they were read: their attachments and pictures need no further look.
+        self._whole: dict[MessageKey, Contents] = {}
+
+    @property
+    def title(self) -> str:
+        return self.access.address
+
+    def run(self, work: Callable[[Connection], T], *, repeatable: bool = True, seconds: float | None = None) -> T:
+        """Do something with a connection of this mailbox. Raises MailboxError."""
+        return self._pool.run(self.access, work, repeatable=repeatable, seconds=seconds)
+
+    def folders(self) -> list[FolderView]:
+        def ask(connection: Connection) -> list[FolderView]:
+            folders = connection.folders()
+            return folder_views(folders, connection.counts([each.name for each in folders if each.selectable]))
+
+        return self.run(ask)
+
+    def page(
+        self,
+        folder: str | None,
+        *,
+        after: str | None = None,
+        search: str | None = None,
+        threads: bool = True,
+        size: int = PAGE_SIZE,
+    ) -> Page:
+        name, cursor, terms = (
+            INBOX if folder is None else folder_name(folder),
+            Cursor.parse(after),
+            listing.terms_of(search),
+        )
+        with self.engine.begin() as transaction:
+            moving = snoozed_messages.moving(transaction, mailbox_id=self.access.id)
+        hidden = {entry.uid for entry in moving if entry.folder == name}
+
+        def read(connection: Connection) -> tuple[Found, bool]:
+            found = (
+                listing.search_folder(connection, name, terms, after=cursor, size=size)
+                if terms
+                else listing.read_folder(connection, name, after=cursor, hidden=hidden, threads=threads, size=size)
+            )
+            shows_moving = bool(moving) and cursor is None and not terms and _is_snoozed(connection, name)
+            return found, shows_moving
+
+        found, shows_moving = self._searching(terms, read)
+        shown = self._rows(found, name)
+        return Page(
+            rows=[*(rows.moving_rows(moving) if shows_moving else ()), *shown],
+            next=None if found.next is None else str(found.next),
+            total=found.total,
+        )
+
+    def _searching(self, terms: tuple[Term, ...], read: Callable[[Connection], T]) -> T:
+        try:
+            return self.run(read)
+        except MailboxError as error:
+            if terms and error.code == "unavailable":
+                raise MailboxError("unavailable", f"{_NOT_SEARCHED} {error.sentence}") from error
+            raise
+
+    def _rows(self, found: Found, folder: str) -> list[Row]:
+        by_uid = {
+            uid: rows.row_of(each, folder=folder, uidvalidity=found.uidvalidity) for uid, each in found.read.items()
+        }
+        joined = self._with_snoozes(by_uid, folder=folder, uidvalidity=found.uidvalidity)
+        shown = []
+        for each in found.messages:
+            tree = found.members.get(each.head.uid, frozenset((each.head.uid,)))
+            members = [joined[uid] for uid in tree if uid in joined]
+            row = joined[each.head.uid]
+            shown.append(rows.conversation_row(row, members, size=len(tree)) if len(tree) > 1 else row)
+        return shown
+
+    def _with_snoozes(self, by_uid: dict[int, Row], *, folder: str, uidvalidity: int) -> dict[int, Row]:
+        with self.engine.begin() as transaction:
+            return rows.with_snoozes(
+                transaction,
+                by_uid,
+                mailbox_id=self.access.id,
+                user_email=self.user_email,
+                folder=folder,
+                uidvalidity=uidvalidity,
+            )
+
+    def row(self, key: str) -> Row:
+        return self.message(key).row
+
+    def message(self, key: str) -> Message:
+        at = MessageKey.parse(key)
+
+        def read(connection: Connection) -> tuple[Listed, bytes, list[Listed], Role]:
+            role = roles(connection.folders()).get(at.folder, "other")
+            opened = _examined(connection, at)
+            found = connection.start_of(at.uid, size=SHOWN_BYTES)
+            if found is None or found[0].head.deleted:
+                raise MailboxError("gone", GONE)
+            each, start = found
+            uids = connection.conversation(at.uid, number=each.number, exists=opened.exists, ids=ids_of(each.head))
+            others = connection.listed(uid for uid in uids if uid != at.uid) if len(uids) > 1 else []
+            return each, start, [other for other in others if not other.head.deleted], role
+
+        each, start, others, role = self.run(read)
+        by_uid = {
+            one.head.uid: rows.row_of(one, folder=at.folder, uidvalidity=at.uidvalidity) for one in [each, *others]
+        }
+        joined = self._with_snoozes(by_uid, folder=at.folder, uidvalidity=at.uidvalidity)
+        thread = [joined[other.head.uid] for other in others]
+        row = replace(joined[at.uid], thread_size=len(thread) + 1)
+        is_whole = len(start) < SHOWN_BYTES
+        if is_whole:
+            self._whole[at] = contents_in(start)
+        return Message(
+            row=row,
+            parsed=message_parser.parse(start),
+            html=message_parser.parse_html(start),
+            attachments=[shown for shown, _ in self._whole[at].values()] if is_whole else described(each.parts),
+            thread=thread,
+            folder=folder_key(at.folder),
+            role=role,
+        )
+
+    def original(self, key: str) -> bytes:
+        at = MessageKey.parse(key)
+
+        def read(connection: Connection) -> bytes:
+            _examined(connection, at)
+            original = connection.fetch_original(at.uid)
+            if original is None:
+                raise MailboxError("gone", GONE)
+            return original
+
+        return self.run(read, seconds=DOWNLOAD_SECONDS)
+
+    def attachment(self, key: str, part: str, *, seconds: float = DOWNLOAD_SECONDS) -> tuple[Attachment, bytes]:
+        at, number = MessageKey.parse(key), part_number(part)
+        if number is not None:
+            return self._described_part(at, number, seconds=seconds)
+        if at not in self._whole:
+            self._whole[at] = contents_in(self._small(at))
+        return attachment_in(self._whole[at], part)
+
+    def _small(self, at: MessageKey) -> bytes:
+        """All of a message that is not so large that its server describes its parts."""
+
+        def read(connection: Connection) -> bytes:
+            _examined(connection, at)
+            start = connection.fetch_section(at.uid, "", size=SHOWN_BYTES)
+            if start is None or len(start) >= SHOWN_BYTES:
+                raise MailboxError("gone", GONE if start is None else NO_PART)
+            return start
+
+        return self.run(read)
+
+    def _described_part(self, at: MessageKey, number: str, *, seconds: float) -> tuple[Attachment, bytes]:
+        """Fetched alone, for messages are large that are read so."""
+
+        def read(connection: Connection) -> tuple[PartInfo, bytes]:
+            _examined(connection, at)
+            [*found] = connection.listed([at.uid])
+            info = next((part for each in found for part in each.parts if part.number == number), None)
+            if not found or info is None:
+                raise MailboxError("gone", GONE if not found else NO_PART)
+            content = connection.fetch_section(at.uid, number, size=MAX_DOWNLOAD_BYTES)
+            if content is None:
+                raise MailboxError("gone", NO_PART)
+            return info, content
+
+        info, content = self.run(read, seconds=seconds)
+        decoded = decode_body(content, info.encoding)
+        return replace(describe(info), size=len(decoded)), decoded
+
+    def mark(self, key: str, *, read: bool) -> None:
+        at = MessageKey.parse(key)
+
+        def change(connection: Connection) -> None:
+            _require_same(at, connection.select(at.folder))
+            if read:
+                connection.add_flag(at.uid, SEEN)
+            else:
+                connection.remove_flag([at.uid], SEEN)
+
+        self.run(change)
+
+    def archive(self, key: str) -> str:
+        at = MessageKey.parse(key)
+
+        def move(connection: Connection) -> str:
+            return _moved(connection, at, to=archive_of(connection.folders()) or connection.create_archive())
+
+        return self.run(move, repeatable=False)
+
+    def to_inbox(self, key: str) -> str:
+        at = MessageKey.parse(key)
+        return self.run(lambda connection: _moved(connection, at, to=INBOX), repeatable=False)
+
+
+def _examined(connection: Connection, at: MessageKey) -> Selected:
+    opened = connection.examine(at.folder)
+    _require_same(at, opened)
+    return opened
+
+
+def _require_same(at: MessageKey, opened: Selected) -> None:
+    if opened.uidvalidity != at.uidvalidity:
+        raise MailboxError("gone", GONE)
+
+
+def _is_snoozed(connection: Connection, name: str) -> bool:
+    ours = folder_names.snoozed_folder(connection.folders())
+    return ours is not None and ours.name == name
+
+
+def _moved(connection: Connection, at: MessageKey, *, to: str) -> str:
+    """Moves a message; returns its key there."""
+    if to == at.folder or (to == INBOX and at.folder.upper() == INBOX):
+        return str(at)
+    target = connection.statuses([to]).get(to)
+    if target is None:
+        raise MailboxError("no_folder", NO_FOLDER)
+    place = Place(to, target.uidvalidity)
+    arrivals = connection.move([at.uid], source=Place(at.folder, at.uidvalidity), target=place)
+    arrival = arrivals[at.uid]
+    if arrival.outcome == "moved" and arrival.uid is not None:
+        return str(MessageKey(to, target.uidvalidity, arrival.uid))
+    if arrival.outcome == "stayed":
+        raise MailboxError("unavailable", _STAYED)
+    raise MailboxError("gone", GONE if arrival.outcome == "gone" else _UNKNOWN)

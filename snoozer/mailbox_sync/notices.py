@@ -1,0 +1,70 @@
+"""Notices to the owner of a mailbox: a message that is appended to it, or a reminder where it cannot be opened."""
+
+import hashlib
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from snoozer.db import queue
+from snoozer.db.mailbox_leases import OwnedMailbox
+from snoozer.db.queue import ReminderTime
+from snoozer.db.statements import database_time
+from snoozer.imap.folder_names import Folder
+from snoozer.mailbox_sync.session import Session
+from snoozer.mime.compose import compose_unreadable_folder
+from snoozer.snoozing import SnoozeError
+
+DEFAULT_SUGGESTIONS = ("tomorrow", "fri 9am", "in 3 days")
+
+
+def unreadable_folder(
+    session: Session, folder: Folder, *, error: SnoozeError, uidvalidity: int, now: datetime
+) -> tuple[str, bytes]:
+    """The Message-ID and the bytes of the notice that a folder's name is no time: one a folder and day."""
+    occasion = f"{session.mailbox.id} {folder.name} {uidvalidity} {now.date().isoformat()}"
+    message_id = f"<{hashlib.sha256(occasion.encode()).hexdigest()[:32]}@notice.snoozer.invalid>"
+    mail = compose_unreadable_folder(
+        to=session.mailbox.address,
+        folder=" / ".join(folder.levels),
+        reason=error.message,
+        suggestions=error.suggestions or DEFAULT_SUGGESTIONS,
+        mail_from=session.sender.mail_from,
+        instance=session.sender.instance,
+        now=now,
+        message_id=message_id,
+    )
+    return message_id, mail
+
+
+# What its owner is asked for, by whether the mailbox has a password: the subject and the note.
+_ASKS = {
+    True: (
+        "Enter the new password of {address} in Snoozer's settings",
+        "Its mail server refuses the password that Snoozer has. Until you enter the new one, nothing can be snoozed or "
+        "brought back there; nothing is lost.",
+    ),
+    False: (
+        "Sign in again to {address} in Snoozer's settings",
+        "Its provider no longer accepts the sign-in that Snoozer has. Until you sign in again, nothing can be snoozed "
+        "or brought back there; nothing is lost.",
+    ),
+}
+
+
+def ask_for_login(connection: Connection, mailbox: OwnedMailbox) -> None:
+    """Have one reminder sent that the mailbox's server refuses its password, or its provider the sign-in."""
+    now = database_time(connection)
+    subject, note = _ASKS[mailbox.login_method == "password"]
+    queue.enqueue(
+        connection,
+        user_email=mailbox.user_email,
+        message_id=f"<{mailbox.id}.{mailbox.fence}@password.snoozer.invalid>",
+        subject=subject.format(address=mailbox.address),
+        sender_email=None,
+        reminder_time=ReminderTime(
+            remind_at=now,
+            duration_hours=0,
+            note=note,
+            zone="UTC",
+        ),
+    )

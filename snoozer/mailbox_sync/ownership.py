@@ -1,0 +1,69 @@
+"""Which mailboxes this process owns. It reports every few seconds; one that is silent, or known to be dead, loses its
+mailboxes to the others."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import Connection, Engine
+
+from snoozer.db import mailbox_leases
+from snoozer.db.mailbox_leases import OwnedMailbox
+from snoozer.runtime.process_identity import is_dead
+
+REPORT_SECONDS = 3.0
+# How long a process that does not report keeps its mailboxes.
+SILENCE = timedelta(seconds=15)
+# The leases in the rows of mailboxes end later, so that they are seldom rewritten.
+LEASE = timedelta(seconds=60)
+RENEW_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class News:
+    """What this process has lost and taken since it was asked last."""
+
+    lost: set[int] = field(default_factory=set)
+    taken: list[OwnedMailbox] = field(default_factory=list)
+
+
+class Ownership:
+    """Of the process `owner`. Raises SQLAlchemyError while the database is away: what is owned then is found out when
+    it is back, and until then the fence keeps everything as it is."""
+
+    def __init__(self, engine: Engine, *, owner: str, retry: timedelta) -> None:
+        self.owner = owner
+        self._engine, self._retry = engine, retry
+        self._report_at = self._renew_at = 0.0
+
+    def keep(self, watched: dict[int, OwnedMailbox]) -> News:
+        """Report, at times, and compare what is `watched` with what is owned."""
+        now = time.monotonic()
+        if now < self._report_at:
+            return News()
+        with self._engine.begin() as connection:
+            mailbox_leases.report(connection, owner=self.owner)
+            self._release_dead(connection)
+            if now >= self._renew_at:
+                mailbox_leases.renew(connection, owner=self.owner, lease=LEASE, silence=SILENCE)
+            owned = mailbox_leases.list_owned(connection, owner=self.owner)
+            lost = {id for id, mailbox in watched.items() if owned.get(id) != (mailbox.fence, mailbox.is_closed)}
+            for id in owned:
+                if id in lost or id not in watched:
+                    # Not watched here as it is now, and this process's own in the database: it is taken anew.
+                    mailbox_leases.give_back(connection, owner=self.owner, id=id)
+            taken = mailbox_leases.take(connection, owner=self.owner, lease=LEASE, silence=SILENCE, retry=self._retry)
+        self._report_at = now + REPORT_SECONDS
+        if now >= self._renew_at:
+            self._renew_at = now + RENEW_SECONDS
+        return News(lost, taken)
+
+    def end(self) -> None:
+        """Give everything back."""
+        with self._engine.begin() as connection:
+            mailbox_leases.give_back(connection, owner=self.owner)
+
+    def _release_dead(self, connection: Connection) -> None:
+        dead = [name for name in mailbox_leases.list_watchers(connection) if name != self.owner and is_dead(name)]
+        if dead:
+            mailbox_leases.release_dead(connection, dead)

@@ -1,0 +1,164 @@
+"""Snoozed messages that are not where they were: a person moved or deleted them, or the server counts anew."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from snoozer.db import events, mailbox_messages, queue
+from snoozer.db.mailbox_messages import Entry
+from snoozer.db.statements import database_time
+from snoozer.imap.errors import ImapError
+from snoozer.imap.folders import Status
+from snoozer.imap.move import Place
+from snoozer.mailbox_sync import moves
+from snoozer.mailbox_sync.flags import leave_flagged
+from snoozer.mailbox_sync.session import INBOX, OwnerChanged, Session, fingerprint
+
+# How long a message that is nowhere is sought: servers show a message in two folders, or in none, for moments.
+GIVEN_UP_AFTER = timedelta(minutes=10)
+MAX_FOLDERS = 60
+# The others are sought by the next passes.
+SOUGHT_AT_ONCE = 200
+_ELSEWHERE = (r"\Archive", r"\Trash", r"\Junk", r"\All")
+
+Found = tuple[Place, int]
+
+
+def seek(session: Session, lost: Sequence[Entry]) -> None:
+    """Look for messages in all places where people put one. One that did not leave is followed. One that left a folder
+    of ours was taken out by its owner: its snooze ends. One that is nowhere is sought again by later passes, and given
+    up after ten minutes, as it was deleted: then its snooze ends, too."""
+    lost = lost[:SOUGHT_AT_ONCE]
+    with session.transaction() as connection:
+        given_up = {entry.id for entry in lost if _is_over(entry, now=database_time(connection))}
+    for id in given_up:
+        # Each folder is searched once more, whether it has changed or not.
+        session.sought.pop(id, None)
+    found, was_all_searched = _find(session, lost)
+    for entry in lost:
+        if entry.id in found:
+            session.sought.pop(entry.id, None)
+            _found(session, entry, *found[entry.id])
+        else:
+            _not_found(session, entry, is_over=entry.id in given_up, was_all_searched=was_all_searched)
+
+
+def _is_over(entry: Entry, *, now: datetime) -> bool:
+    return entry.missing_since is not None and now - entry.missing_since >= GIVEN_UP_AFTER
+
+
+def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
+    is_expected = place.name in (entry.home, INBOX) and (entry.wanted == "home" or entry.is_due)
+    if entry.place == "home" or is_expected:
+        # It was not in a folder of ours, or was to leave it anyway, by which program ever.
+        moves.settle(session, {entry.id: uid}, where="home", place=place)
+    elif place.name in (session.ours.snoozed, entry.folder) or _is_renamed(session, entry, place, uid):
+        # It did not leave, or its folder counts anew or has another name: it is moved on into ours.
+        moves.settle(session, {entry.id: uid}, where="snoozed", place=place)
+    else:
+        leave_flagged(session, [uid], place)
+        release(session, entry, because="moved")
+
+
+def _find(session: Session, lost: Sequence[Entry]) -> tuple[dict[int, Found], bool]:
+    """Where the messages are, and are not entered as others; and whether every folder was searched. The folders are
+    asked what they hold in one round trip; one in which a message was not found before is searched again once that has
+    changed."""
+    found: dict[int, Found] = {}
+    usual, others = _places(session, lost)
+    now = session.imap.statuses([*usual, *others])
+    for name in _ordered(usual, others, now, {entry.uidvalidity for entry in lost}):
+        left = [entry for entry in lost if entry.id not in found]
+        if name not in usual:
+            left = [entry for entry in left if session.sought.get(entry.id, {}).get(name) != now[name]]
+        if not left:
+            continue
+        if session.is_late:
+            return found, False
+        found |= _find_in(session, left, name)
+        for entry in left:
+            session.sought.setdefault(entry.id, {})[name] = now[name]
+    return found, True
+
+
+def _ordered(usual: Sequence[str], others: Sequence[str], now: Mapping[str, Status], numbers: set[int]) -> list[str]:
+    """First where messages usually are, then what keeps its numbers under another name, then the rest; empty folders
+    are left out."""
+    rest = sorted(others, key=lambda name: name not in now or now[name].uidvalidity not in numbers)
+    return [name for name in [*usual, *rest] if name in now and now[name].messages]
+
+
+def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int, Found]:
+    """Those of the messages that are in this folder, by one search for many."""
+    try:
+        hits = session.imap.find_each({entry.id: fingerprint(entry) for entry in entries}, name)
+        place = Place(name, session.imap.select(name).uidvalidity) if hits else None
+    except ImapError as error:
+        # A folder that cannot be opened or searched keeps no other from being.
+        if error.code == "throttled" or not session.imap.alive:
+            raise
+        return {}
+    if place is None:
+        return {}
+    taken = _entered(session, place)
+    found: dict[int, Found] = {}
+    for entry in entries:
+        is_own = (entry.folder, entry.uidvalidity) == (place.name, place.uidvalidity)
+        uids = [uid for uid in hits.get(entry.id, ()) if uid not in taken or (is_own and uid == entry.uid)]
+        if len(uids) == 1 or (uids and name != session.ours.snoozed):
+            found[entry.id] = (place, uids[0])
+            taken.add(uids[0])
+    return found
+
+
+def _entered(session: Session, place: Place) -> set[int]:
+    """The UIDs of a folder that belong to entries."""
+    with session.transaction() as connection:
+        return mailbox_messages.list_in_folder(
+            connection, mailbox_id=session.mailbox.id, folder=place.name, uidvalidity=place.uidvalidity or 0
+        )
+
+
+def _places(session: Session, lost: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """The folders in which lost messages usually are, and all others of the person's own."""
+    usual = [session.ours.snoozed, *(entry.home for entry in lost), INBOX]
+    usual += [name for entry in lost for name in (entry.folder, entry.target_folder or INBOX)]
+    usual += [name for special_use in _ELSEWHERE for name in session.names(special_use)]
+    usual = list(dict.fromkeys(usual))[:MAX_FOLDERS]
+    own = [folder.name for folder in session.folders if folder.selectable and folder.namespace == "personal"]
+    return usual, [name for name in own if name not in usual][: MAX_FOLDERS - len(usual)]
+
+
+def _is_renamed(session: Session, entry: Entry, place: Place, uid: int) -> bool:
+    """Whether the message is where it was, in a folder that has another name now and keeps its numbers (RFC 3501
+    §6.3.5). Folders that were made in one second may have the same: then the one of ours is still there, too."""
+    if (entry.uidvalidity, entry.uid) != (place.uidvalidity, uid):
+        return False
+    return session.imap.select(session.ours.snoozed).uidvalidity != entry.uidvalidity
+
+
+def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searched: bool) -> None:
+    if entry.place == "home":
+        if was_all_searched:
+            # It was never hidden by us: its snooze goes on as a reminder alone.
+            with session.transaction() as connection:
+                mailbox_messages.forget(connection, id=entry.id, fence=session.fence)
+    elif entry.missing_since is None:
+        with session.transaction() as connection:
+            mailbox_messages.mark_missing(connection, [entry.id], fence=session.fence)
+    elif is_over and was_all_searched:
+        session.sought.pop(entry.id, None)
+        release(session, entry, because="gone")
+
+
+def release(session: Session, entry: Entry, *, because: str) -> None:
+    """The message is its owner's business again. A snooze whose time has not come yet is cancelled, and says why; of
+    one that is due the reminder goes out. The snooze is locked before its message, as everywhere else."""
+    with session.transaction() as connection:
+        kind = "left" if entry.is_due else "cancelled"
+        ended = entry.snooze_id is not None and (
+            entry.is_due or queue.cancel(connection, id=entry.snooze_id, user_email=entry.user_email)
+        )
+        if not mailbox_messages.forget(connection, id=entry.id, fence=session.fence):
+            raise OwnerChanged
+        if ended and entry.snooze_id is not None:
+            events.append(connection, snooze_id=entry.snooze_id, kind=kind, actor="user", route="mailbox", why=because)

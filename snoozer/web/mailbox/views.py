@@ -1,0 +1,185 @@
+"""The pages of a mailbox, whether Snoozer keeps it or reads it at its server: a folder, one message, its files."""
+
+from flask import Response, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from snoozer.db.models import Account
+from snoozer.db.queries import Found, snoozes
+from snoozer.db.queries import mailboxes as connected_mailboxes
+from snoozer.mailbox_reading.keys import NO_FOLDER
+from snoozer.mailbox_reading.mailbox import Attachment, Mailbox, MailboxError, Row
+from snoozer.mime import message_parser
+from snoozer.snoozing import SnoozeResult
+from snoozer.web import context
+from snoozer.web.auth import saved_times, time_formatter
+from snoozer.web.context import flash
+from snoozer.web.forms import one_line
+from snoozer.web.mailbox.files import (
+    PICTURES_SECONDS,
+    allow_frame,
+    file_response,
+    frame_problem,
+    frame_response,
+    original_response,
+    pictures_of,
+)
+from snoozer.web.mailbox.pages import MailboxPages, folder_choices, group_by_age, switch
+from snoozer.web.snoozes.forms import SnoozeForm, Submitted, snooze_form
+from snoozer.web.text.phrase_text import asleep_until_text
+
+MAX_SEARCH = 200
+_STATUSES = {"gone": 404, "no_folder": 404}
+
+
+def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseReturnValue:
+    """One folder, or what a search finds in it, the newest first."""
+    folder, after = request.args.get("folder") or None, request.args.get("after") or None
+    search = one_line(request.args.get("q"), max_length=MAX_SEARCH)
+    folders = mailbox.folders()
+    choices = folder_choices(folders, current=folder, counts_all=pages.is_kept)
+    if not choices:
+        raise MailboxError("no_folder", NO_FOLDER)
+    page = mailbox.page(folder, after=after, search=search, threads=search is None)
+    here = next((choice for choice in choices if choice.is_current), choices[0])
+    times = time_formatter()
+    with context.transaction() as connection:
+        boxes = switch(connected_mailboxes.connected(connection, account_id=account.id))
+        ids = [row.message_id for row in page.rows if row.message_id is not None]
+        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
+    return render_template(
+        "mailbox/list.html",
+        box=pages,
+        boxes=boxes,
+        folders=choices,
+        here=here,
+        groups=group_by_age(page.rows, times),
+        total=page.total,
+        older=pages.url("browse", folder=here.key, q=search, after=page.next) if page.next else None,
+        newest=pages.url("browse", folder=here.key, q=search) if after else None,
+        search=search,
+        totals={view.role: view.total for view in folders},
+        unsent=unsent,
+        form=snooze_form(times, saved_times=saved_times()),
+    )
+
+
+def show(account: Account, mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+    """One message: as text, or with `view=html` as its sender laid it out."""
+    message = mailbox.message(key)
+    as_html = request.args.get("view") == "html" and message.html is not None
+    asleep, unsent = _snoozes(account, message.row)
+    page = render_template(
+        "mailbox/show.html",
+        box=pages,
+        row=message.row,
+        role=message.role,
+        folder=None if message.role == "inbox" else message.folder,
+        message=message.parsed,
+        attachments=message.attachments,
+        has_html=message.html is not None,
+        as_html=as_html,
+        thread=message.thread,
+        asleep=asleep,
+        unsent=unsent,
+        form=snooze_form(time_formatter(), saved_times=saved_times()),
+    )
+    response = make_response(page)
+    return allow_frame(response) if as_html else response
+
+
+def html(mailbox: Mailbox, key: str) -> Response:
+    """The document of the frame, sanitised, with the pictures that are in the message."""
+    try:
+        message = mailbox.message(key)
+    except MailboxError as error:
+        return frame_problem(error.sentence, status_of(error))
+    if message.html is None:
+        return frame_problem("This message has no HTML.", 404)
+
+    def read(part: Attachment) -> bytes:
+        try:
+            return mailbox.attachment(key, part.part, seconds=PICTURES_SECONDS)[1]
+        except MailboxError:
+            # Its alternative text is shown.
+            return b""
+
+    pictures = pictures_of(message.html, message.attachments, read=read)
+    return frame_response(message.html, pictures=pictures)
+
+
+def download(mailbox: Mailbox, key: str) -> Response:
+    """The original bytes, as a file that no browser opens by itself."""
+    original = mailbox.original(key)
+    return original_response(original, subject=message_parser.parse_head(original).subject)
+
+
+def attachment(mailbox: Mailbox, key: str, part: str) -> Response:
+    """An attachment, as a file."""
+    found, content = mailbox.attachment(key, part)
+    return file_response(content, name=found.name)
+
+
+def snooze_page(
+    account: Account, mailbox: Mailbox, pages: MailboxPages, key: str, *, form: SnoozeForm | None = None
+) -> ResponseReturnValue:
+    """The snooze form as a page of its own; the posted `form` where it is to be corrected or confirmed."""
+    row = mailbox.row(key)
+    asleep, _ = _snoozes(account, row)
+    shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
+    page = render_template("mailbox/snooze.html", box=pages, row=row, asleep=asleep, form=shown)
+    return page, 200 if form is None else form.status
+
+
+def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: SnoozeResult) -> ResponseReturnValue:
+    """Back to the list, which says until when the message is asleep."""
+    undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
+    text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
+    flash(text, undo=undo, **{"from": pages.came_from})
+    return redirect(pages.url("browse"), code=303)
+
+
+def done(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+    flash("Done.", undo=pages.url("to_inbox", mailbox.archive(key)))
+    return redirect(pages.url("browse"), code=303)
+
+
+def mark_read(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+    """Posted by the page's script when a message is opened, or by its button."""
+    mailbox.mark(key, read=True)
+    return redirect(pages.url("show", key), code=303)
+
+
+def mark_unread(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+    """To the list: the page of the message would mark it as read again."""
+    mailbox.mark(key, read=False)
+    flash("Marked as unread.")
+    return redirect(pages.url("browse"), code=303)
+
+
+def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> Response:
+    """What is wrong with the server or the message, and what to do."""
+    status = status_of(error)
+    is_page = request.method in {"GET", "HEAD"}
+    again = request.full_path.rstrip("?") if is_page else pages.url("show", key) if key else pages.url("browse")
+    page = render_template(
+        "mailbox/problem.html", box=pages, error=error, again=again, is_page=is_page, in_list=key is None
+    )
+    response = make_response(page, status)
+    if status == 503:
+        response.headers["Retry-After"] = "30"
+    return response
+
+
+def status_of(error: MailboxError) -> int:
+    """The HTTP status of a problem."""
+    return _STATUSES.get(error.code, 503)
+
+
+def _snoozes(account: Account, row: Row) -> tuple[Found | None, Found | None]:
+    """The live snooze of a message, and that whose reminder is late."""
+    if row.message_id is None:
+        return None, None
+    with context.transaction() as connection:
+        live = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
+        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=[row.message_id])
+    return live, unsent.get(row.message_id)

@@ -1,0 +1,37 @@
+"""What a reply does to a snooze, or did, as sentences for its owner."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
+
+_POLICIES = {
+    "keep": "It comes back at its time anyway.",
+    "cancel_on_reply": "It is cancelled{all}.",
+    "until_reply": "It comes back at once.",
+}
+_ALL = " with all that it repeats"
+_THREAD = " Replies to other messages of its thread count, too."
+_CAME = {
+    "cancelled": "Cancelled: a reply came {at}.",
+    "replied": "A reply came {at}, so it came back at once.",
+}
+
+
+def reply_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> str | None:
+    """Returns what a reply does to a live snooze of `queries.snoozes`, or that one ended it; None where it ended
+    otherwise."""
+    if row.outcome is None:
+        policy = row.reply_policy or "keep"
+        sentence = _POLICIES[policy].format(all=_ALL if row.recurrence else "")
+        return sentence + (_THREAD if policy != "keep" and row.reply_scope == "thread" else "")
+    newest = next((event for event in events if event.kind in ("cancelled", "undone", "edited")), None)
+    return came_text(newest.kind, newest.detail, times) if row.outcome == "cancelled" and newest else None
+
+
+def came_text(kind: str, detail: Mapping[str, Any], times: TimeFormatter) -> str | None:
+    """Returns the sentence of an event that a reply brought about; None for another event."""
+    came = parse_instant(detail.get("came"))
+    if detail.get("why") != "reply" or came is None or kind not in _CAME:
+        return None
+    return _CAME[kind].format(at=times.inline(came))
