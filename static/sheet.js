@@ -1,4 +1,4 @@
-// The snooze form: shows the reading while one types, 1–9 choose a preset, Enter saves, Esc closes.
+// The snooze form: shows the reading while one types, 1–9 choose a preset and dots what was typed lately, Enter saves, Esc closes.
 (() => {
   "use strict";
   const PAUSE = 120;
@@ -20,18 +20,19 @@
     hint.textContent = "Say it as you would to a person, or take one of these.";
 
     const offers = () => [...form.querySelectorAll("button[data-key]")];
-    const offerFor = (typed) => (/^[1-9]$/.test(typed) ? offers().find((offer) => offer.dataset.key === typed) : undefined);
+    const offerFor = (typed) => (/^([1-9]|\.{1,3})$/.test(typed) ? offers().find((offer) => offer.dataset.key === typed) : undefined);
     const choose = (chosen) => {
       for (const offer of offers()) offer.classList.toggle("chosen", offer === chosen);
     };
     save.addEventListener("click", (event) => {
       const offer = offerFor(field.value.trim());
-      if (offer) { event.preventDefault(); form.requestSubmit(offer); }
+      if (offer) { event.preventDefault(); if (!offer.disabled) form.requestSubmit(offer); }
     });
     const isRead = () => shown === field.value.trim() && form.querySelector("[name=seen_at]") !== null;
     const settle = () => {
       save.hidden = false;
-      save.disabled = !isRead() && !offerFor(field.value.trim());
+      const offer = offerFor(field.value.trim());
+      save.disabled = offer ? offer.disabled : !isRead();
       field.toggleAttribute("aria-invalid", false);
       if (reading.querySelector(".error")) field.setAttribute("aria-invalid", "true");
     };
@@ -55,6 +56,7 @@
           when.textContent = offerFor(typed).title;
           words.append(bold, when);
           reading.append(words);
+          if (offerFor(typed).disabled) when.textContent = "is not offered at this hour. Nothing is saved.";
         }
         settle();
         return;
@@ -87,7 +89,7 @@
       if (event.target !== field && !(inNote && (event.ctrlKey || event.metaKey)) && event.target.type !== "text") return;
       event.preventDefault();
       const offer = offerFor(field.value.trim());
-      if (offer) return form.requestSubmit(offer);
+      if (offer) return offer.disabled ? undefined : form.requestSubmit(offer);
       if (!isRead()) await read();
       if (isRead()) form.requestSubmit(save); else field.focus();
     });
@@ -99,7 +101,7 @@
       field.focus();
       read();
     });
-    form.addEventListener("submit", () => setTimeout(() => form.classList.add("busy"), 300));
+    form.addEventListener("submit", (event) => { if (!event.defaultPrevented) setTimeout(() => form.classList.add("busy"), 300); });
     settle();
   }
 

@@ -8,17 +8,19 @@ from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
 
-MAX_PRESETS = 9
+MAX_KEYS = 9
 _DEFAULT_HOURS = WorkingHours()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """One button: its label, the phrase it sends, and what that means now."""
+    """One button: its label, the phrase it sends, and what that means now. `reading` is None while it is not offered.
+    `key` is the digit that chooses it, None after the ninth; it is the same whatever else is offered."""
 
     label: str
     phrase: str
-    reading: ParsedTime
+    reading: ParsedTime | None
+    key: int | None = None
 
 
 def presets(
@@ -29,19 +31,26 @@ def presets(
     hours: WorkingHours = _DEFAULT_HOURS,
     choices: tuple[tuple[str, str], ...] | None = None,
 ) -> tuple[Preset, ...]:
-    """At most nine of `choices` (label, phrase), or of the language's own.
+    """Returns all of `choices` (label, phrase), or of the language's own, in their order.
 
-    Left out are phrases that do not parse now (past, too soon), those that fall on the instant of an earlier one, and
-    those that a clock change would move off their hour.
+    Not offered are phrases that do not parse now (past, too soon), those without a time, those that fall on the instant
+    of an earlier one, and those that a clock change would move off their hour.
     """
     if choices is None:
         choices = Locale.named(locale).language.data.presets
-    offered: dict[object, Preset] = {}
-    for label, phrase in choices:
+    offered: set[tuple[str, datetime | None]] = set()
+    found = []
+    for number, (label, phrase) in enumerate(choices, start=1):
+        reading: ParsedTime | None
         try:
-            parsed = parse(phrase, now=now, zone=zone, locale=locale, hours=hours)
+            reading = parse(phrase, now=now, zone=zone, locale=locale, hours=hours)
         except ParseError:
-            continue
-        if "dst_gap" not in parsed.flags:
-            offered.setdefault((parsed.kind, parsed.at), Preset(label=label, phrase=phrase, reading=parsed))
-    return tuple(offered.values())[:MAX_PRESETS]
+            reading = None
+        if reading is not None and (
+            reading.at is None or "dst_gap" in reading.flags or (reading.kind, reading.at) in offered
+        ):
+            reading = None
+        if reading is not None:
+            offered.add((reading.kind, reading.at))
+        found.append(Preset(label=label, phrase=phrase, reading=reading, key=number if number <= MAX_KEYS else None))
+    return tuple(found)

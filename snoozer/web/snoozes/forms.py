@@ -150,15 +150,14 @@ def save_phrase(connection: Connection, account: Account, phrase: str | None) ->
 
 def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: str) -> SnoozeForm:
     presets = _parse_presets(times, saved_times.presets)
-    offered = {(preset.reading.kind, preset.reading.at) for preset in presets}
-    recent = _parse_presets(times, tuple((phrase, phrase) for phrase in saved_times.phrases))
-    others = [preset for preset in recent if (preset.reading.kind, preset.reading.at) not in offered]
-    return SnoozeForm(presets=presets, recent=tuple(others[:MAX_RECENT]), phrase=phrase, note=note)
+    offered = {(preset.reading.kind, preset.reading.at) for preset in presets if preset.reading}
+    typed = _parse_presets(times, tuple((phrase, phrase) for phrase in saved_times.phrases))
+    recent = [one for one in typed if one.reading and (one.reading.kind, one.reading.at) not in offered]
+    return SnoozeForm(presets=presets, recent=tuple(recent[:MAX_RECENT]), phrase=phrase, note=note)
 
 
 def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[timephrase.Preset, ...]:
-    presets = timephrase.presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
-    return tuple(preset for preset in presets if preset.reading.at is not None)
+    return timephrase.presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
 
 
 def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
