@@ -1,5 +1,5 @@
 // On every page: the browser's zone for the sign-in form, double submits, toasts that are announced and removed after a
-// while, z for Undo.
+// while.
 (() => {
   "use strict";
   for (const field of document.querySelectorAll("[data-zone]")) {
@@ -20,23 +20,28 @@
   });
   addEventListener("pageshow", () => { submitted = ""; });
 
+  const MOST_TOASTS = 3;
   const region = document.querySelector(".toasts");
-  for (const toast of [...region.children]) {
-    toast.remove();
-    setTimeout(() => region.append(toast), 60);
+  // Shows a toast, or a text as one.
+  window.announce = (content) => {
+    let toast = content;
+    if (typeof content === "string") {
+      toast = document.createElement("div");
+      toast.className = "toast";
+      toast.append(Object.assign(document.createElement("span"), { textContent: content }));
+    }
+    region.append(toast);
+    while (region.children.length > MOST_TOASTS) region.firstElementChild.remove();
     let stays = false;
     for (const kind of ["pointerenter", "focusin"]) toast.addEventListener(kind, () => { stays = true; });
     for (const kind of ["pointerleave", "focusout"]) toast.addEventListener(kind, () => { stays = false; });
     const leave = () => (stays ? setTimeout(leave, 4000) : toast.remove());
     setTimeout(leave, 20000);
+  };
+  // Screen readers read out what is inserted after the page was loaded.
+  for (const toast of [...region.children]) {
+    toast.remove();
+    setTimeout(() => window.announce(toast), 60);
   }
-
-  if ("keyless" in document.documentElement.dataset) return;
-  const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "z" || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-    if (document.querySelector("dialog[open]")) return;
-    const undo = document.querySelector("form[data-undo]");
-    if (undo) { event.preventDefault(); undo.requestSubmit(); }
-  });
+  window.undoLast = () => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit();
 })();

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection
 
-from flask import Blueprint, Flask, abort, request
+from flask import Blueprint, Flask, abort, redirect, request
+from flask.typing import ResponseReturnValue
 from flask_wtf import CSRFProtect
 from werkzeug.routing import IntegerConverter
 
 from snoozer.db.queries import Cursor, InvalidCursor
+from snoozer.web.auth import local_path
 
 MAX_ROW_ID = 2**63 - 1
 
@@ -47,6 +49,12 @@ def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
     protection = CSRFProtect(app)
     for blueprint in exempt:
         protection.exempt(blueprint)
+
+
+def back(default: str) -> ResponseReturnValue:
+    """Redirects to the page that the form was on, which its field `here` names, and to `default` without one."""
+    here = request.form.get("here")
+    return redirect(local_path(here) if here else default, code=303)
 
 
 def page_cursor(name: str) -> Cursor | None:

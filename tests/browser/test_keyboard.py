@@ -101,6 +101,7 @@ def test_a_snooze_is_cancelled_from_the_list_and_undone(page: Page, engine: Engi
     a_snooze(engine, remind_at=now() + 22 * HOUR)
     page.reload()
     page.keyboard.press("c")
+    expect(page.get_by_role("status")).to_contain_text("choose a message first")
     assert asleep(engine) == 1
     page.keyboard.press("j")
     page.keyboard.press("c")

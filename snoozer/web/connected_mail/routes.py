@@ -1,6 +1,6 @@
 """The routes of a connected mailbox. Everything is read at the mail server and nothing is kept here."""
 
-from flask import Blueprint, Response, redirect, request, url_for
+from flask import Blueprint, Response, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import snoozing
@@ -11,6 +11,7 @@ from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.connected_mail.opening import open_or_404
 from snoozer.web.context import ROUTE, flash
+from snoozer.web.forms import back
 from snoozer.web.mailbox import views
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import MailboxPages
@@ -94,13 +95,13 @@ def to_inbox(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue
     if row.snooze_id is None or row.message_id is None or not (row.moving or message.role == "snoozed"):
         mailbox.to_inbox(key)
         flash("It is in your inbox.")
-        return redirect(pages.url("browse"), code=303)
+        return back(pages.url("browse"))
     with context.transaction() as connection:
         snoozing.cancel(connection, id=row.snooze_id, user_email=account.email, message_id=row.message_id, route=ROUTE)
     ended = f" {recurrence_ended_text(row.recurrence, time_formatter())}" if row.recurrence else ""
     undo = url_for("snoozes.undo", id=row.snooze_id)
-    flash(f"It goes back to where it was.{ended}", undo=undo, **{"from": pages.came_from})
-    return redirect(pages.url("browse"), code=303)
+    flash(f"It goes back to where it was.{ended}", undo=undo)
+    return back(pages.url("browse"))
 
 
 @blueprint.post("/<key>/read")

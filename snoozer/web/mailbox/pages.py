@@ -43,11 +43,6 @@ class MailboxPages:
     def is_kept(self) -> bool:
         return self.id is None
 
-    @property
-    def came_from(self) -> str:
-        """What a form's field `from` holds, so that Undo leads back to this mailbox."""
-        return "mailbox" if self.is_kept else f"mailbox-{self.id}"
-
     def url(self, page: str, key: str | None = None, **values: Any) -> str:
         """The path of a page of this mailbox, or of the message with this key."""
         if self.is_kept:

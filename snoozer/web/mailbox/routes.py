@@ -17,7 +17,7 @@ from snoozer.mailbox_reading.mailbox import MailboxError
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
-from snoozer.web.forms import one_line
+from snoozer.web.forms import back, one_line
 from snoozer.web.mailbox import views
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import KEPT
@@ -101,7 +101,7 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
     undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
     flash(f"It is in your inbox.{ended}", undo=undo)
-    return redirect(url_for(".browse"), code=303)
+    return back(url_for(".browse"))
 
 
 @blueprint.post("/mailbox/<row:id>/read")
@@ -173,7 +173,7 @@ def add_reminder(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         id = save_submission(connection, account, message, submitted).id
     text = asleep_until_text(submitted.reminder_time, times)
-    flash(text, undo=url_for("snoozes.cancel", id=id), **{"from": "list"})
+    flash(text, undo=url_for("snoozes.cancel", id=id))
     return redirect(url_for("snoozes.home"), code=303)
 
 

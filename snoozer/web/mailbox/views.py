@@ -13,7 +13,7 @@ from snoozer.snoozing import SnoozeResult
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import flash
-from snoozer.web.forms import one_line
+from snoozer.web.forms import back, one_line
 from snoozer.web.mailbox.files import (
     PICTURES_SECONDS,
     allow_frame,
@@ -134,13 +134,13 @@ def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: SnoozeResul
     """Back to the list, which says until when the message is asleep."""
     undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
     text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
-    flash(text, undo=undo, **{"from": pages.came_from})
-    return redirect(pages.url("browse"), code=303)
+    flash(text, undo=undo)
+    return back(pages.url("browse"))
 
 
 def done(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
     flash("Done.", undo=pages.url("to_inbox", mailbox.archive(key)))
-    return redirect(pages.url("browse"), code=303)
+    return back(pages.url("browse"))
 
 
 def mark_read(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
@@ -153,7 +153,7 @@ def mark_unread(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseRetu
     """To the list: the page of the message would mark it as read again."""
     mailbox.mark(key, read=False)
     flash("Marked as unread.")
-    return redirect(pages.url("browse"), code=303)
+    return back(pages.url("browse"))
 
 
 def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> Response:

@@ -1,6 +1,5 @@
 """The list of snoozes, one snooze, what its owner does to it, and the preview of a typed phrase."""
 
-import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -19,7 +18,7 @@ from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
-from snoozer.web.forms import page_cursor
+from snoozer.web.forms import back, page_cursor
 from snoozer.web.snoozes import forms
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
 from snoozer.web.text.history import history_lines
@@ -33,8 +32,6 @@ blueprint = Blueprint("snoozes", __name__)
 RETURNED_FOR = timedelta(days=7)
 # The longest backoff is some hours; only the hold of an uncertain send lasts longer.
 MAX_BACKOFF = timedelta(days=1)
-# The field `from` of a form on the page of a connected mailbox.
-_CONNECTED = re.compile(r"mailbox-([1-9][0-9]{0,17})", re.ASCII)
 
 
 @blueprint.get("/")
@@ -201,12 +198,8 @@ def presets(_: Account) -> ResponseReturnValue:
 
 
 def _back(id: int) -> ResponseReturnValue:
-    """Redirects to the page that held the form: a list, or the snooze itself."""
-    came_from = request.form.get("from", "")
-    lists = {"list": url_for("snoozes.home"), "mailbox": url_for("mailbox.browse")}
-    if connected := _CONNECTED.fullmatch(came_from):
-        lists[came_from] = url_for("connected_mail.browse", mailbox_id=int(connected.group(1)))
-    return redirect(lists.get(came_from, url_for("snoozes.show", id=id)), code=303)
+    """Redirects to the list that held the form, or to the snooze itself."""
+    return back(url_for("snoozes.show", id=id))
 
 
 def _own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:

@@ -1,0 +1,57 @@
+// Keyboard shortcuts, the same on lists and on the page of a message; "?" lists them.
+(() => {
+  "use strict";
+  const SEQUENCE = 1500;
+  document.documentElement.classList.add("has-keys");
+  const list = document.getElementById("all-keys");
+  list.querySelector("[data-close]").addEventListener("click", () => list.close());
+
+  const rows = () => [...document.querySelectorAll(".list .row:not([hidden])")];
+  const title = (row) => row?.querySelector(".row-title");
+  const here = () => document.activeElement.closest(".list [data-row]") || document.querySelector(".message-acts[data-row]");
+  const move = (step) => {
+    const all = rows();
+    const at = all.indexOf(document.activeElement.closest(".row"));
+    title(all[at < 0 ? (step > 0 ? 0 : -1) : Math.min(Math.max(at + step, 0), all.length - 1)])?.focus();
+  };
+  const chosen = (act) => {
+    const row = here();
+    if (row) act(row);
+    else if (document.querySelector(".list [data-row]")) window.announce("Nothing was done: choose a message first, with j or k.");
+  };
+  const press = (name) => chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
+  const search = () => {
+    const field = document.querySelector("[data-search]");
+    field?.focus();
+    field?.select();
+  };
+
+  const ACTS = {
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    b: () => chosen((row) => window.openSheet(row)),
+    h: () => chosen((row) => window.openSheet(row)),
+    e: () => press("done"),
+    c: () => press("cancel"),
+    u: () => document.querySelector("a.back")?.click(),
+    z: () => window.undoLast(),
+    "/": search,
+    "?": () => list.showModal(),
+  };
+  const PLACES = { i: "/mailbox", a: "/" };
+  let went = 0;
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const leads = Date.now() - went < SEQUENCE && Object.hasOwn(PLACES, event.key);
+    went = event.key === "g" ? Date.now() : 0;
+    if (leads) return location.assign(PLACES[event.key]);
+    if (!Object.hasOwn(ACTS, event.key)) return;
+    if (event.key.startsWith("Arrow") && (rows().length === 0 || event.shiftKey)) return;
+    event.preventDefault();
+    ACTS[event.key]();
+  });
+})();
