@@ -1,6 +1,8 @@
 """The mailbox: shown as plain text, moved on request only, private to its account."""
 
+import re
 from email.message import EmailMessage
+from html import unescape
 
 import pytest
 from flask.testing import FlaskClient
@@ -113,6 +115,20 @@ def test_done_can_be_undone(ann: FlaskClient, engine: Engine) -> None:
     assert ann.get("/mailbox?folder=done").text.count("data-row") == 1
     press_undo(ann, done.text)
     assert folder_of(engine, id)[0] == "inbox"
+
+
+def test_an_act_and_its_undo_lead_back_to_the_folder_the_search_and_the_page(ann: FlaskClient, engine: Engine) -> None:
+    ids = [a_kept_message(engine, subject=f"Letter {number}") for number in range(60)]
+    older = re.search(r'href="(/mailbox\?q=Letter&amp;after=[^"]+)" rel="next"', ann.get("/mailbox?q=Letter").text)
+    assert older is not None
+    page = unescape(older[1])
+    here = re.search(r'name="here" value="([^"]+)"', ann.get(page).text)
+    assert here is not None
+    answer = ann.post(f"/mailbox/{ids[0]}/done", data={"here": unescape(here[1])})
+    assert answer.location == page
+    undone = press_undo(ann, ann.get(answer.location).text)
+    assert undone.history[-1].location == page
+    assert folder_of(engine, ids[0])[0] == "inbox"
 
 
 def test_taking_a_sleeping_message_back_ends_its_snooze(ann: FlaskClient, engine: Engine) -> None:

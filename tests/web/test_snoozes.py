@@ -84,7 +84,7 @@ def test_cancelling_brings_the_message_back_and_undo_puts_it_away_again(ann: Fla
     ann.post(f"/mailbox/{kept}/snooze", data=_preset(ann, kept))
     id = _latest(engine)
     assert "Nothing is asleep" not in ann.get("/").text
-    cancelled = ann.post(f"/snoozes/{id}/cancel", data={"from": "list"}, follow_redirects=True)
+    cancelled = ann.post(f"/snoozes/{id}/cancel", data={"here": "/"}, follow_redirects=True)
     assert "The message is back in your inbox" in cancelled.text
     assert the_row(engine, id).outcome == "cancelled"
     undone = press_undo(ann, cancelled.text)
@@ -98,7 +98,7 @@ def test_a_cancellation_after_the_mark_warns_that_the_reminder_may_still_arrive(
 ) -> None:
     held, send = a_reserved_send(engine)
     mark(engine, send)
-    cancelled = ann.post(f"/snoozes/{held.id}/cancel", data={"from": "list"}, follow_redirects=True)
+    cancelled = ann.post(f"/snoozes/{held.id}/cancel", data={"here": "/"}, follow_redirects=True)
     assert "it may still arrive" in cancelled.text
     assert "No reminder will be sent" not in cancelled.text
 
