@@ -3,8 +3,8 @@
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, date, time
+from dataclasses import dataclass, replace
+from datetime import MAXYEAR, MINYEAR, date, time, timedelta
 from typing import Literal
 
 from snoozer.timephrase.context import ParseContext
@@ -86,7 +86,9 @@ def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
 def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     """Every date that starts here."""
     yield from _written(tokens, at)
-    yield from _with_month(tokens, at)
+    for month, day, end in month_days(tokens, at):
+        yield from _with_year(tokens, month, day, end)
+    yield from _holiday_or_eve(tokens, at)
     yield from _day_of_month(tokens, at)
 
 
@@ -161,7 +163,9 @@ def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayE
 
 
 def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
-    """Month, day and the position after them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar."""
+    """Month, day and the position after them: mar 20, march the 20th, 20 March, the 20th of March, 20-mar,
+    christmas."""
+    yield from _holidays(tokens, at, "holiday")
     for month, middle in tokens.numbers(at, "month"):
         for after_the in tokens.optional(middle, "the"):
             for day, end in _day_number(tokens, after_the):
@@ -204,14 +208,35 @@ def _hyphen(tokens: Tokens, at: int) -> Iterator[int]:
         yield at + 1
 
 
-def _with_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    for month, day, end in month_days(tokens, at):
-        for before_year in (end, *_hyphen(tokens, end)):
-            for year, after in years(tokens, before_year):
-                yield _named(month, day, year=year), after
-        for offset, after in this_or_next(tokens, end, "year"):
-            yield _named(month, day, offset=offset), after
-        yield _named(month, day), end
+def _holidays(tokens: Tokens, at: int, role: str) -> Iterator[tuple[int, int, int]]:
+    for month_and_day, end in tokens.match(at, role):
+        month, day = month_and_day.split("-")
+        yield int(month), int(day), end
+
+
+def _holiday_or_eve(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """Weihnachten: the day itself to some people and the one before it to others."""
+    for month, day, end in _holidays(tokens, at, "holiday_or_eve"):
+        for holiday, after in _with_year(tokens, month, day, end):
+            yield replace(holiday, resolve=_or_day_before(holiday)), after
+
+
+def _or_day_before(named: DayExpr) -> DayResolver:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        chosen = named.resolve(context, at, has_time)
+        return replace(chosen, other=chosen.day - timedelta(days=1))
+
+    return resolve
+
+
+def _with_year(tokens: Tokens, month: int, day: int, end: int) -> Iterator[tuple[DayExpr, int]]:
+    """That day with the year after it, if there is one."""
+    for before_year in (end, *_hyphen(tokens, end)):
+        for year, after in years(tokens, before_year):
+            yield _named(month, day, year=year), after
+    for offset, after in this_or_next(tokens, end, "year"):
+        yield _named(month, day, offset=offset), after
+    yield _named(month, day), end
 
 
 def this_or_next(tokens: Tokens, at: int, period: str) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """A day, a time of the day and a zone, in any usual order: tomorrow 8am, 3pm on friday, 9am Europe/London."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
@@ -10,7 +11,7 @@ from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, date
 from snoozer.timephrase.duration_expr import Duration, durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
-from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, named_time
+from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, marked_hours, named_time
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
 
 _ONE_DAY = timedelta(days=1)
@@ -119,7 +120,17 @@ class DateTimeExpr:
     zone: ZoneExpr | None = None
 
     def resolve(self, person: ParseContext) -> ResolvedTime:
-        """The instant meant. Raises ParseError when the day or the time does not exist."""
+        """The instant meant, and another day or else another half of the day as its alternative. Raises ParseError when
+        the day or the time does not exist."""
+        resolved = self._without_other_half(person)
+        other_half = self.clock and self.clock.other_half
+        if other_half and not resolved.alternative:
+            with suppress(ParseError):
+                other = replace(self, clock=other_half)._without_other_half(person)
+                return replace(resolved, alternative=other.at)
+        return resolved
+
+    def _without_other_half(self, person: ParseContext) -> ResolvedTime:
         zone = self.zone or ZoneExpr(name=person.zone)
         if zone.abbreviation:
             raise abbreviation_error(zone.abbreviation)
@@ -207,12 +218,13 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
         if not day.needs_time:
             yield DateTimeExpr(day=day, clock=None), end
     yield from _part_of_today(tokens, at)
+    yield from _named_hour_first(tokens, at)
     for clock, end in clock_times(tokens, at):
         for prep in tokens.optional(end, "prep"):
             for day, after in days(tokens, prep):
                 if prep > end or day.allows_bare_hour or not clock.bare:
                     yield DateTimeExpr(day=day, clock=clock), after
-            for today_at, after in _part_of_today(tokens, prep):
+            for today_at, after in () if clock.is_named else _part_of_today(tokens, prep):
                 if today_at.clock is not None and today_at.clock.is_named and today_at.clock.named_hour:
                     within = clock if clock.midnight else clock.within(today_at.clock.named_hour)
                     yield DateTimeExpr(day=today(), clock=within), after
@@ -224,6 +236,20 @@ def _clock_after(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[Clock
         for clock, after in clock_times(tokens, prep, after_day=True):
             if prep > end or not clock.bare or (day.allows_bare_hour and clock.hour <= 12):
                 yield replace(clock, could_be=()), after
+        for clock, after in marked_hours(tokens, prep):
+            # "3 working days 18h" and "today 2h" could count hours; "at 2h", "18h" or a date before it leaves no doubt.
+            if prep > end or not (day.needs_time or (day.relative and clock.am_or_pm)):
+                yield clock, after
+
+
+def _named_hour_first(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
+    """first thing monday, first thing tomorrow morning."""
+    for name, middle in tokens.match(at, "named_hour_of_day"):
+        for prep in tokens.optional(middle, "prep"):
+            for day, end in days(tokens, prep):
+                named = DateTimeExpr(day=day, clock=named_time(name))
+                yield from ((named, after) for part, after in tokens.match(end, "part") if part == name)
+                yield named, end
 
 
 def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:

@@ -82,6 +82,21 @@ class Duration:
         return instant + elapsed, chosen.flags if elapsed else flags | chosen.flags
 
 
+@dataclass(frozen=True, kw_only=True)
+class RoughDuration:
+    """A length of time without a clear number, such as a few hours: the `likely` one, and the `other` to offer."""
+
+    likely: Duration
+    other: Duration
+
+
+def rough_durations(tokens: Tokens, at: int) -> Iterator[tuple[RoughDuration, int]]:
+    """Every rough duration that starts here. Nothing can be added to one, and no day counted with it."""
+    for minutes, end in tokens.match(at, "rough_minutes"):
+        likely, other = (Duration(seconds=Decimal(number) * 60) for number in minutes.split())
+        yield RoughDuration(likely=likely, other=other), end
+
+
 def durations(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
     """Every duration that starts here, the longest first."""
     for first, end in _parts(tokens, at):

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from snoozer.timephrase.datetime_expr import DateTimeExpr, datetimes
-from snoozer.timephrase.duration_expr import Duration, durations
+from snoozer.timephrase.duration_expr import Duration, RoughDuration, durations, rough_durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence_expr import RecurrenceExpr, recurrences
 
-When = Duration | DateTimeExpr | Literal["later today"]
+When = Duration | RoughDuration | DateTimeExpr | Literal["later today"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,9 @@ def _times(tokens: Tokens, at: int) -> Iterator[tuple[When, int]]:
     for duration, end in durations(tokens, at + 1 if tokens.text(at) == "+" else at):
         for after in tokens.optional(end, "from_now"):
             yield duration, after
+    for rough, end in rough_durations(tokens, at):
+        for after in tokens.optional(end, "from_now"):
+            yield rough, after
     yield from datetimes(tokens, at)
 
 

@@ -72,7 +72,7 @@ def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
     decimal = "[.,]" if decimal_comma else "[.]"
     ordinal = "[0-9]{1,2}" + (r"\.(?![0-9])" if ordinal_dot else "(?:st|nd|rd|th)")
     # After a year, or after the two digits of a day, a clock time needs no space in an address.
-    glued_clock = "[0-9]{1,2}(?:[ap]m|:[0-9]{2})"
+    glued_clock = "[0-9]{1,2}(?:[ap]m|[ap](?![a-z])|:[0-9]{2})"
     return re.compile(
         rf"""(?P<space>[ ,_]+)
         |(?P<date>[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?![0-9])
@@ -89,7 +89,7 @@ def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
         |(?P<ordinal>{ordinal})
         |(?P<integer>20[0-9]{{2}}(?={glued_clock})|(?<=[a-z])[0-9]{{1,2}}(?=20[0-9]{{2}}(?:{glued_clock}|(?![0-9])))|[0-9]{{2}}(?=[0-9]{{2}}:[0-9]{{2}})|[0-9]+)
         |(?P<zone>(?:est5edt|cst6cdt|mst7mdt|pst8pdt)(?![a-z0-9])|[a-z]+(?:[_-][a-z]+)*(?:/[a-z][a-z0-9_+-]*)+)
-        |(?P<meridiem>[ap]\.m(?![a-z])\.?)
+        |(?P<meridiem>[ap]\.m(?![a-z])\.?|(?<=[0-9])[ap](?![a-z.'/]))
         |(?P<word>[a-z']+\.?)
         |(?P<sign>[+-])""",
         re.VERBOSE,
@@ -152,7 +152,8 @@ def _is_range(row: list[Token], at: int, language: Language) -> bool:
 
 def _words(text: str, at: int, *, shape: str, after_digit: bool, language: Language) -> list[Token] | None:
     if shape == "meridiem":
-        return [Token("word", text[0] + "m", at, at + len(text))]
+        # In German "am" is another word: 12 a.m. Montag is not 12 am Montag.
+        return None if "meridiem" not in language.roles else [Token("word", text[0] + "m", at, at + len(text))]
     if shape == "zone":
         return _zone(text, at, after_digit=after_digit, language=language)
     bare = text.rstrip(".")

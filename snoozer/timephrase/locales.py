@@ -41,7 +41,7 @@ class WordList:
 
     `words` maps a role in the grammar to the words and phrases of each value; one word may play several roles.
     Umlauts match with and without their ASCII spelling. `part_of_day` counts only after a day: "9 Uhr morgen" is
-    tomorrow.
+    tomorrow. `named_hour_of_day` needs a day on either side, `hour_mark` one before it.
     """
 
     name: str

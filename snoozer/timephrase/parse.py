@@ -9,7 +9,7 @@ from snoozer.timephrase.context import ParseContext, WorkingHours
 from snoozer.timephrase.date_expr import plus_months
 from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
 from snoozer.timephrase.describe import describe
-from snoozer.timephrase.duration_expr import Duration
+from snoozer.timephrase.duration_expr import Duration, RoughDuration
 from snoozer.timephrase.grammar import Interpretation, Rejected, SingleTime, interpretations, is_blank
 from snoozer.timephrase.lexer import tokenize
 from snoozer.timephrase.locales import Locale, normalize
@@ -137,12 +137,17 @@ def _resolve(single: SingleTime, context: ParseContext) -> tuple[ResolvedTime, b
     if isinstance(when, DateTimeExpr):
         resolved = when.resolve(context)
         return resolved, is_offset(resolved.zone)
-    if isinstance(when, Duration):
+    other: datetime | None = None
+    if isinstance(when, RoughDuration):
+        (at, flags), (other, _) = (length.after_now(context) for length in (when.likely, when.other))
+        elapsed = True
+    elif isinstance(when, Duration):
         at, flags = when.after_now(context)
         elapsed = not (when.months or when.days or when.workdays)
     else:
         at, flags, elapsed = _later_today(context), frozenset(), False
-    return ResolvedTime(at=at, flags=flags, zone=context.zone, wall=wall_time(at, context.zone)), elapsed
+    wall = wall_time(at, context.zone)
+    return ResolvedTime(at=at, flags=flags, zone=context.zone, wall=wall, alternative=other), elapsed
 
 
 def _later_today(context: ParseContext) -> datetime:

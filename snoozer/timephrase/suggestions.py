@@ -14,8 +14,8 @@ from snoozer.timephrase.zones import ABBREVIATIONS
 _MAX_WORDS = 6
 _MAX_LENGTH = 60
 _MIN_PART_LENGTH = 3
-_HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))? ?[ap]\.?m\b\.?")
-_BARE_END = re.compile(r" [0-9]{1,2}$")
+_HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?: ?[ap]\.?m|[ap])\b\.?")
+_BARE_END = re.compile(r"( [0-9]{1,2})h?$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
 _MEASURES = frozenset(
     word
@@ -63,14 +63,14 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
 
 def _mended(normalized: str, language: Language) -> Iterator[str]:
     """The phrase with its unknown words replaced by the listed ones they resemble most; a bare hour at the
-    end with its minutes; 14h30 as 14:30."""
+    end, or 14h, with its minutes; 14h30 as 14:30."""
     words = normalized.rstrip("!?. ").split()
     if len(words) <= _MAX_WORDS:
         mended = [_closest(word, language) for word in words]
         if None not in mended:
             yield " ".join(word for word in mended if word is not None)
     if _BARE_END.search(normalized):
-        yield f"{normalized}:00"
+        yield _BARE_END.sub(r"\1:00", normalized)
     if _FRENCH_CLOCK.search(normalized):
         yield _FRENCH_CLOCK.sub(r"\1:\2", normalized)
         yield _FRENCH_CLOCK.sub(r"\1h\2m", normalized)

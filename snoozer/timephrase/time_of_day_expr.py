@@ -59,6 +59,13 @@ class ClockTime:
         return time(hour, minute, self.second, self.microsecond), flags
 
     @property
+    def other_half(self) -> "ClockTime | None":
+        """The same in the other half of the day. Only for a time counted from an hour, which is on a 12-hour clock in
+        every country, and only when it names no half."""
+        unclear = self.shift and self.am_or_pm and not self.named_hour
+        return replace(self, shift=self.shift + 12 * 60) if unclear else None
+
+    @property
     def is_named(self) -> bool:
         """Whether it is one of the person's hours itself, such as morning, and no time within it."""
         return self.hour == _NO_HOUR
@@ -105,6 +112,9 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
     for period, end in tokens.match(at, "end_of"):
         if period == "day":
             yield named_time("work_end"), end
+    for role in ("named_hour", "named_hour_of_day") if after_day else ("named_hour",):
+        for name, end in tokens.match(at, role):
+            yield named_time(name), end
 
 
 def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
@@ -137,9 +147,23 @@ def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tu
         marked = replace(clock, bare=False, could_be=()) if oclock > end else clock
         for meridiem, after in tokens.match(oclock, "meridiem"):
             yield replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=()), after
-        if oclock > end and clock.bare and tokens.shape(oclock) == "integer" and len(tokens.text(oclock)) == 2:
-            yield replace(marked, minute=int(tokens.text(oclock))), oclock + 1
+        if oclock > end and clock.bare:
+            yield from _with_minutes(tokens, marked, oclock)
         yield marked, oclock
+
+
+def marked_hours(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
+    """18h, 9 h 30. Only after a day: alone it is a length of time."""
+    for clock, end in _figures(tokens, at) if tokens.shape(at) == "integer" else ():
+        for _, after in tokens.match(end, "hour_mark") if clock.bare else ():
+            marked = replace(clock, bare=False)
+            yield from _with_minutes(tokens, marked, after)
+            yield marked, after
+
+
+def _with_minutes(tokens: Tokens, clock: ClockTime, at: int) -> Iterator[tuple[ClockTime, int]]:
+    if tokens.shape(at) == "integer" and len(tokens.text(at)) == 2:
+        yield replace(clock, minute=int(tokens.text(at))), at + 1
 
 
 def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:

@@ -89,8 +89,8 @@ CLOCKS = """
 9.30                            | 2026-03-06T09:30 | assumed_meridiem
 3:30                            | 2026-03-05T15:30 | assumed_meridiem
 03:30                           | 2026-03-06T03:30 |
-half past 3                     | 2026-03-05T15:30 | assumed_meridiem
-quarter to 5                    | 2026-03-05T16:45 | assumed_meridiem
+half past 3                     | 2026-03-05T15:30 | ambiguous assumed_meridiem
+quarter to 5                    | 2026-03-05T16:45 | ambiguous assumed_meridiem
 12                              | 2026-03-05T12:00 | assumed_meridiem
 12am                            | 2026-03-06T00:00 |
 noon                            | 2026-03-05T12:00 |
