@@ -40,13 +40,17 @@ def test_the_page_of_a_snooze_shows_its_phrase_and_its_time_kind(ann: FlaskClien
     assert "As an exact instant." in ann.get(f"/snoozes/{raw}").text
 
 
+def alternative_form(page: str) -> dict[str, str]:
+    form = re.search(r'<form method="post" action="[^"]+" class="">((?:(?!</form>).)*?name="at".*?)</form>', page, re.S)
+    assert form is not None
+    return {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(1))}
+
+
 def test_the_alternative_is_one_click_away_and_keeps_the_wall_time(ann: FlaskClient, engine: Engine) -> None:
     id = put_away(ann, engine, "3/4/2031")
     page = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" in page
-    form = re.search(r'<form method="post" action="[^"]+" class="">((?:(?!</form>).)*?name="at".*?)</form>', page, re.S)
-    assert form is not None
-    fields = {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(1))}
+    fields = alternative_form(page)
     assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
     row = the_row(engine, id)
     assert row.remind_at == datetime.fromisoformat(fields["at"])
@@ -54,6 +58,16 @@ def test_the_alternative_is_one_click_away_and_keeps_the_wall_time(ann: FlaskCli
     after = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" not in after
     assert "“3/4/2031”" in after
+
+
+def test_the_alternative_of_a_rough_duration_is_the_instant_that_was_shown(ann: FlaskClient, engine: Engine) -> None:
+    id = put_away(ann, engine, "in a few hours")
+    fields = alternative_form(ann.get(f"/snoozes/{id}").text)
+    assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
+    row = the_row(engine, id)
+    assert row.remind_at == datetime.fromisoformat(fields["at"])
+    assert (row.time_kind, row.zone) == ("elapsed", "Europe/Berlin")
+    assert "“in a few hours”" in ann.get(f"/snoozes/{id}").text
 
 
 def test_a_new_time_without_a_phrase_leaves_the_old_phrase_to_the_history(ann: FlaskClient, engine: Engine) -> None:

@@ -4,7 +4,7 @@ A phrase is saved only after its reading was shown, and a preset only while it s
 """
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import get_args
 
 from sqlalchemy import Connection
@@ -183,6 +183,14 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase)
 
 
+def _with_alternative(reading: timephrase.ParsedTime | None, shown: datetime) -> timephrase.ParsedTime | None:
+    """The reading with its alternative as it was shown; None when that is no alternative of it. The one of "in a few
+    hours" has moved on since then."""
+    if reading is None or reading.alternative is None or abs(reading.alternative - shown) > SAME_MEANING:
+        return None
+    return replace(reading, alternative=shown)
+
+
 def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submitted | SnoozeForm:
     """The alternative of the phrase keeps the phrase's time kind (wall clock or elapsed); any other time is a bare
     instant."""
@@ -190,7 +198,7 @@ def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submi
     form = _parse_phrase(form, times)
     if instant is None:
         return form
-    reading = form.reading if form.reading is not None and form.reading.alternative == instant else None
+    reading = _with_alternative(form.reading, instant)
     try:
         if reading is not None:
             reminder_time = snoozing.reminder_time_of(reading, now=times.now, note=form.note, alternative=True)
