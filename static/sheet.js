@@ -56,7 +56,7 @@
           when.textContent = offerFor(typed).title;
           words.append(bold, when);
           reading.append(words);
-          if (offerFor(typed).disabled) when.textContent = "is not offered at this hour. Nothing is saved.";
+          if (offerFor(typed).disabled) when.textContent = "is not offered now: its time has passed, or another one means the same. Nothing is saved.";
         }
         settle();
         return;

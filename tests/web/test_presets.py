@@ -13,9 +13,9 @@ from tests.web.page_forms import shown_reading
 
 
 def offered(ann: FlaskClient) -> list[str]:
-    """Returns the labels of the form's preset buttons."""
+    """Returns the labels of the form's preset buttons that can be pressed."""
     page = ann.get("/when/offers").text
-    return [unescape(re.sub(r"<[^>]+>", "", label)) for label in re.findall(r"<b>(.*?)</b>", page)]
+    return [unescape(re.sub(r"<[^>]+>", "", label)) for label in re.findall(r'<button name="preset"[^>]*><b>(.*?)</b>', page)]
 
 
 def save(ann: FlaskClient, *pairs: tuple[str, str], act: str = "save") -> Any:
@@ -88,9 +88,11 @@ def test_a_time_that_means_nothing_at_this_hour_may_be_kept(ann: FlaskClient) ->
     assert shown(ann.get("/settings").text) == list(own)
 
 
-def test_what_has_passed_or_comes_twice_is_hidden(ann: FlaskClient) -> None:
-    save(ann, LUNCH, ("Same", "tomorrow 13:00"))
-    assert offered(ann) == ["After lunch"]
+def test_what_has_passed_or_comes_twice_is_grey_and_the_others_keep_their_keys(ann: FlaskClient) -> None:
+    save(ann, LUNCH, ("Same", "tomorrow 13:00"), ("Mondays", "every monday 9am"))
+    assert offered(ann) == ["After lunch", "Mondays"]
+    buttons = re.findall(r'<button( disabled)?[^>]*data-key="(\d)"><b>(.*?)</b>', ann.get("/when/offers").text)
+    assert buttons == [("", "1", "After lunch"), (" disabled", "2", "Same"), ("", "3", "Mondays")]
 
 
 def test_none_at_all_is_refused_and_the_usual_ones_come_back(ann: FlaskClient, engine: Engine) -> None:
