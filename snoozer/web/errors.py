@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
 from snoozer.db.errors import error_text, is_transient
-from snoozer.web import api, body_limits, context
+from snoozer.web import api, auth, body_limits, context
 
 log = logging.getLogger("snoozer.web")
 
@@ -44,6 +44,8 @@ TEXTS = {
         "as soon as the database answers. Try again in a minute.",
     ),
 }
+# Pages without navigation: it would lead to the pages of a name that is not Snoozer's, or to a database that is away.
+NO_ACCOUNT = frozenset({421, 503})
 FORM_TOO_LARGE_TEXT = (
     "That is too much at once",
     "A form holds up to {form} kB. Nothing was saved. Go back, shorten what you typed, and send it again.",
@@ -76,6 +78,8 @@ def _handle_http_error(error: HTTPException) -> Response:
     if request_ctx.url_adapter is None:
         # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
         return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")
+    if code not in NO_ACCOUNT:
+        _look_up_account()
     page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
     response = make_response(page, code)
     if code == 405:
@@ -83,6 +87,16 @@ def _handle_http_error(error: HTTPException) -> Response:
     if code == 503:
         response.headers["Retry-After"] = "30"
     return response
+
+
+def _look_up_account() -> None:
+    """For the navigation of a person who is signed in; most errors come before a view has looked it up. An error
+    page needs no database: without one it has no navigation."""
+    try:
+        auth.current_account()
+    except (DBAPIError, TimeoutError) as error:
+        log.error("The account of an error page is not known: %s", error_text(error))
+        g.account = g.times = None
 
 
 def _handle_database_error(error: DBAPIError | TimeoutError) -> Response:

@@ -45,7 +45,7 @@ def init_app(app: Flask) -> None:
 
 
 def _page_variables() -> dict[str, Any]:
-    """Returns the variables of every page. Does not look up the account, as an error page must need no database."""
+    """Returns the variables of every page. Does not look up the account: an error page needs no database."""
     theme = auth.get_cookie("theme")
     return {
         "account": g.get("account"),

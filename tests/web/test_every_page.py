@@ -141,6 +141,33 @@ def test_what_is_not_there_not_allowed_or_not_understood_has_a_page(ann: FlaskCl
     assert "GET" in ann.post("/").headers["Allow"]
 
 
+def test_error_pages_have_the_navigation_of_who_is_signed_in(
+    ann: FlaskClient, engine: Engine, settings: Settings, people: People
+) -> None:
+    strict = create_app(engine=engine, settings=settings).test_client()
+    strict.set_cookie("snoozer_session", people.ann().session)
+    refused = [ann.get("/nothing"), ann.get("/mailbox/99"), ann.post("/"), ann.get("/admin"), strict.post("/add")]
+    assert [answer.status_code for answer in refused] == [404, 404, 405, 403, 400]
+    for answer in refused:
+        assert '<a href="/mailbox">' in answer.text or 'href="/mailbox" aria-current' in answer.text, answer.status
+        assert '"/admin"' not in answer.text
+
+
+def test_error_pages_have_no_navigation_for_strangers_and_under_another_host(
+    client: FlaskClient, ann: FlaskClient, settings: Settings
+) -> None:
+    client.set_cookie("snoozer_session", "forged")
+    away = make_engine("postgresql+psycopg://user@127.0.0.1:1/none", name="tests")
+    elsewhere = create_app(engine=away, settings=settings).test_client()
+    elsewhere.set_cookie("snoozer_session", "any")
+    wrong_host = ann.get("/nothing", headers={"Host": "evil.example"})
+    missing = [client.get("/nothing"), elsewhere.get("/nothing")]
+    assert [answer.status_code for answer in (*missing, wrong_host)] == [404, 404, 421]
+    for answer in (*missing, wrong_host):
+        assert "<nav" not in answer.text, answer.status
+    away.dispose()
+
+
 def test_a_database_that_is_away_has_an_error_page(settings: Settings) -> None:
     away = make_engine("postgresql+psycopg://user@127.0.0.1:1/none", name="tests")
     app = create_app(engine=away, settings=settings)
