@@ -51,7 +51,7 @@ def test_a_robot_that_submits_the_first_form_changes_nothing(
         client.post(f"{path}/done")
         method, action = forms(client.get(path).text)[0]
         assert (method, action) == ("get", path)
-        assert "It stays so." in client.get(action, query_string={"keep": "1"}).text
+        assert "It stays done." in client.get(action, query_string={"keep": "1"}).text
         client.post(f"{path}/undo")
         with engine.begin() as connection:
             connection.execute(text("TRUNCATE snooze_events"))
@@ -87,6 +87,29 @@ def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze
     assert the_events(engine, id) == ["again"]
     client.post(f"{path}/undo")
     assert awake(engine) == 0
+
+
+@pytest.mark.parametrize("act", ["tomorrow", "next-week"])
+def test_a_button_for_a_time_leads_to_that_act_alone_and_after_it_nothing_else_is_offered(
+    act: str, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    """"Done" stood between the two buttons of "Tomorrow", where a hand that hurries meets it."""
+    id = a_sent_reminder(engine)
+    path = a_link(engine, settings, id)
+    before = client.get(f"{path}/{act}").text
+    assert [action for _, action in forms(before)] == [f"{path}/{act}", f"{path}/again", f"{path}/again"]
+    assert f'href="{path}/done"' in before
+    proposed = re.search(r'class="primary" name="preset" value="([^"]+)"', before)
+    assert proposed is not None
+    after = client.post(f"{path}/again", data={"preset": unescape(proposed.group(1))}, follow_redirects=True).text
+    for page in (after, client.get(f"{path}/{act}").text, client.get(f"{path}/done").text):
+        assert "It comes back" in page
+        assert [action.rpartition("/")[2] for _, action in forms(page)][1:] == ["undo"]
+        assert "/done" not in page.replace(f'action="{path}/done"', "", 1)
+        assert all(words not in page for words in ("put away", "Leave it", "promised for"))
+        assert "Keep it asleep" in page
+    client.post(f"{path}/done")
+    assert the_events(engine, id) == ["again"]
 
 
 def test_a_typed_phrase_is_shown_before_it_is_saved(client: FlaskClient, engine: Engine, settings: Settings) -> None:
@@ -149,7 +172,7 @@ def test_a_link_whose_message_was_snoozed_again_explains_and_does_nothing(
     path = a_link(engine, settings, id)
     page = client.post(f"{path}/done", follow_redirects=True)
     assert page.status_code == 200
-    assert "put away anew" in page.text
+    assert "snoozed again since" in page.text
     client.post(f"{path}/undo")
     client.post(f"{path}/again", data={"at": (now() + timedelta(days=9)).isoformat()})
     assert the_row(engine, newer).outcome is None
@@ -282,7 +305,7 @@ def test_the_buttons_of_an_earlier_occurrence_act_or_explain_why_not(
     before = the_row(engine, send.snooze_id)
     page = client.get(path).text
     assert "Done with it" in page
-    assert "put away anew" not in page
+    assert "snoozed again since" not in page
     assert re.search("It repeats, and comes back .* by itself", page)
     assert f'href="/snoozes/{send.snooze_id}"' in page
     assert f"{path}/again" not in page
