@@ -94,8 +94,15 @@ def decode_words(raw: bytes | str, *, fallback: str | None = None) -> str:
     """Encoded words (RFC 2047) decoded, once: the result is not decoded again. `fallback` is the charset of bytes
     without one."""
     text = raw_text(raw)
-    runs = _decoded_runs(text, fallback) if "=?" in text else iter([_decoded_plain(text, fallback)])
+    runs = _decoded_runs(text, fallback) if "=?" in text else iter([decode_plain(text, fallback)])
     return "".join(runs)
+
+
+def decode_plain(text: str, fallback: str | None) -> str:
+    """Text outside of encoded words, which may be in any charset."""
+    if not _SMUGGLED.search(text):
+        return text
+    return decode_bytes(text.encode("utf-8", "surrogateescape"), None, fallback=fallback)
 
 
 def decode_base64(data: bytes) -> bytes:
@@ -126,7 +133,7 @@ def sender(raw: bytes | str | None, *, fallback: str | None = None) -> Sender:
     if raw is None:
         return Sender(None, None)
     # Bytes of other charsets may look like brackets and quotes.
-    found = _sender(_decoded_plain(raw_text(raw), fallback), fallback)
+    found = _sender(decode_plain(raw_text(raw), fallback), fallback)
     if found.email is None and found.name and "=?" in raw_text(raw):
         inside = _sender(decode_words(raw, fallback=fallback).replace("=?", "= ?"), None)
         return inside if inside.email else found
@@ -277,23 +284,16 @@ def _decoded_runs(raw: str, fallback: str | None) -> Iterator[str]:
             yield _decoded_word(bytes(pending), charset, fallback)
             pending.clear()
         if not touching:
-            yield _decoded_plain(between, fallback)
+            yield decode_plain(between, fallback)
         charset = named
         pending += _decoded_payload(encoding, payload if cut is None else cut)
         end = word.end()
     yield _decoded_word(bytes(pending), charset, fallback)
-    yield _decoded_plain(raw[end:], fallback)
+    yield decode_plain(raw[end:], fallback)
 
 
 def _decoded_word(data: bytes, charset: str | None, fallback: str | None) -> str:
     return decode_bytes(data, charset, fallback=fallback) if data else ""
-
-
-def _decoded_plain(text: str, fallback: str | None) -> str:
-    """Text outside of encoded words, which may be in any charset."""
-    if not _SMUGGLED.search(text):
-        return text
-    return decode_bytes(text.encode("utf-8", "surrogateescape"), None, fallback=fallback)
 
 
 def _decoded_payload(encoding: str, payload: str) -> bytes:

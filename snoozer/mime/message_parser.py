@@ -15,6 +15,7 @@ from snoozer.mime.enriched import enriched_to_text, richtext_to_text
 from snoozer.mime.flowed import join_flowed
 from snoozer.mime.headers import Sender
 from snoozer.mime.html_to_text import MAX_LENGTH, clean_text, html_to_text
+from snoozer.mime.recipients import Recipients, recipients
 from snoozer.mime.structure import (
     FORWARDED,
     MAX_PARTS,
@@ -92,6 +93,8 @@ class ParsedMessage(ParsedHead):
     or a list sent, which must never be replied to. `instance` is the Snoozer that made it.
     """
 
+    to: Recipients
+    cc: Recipients
     text: str
     cut: bool
     attachments: tuple[Attachment, ...]
@@ -153,6 +156,8 @@ def parse(original: bytes) -> ParsedMessage:
         text, cut = _text_of_last_resort(parts, fallback)
     return ParsedMessage(
         **_declared(head, fallback),
+        to=recipients(head.joined("to"), fallback=fallback),
+        cc=recipients(head.joined("cc"), fallback=fallback),
         text=text,
         cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
         attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),

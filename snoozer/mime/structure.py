@@ -69,6 +69,10 @@ class Headers:
         values = [value for key, value in self.fields if key == name]
         return next(filter(None, values), values[0] if values else None)
 
+    def joined(self, name: str) -> bytes:
+        """All fields of that name, as one list."""
+        return b", ".join(value for key, value in self.fields if key == name)
+
     def value(self, name: str) -> str:
         """The first word of the field in lower case, without parameters; empty when it is missing."""
         return headers.raw_text(self.first(name) or b"").partition(";")[0].strip().lower()

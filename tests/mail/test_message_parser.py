@@ -27,6 +27,10 @@ NO_SENDER = {"error_emails__bad_encoded_subject"}
 def is_harmless(original: ParsedMessage) -> bool:
     lines = [original.subject, original.sender_name, original.sender_email, original.message_id, original.in_reply_to]
     lines += [field for attachment in original.attachments for field in (attachment.name, attachment.type)]
+    people = (*original.to.mailboxes, *original.cc.mailboxes)
+    lines += [field for person in people for field in (person.name, person.email)]
+    people = (*original.to.mailboxes, *original.cc.mailboxes)
+    lines += [field for person in people for field in (person.name, person.email)]
     return not any(HIDING.search(line) or "\n" in line for line in lines if line) and not HIDING.search(
         original.text.replace("\n", "")
     )
@@ -164,6 +168,10 @@ BOMBS = {
         + b"\n--c--\n"
     )
     * 80,
+    **{
+        f"recipients {piece!r}": b"To: " + piece * (1_000_000 // len(piece))
+        for piece in (b'"\\"', b"(a", b"<a", b"=?utf-8?q?", b'"', b"a@b,", b":", b"((", b'\\"', b"\xc3,")
+    },
     **{
         f"html {piece!r}": b"Content-Type: text/html\n\n" + piece * (1_000_000 // len(piece))
         for piece in (

@@ -133,6 +133,13 @@ def test_reading_marks_nothing_until_the_page_posts(ann: FlaskClient, place: Pla
     assert place.program.messages("INBOX")[0][2] == frozenset()
 
 
+def test_to_and_cc_are_shown(ann: FlaskClient, place: Place, listed: Listed) -> None:
+    place.program.deliver(bytes(a_letter("Plans", Cc="Cleo <cleo@mail.example>")))
+    page = ann.get(listed()["Plans"]).text
+    assert "To: <bdi>ann@snoozer.example</bdi>" in page
+    assert "Cc: <bdi>Cleo</bdi> &lt;<bdi>cleo@mail.example</bdi>&gt;" in page
+
+
 def test_done_archives_and_can_be_undone(ann: FlaskClient, place: Place, listed: Listed) -> None:
     place.program.deliver(bytes(a_letter("Hello")))
     done = ann.post(f"{listed()['Hello']}/done", follow_redirects=True)

@@ -79,6 +79,24 @@ def test_a_large_message_is_read_once_for_all_of_its_pictures(
     assert len(read) == 1
 
 
+def test_to_and_cc_are_shown_and_a_long_list_is_behind_its_count(ann: FlaskClient, engine: Engine) -> None:
+    attack = "<img src=x onerror=alert(1)>"
+    many = ", ".join(f"person-{n}@mail.example" for n in range(120))
+    letter = a_letter("Plans", To=f'Ann <ann@snoozer.example>, "{attack}" <m@mail.example>', Cc=many)
+    page = ann.get(f"/mailbox/{a_kept_message(engine, original=bytes(letter))}").text
+    assert "To: <bdi>Ann</bdi> &lt;<bdi>ann@snoozer.example</bdi>&gt;, <bdi>&lt;img" in page
+    assert "<img" not in page
+    assert "Cc: <bdi>person-0@mail.example</bdi>" in page
+    before, _, folded = page.partition("<summary>117 more in Cc</summary>")
+    assert ("person-2@" in before, "person-3@" in before, "person-3@" in folded) == (True, False, True)
+    assert "20 more are in the original." in folded
+    endless = bytes(a_letter("Plans", To=", ".join(f"person-{n}@mail.example" for n in range(2_000))))
+    assert "The list goes on in the original." in ann.get(f"/mailbox/{a_kept_message(engine, original=endless)}").text
+    without = ann.get(f"/mailbox/{a_kept_message(engine)}").text
+    assert "To:" not in without
+    assert "Cc:" not in without
+
+
 def test_files_of_a_kept_message_are_saved(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine, original=with_files())
     offer, page = (ann.get(f"/mailbox/{id}/parts/{part}") for part in ("i0", "i1"))

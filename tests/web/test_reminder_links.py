@@ -93,7 +93,7 @@ def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze
 def test_a_button_for_a_time_leads_to_that_act_alone_and_after_it_nothing_else_is_offered(
     act: str, client: FlaskClient, engine: Engine, settings: Settings
 ) -> None:
-    """"Done" stood between the two buttons of "Tomorrow", where a hand that hurries meets it."""
+    """ "Done" stood between the two buttons of "Tomorrow", where a hand that hurries meets it."""
     id = a_sent_reminder(engine)
     path = a_link(engine, settings, id)
     before = client.get(f"{path}/{act}").text
