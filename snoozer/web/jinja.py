@@ -15,6 +15,7 @@ from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
 from snoozer.web.text.status import Status, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words
+from snoozer.web.text.web_links import web_links
 
 NO_SUBJECT = "(no subject)"
 NO_SENDER = "(no sender)"
@@ -41,6 +42,7 @@ def init_app(app: Flask) -> None:
         next_occurrences=next_occurrences,
         lower_first=lower_first,
         recurrence_text=recurrence_text,
+        web_links=web_links,
     )
 
 

@@ -97,6 +97,14 @@ def test_to_and_cc_are_shown_and_a_long_list_is_behind_its_count(ann: FlaskClien
     assert "Cc:" not in without
 
 
+def test_web_addresses_in_a_text_are_links_and_nothing_of_it_is_markup(ann: FlaskClient, engine: Engine) -> None:
+    body = "<b>https://mail.example/a?b=1&c='2'.</b> javascript:alert(1) https://bank.example@evil.example/"
+    page = ann.get(f"/mailbox/{a_kept_message(engine, original=an_original(body=body))}").text
+    url = "https://mail.example/a?b=1&amp;c=&#39;2"
+    link = f'<a href="{url}" dir="ltr" rel="noopener noreferrer nofollow">{url}</a>'
+    assert f"&lt;b&gt;{link}&#39;.&lt;/b&gt; javascript:alert(1) https://bank.example@evil.example/" in page
+
+
 def test_files_of_a_kept_message_are_saved(ann: FlaskClient, engine: Engine) -> None:
     id = a_kept_message(engine, original=with_files())
     offer, page = (ann.get(f"/mailbox/{id}/parts/{part}") for part in ("i0", "i1"))
