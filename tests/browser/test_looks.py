@@ -9,6 +9,7 @@ from snoozer.db import mailbox_store
 from snoozer.db.models import Snooze
 from tests.browser.conftest import Opened, Site
 from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
+from tests.web.cases import an_uncertain_case
 from tests.web.reminders import a_link, a_sent_reminder
 
 pytestmark = pytest.mark.browser
@@ -62,6 +63,21 @@ def paths(site: Site, engine: Engine) -> list[str]:
     ]
 
 
+@pytest.fixture
+def operator_paths(paths: list[str], engine: Engine) -> list[str]:
+    """Returns the pages of an operator, with cases that are hard to display."""
+    case = a_snooze(
+        engine,
+        user_email=f"{LONG[:60]}@x.example",
+        inactive=True,
+        outcome="retired",
+        finished_at=now(),
+        last_error=LONG,
+    )
+    uncertain = an_uncertain_case(engine, subject=LONG)
+    return ["/admin", "/admin/mailboxes", f"/admin/cases/{case}", f"/admin/cases/{uncertain}"]
+
+
 # 180: a phone of 360 whose owner has doubled the size of text.
 @pytest.mark.parametrize("width", [180, 320, 360, 1440])
 def test_nothing_is_wider_than_the_screen(width: int, quiet: Opened, paths: list[str]) -> None:
@@ -73,6 +89,23 @@ def test_nothing_is_wider_than_the_screen(width: int, quiet: Opened, paths: list
             box = title.bounding_box()
             assert box is not None
             assert box["width"] >= width / 4, path
+
+
+# A window of 1280 at a zoom of 200 % and 400 %; 305 is what a scroll bar leaves of 320.
+@pytest.mark.parametrize("width", [640, 320, 305])
+def test_no_page_scrolls_sideways_in_a_window_that_is_zoomed(
+    width: int, quiet: Opened, paths: list[str], operator_paths: list[str]
+) -> None:
+    page = quiet("/", width=width)
+    assert page.locator(".nav a").count() == 6
+    for path in [*paths, *operator_paths]:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    # The navigation stays in one line, and none of its words is cut.
+    boxes = page.locator(".nav a").evaluate_all(
+        "links => links.map(e => [e.getBoundingClientRect().top, e.scrollWidth - e.clientWidth])"
+    )
+    assert set(map(tuple, boxes)) == {(boxes[0][0], 0)}
 
 
 def test_every_control_has_a_name_and_a_touch_target(quiet: Opened, paths: list[str]) -> None:
