@@ -7,14 +7,13 @@ from typing import Any
 from flask import Flask, current_app, g, request, url_for
 
 from snoozer.resources import resource_folder
-from snoozer.timephrase.describe import span_in_words
 from snoozer.web import auth, context
 from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
 from snoozer.web.text.status import Status, status_of
-from snoozer.web.text.time_format import TimeFormatter, size_in_words
+from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
 from snoozer.web.text.web_links import web_links
 
 NO_SUBJECT = "(no subject)"

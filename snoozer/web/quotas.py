@@ -6,9 +6,9 @@ from flask import Flask, Response, g, make_response, render_template, request
 
 from snoozer import security_log
 from snoozer.quotas import QuotaReached
-from snoozer.timephrase.describe import span_in_words
 from snoozer.web.api.problems import Refused, response_of
 from snoozer.web.network import network_id
+from snoozer.web.text.time_format import span_in_words
 
 TITLE = "That was a lot at once"
 

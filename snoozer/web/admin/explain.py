@@ -7,9 +7,8 @@ from datetime import datetime
 from snoozer.db.queries import Found
 from snoozer.db.queries.cases import MAX_AHEAD
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
-from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import TimeFormatter, count_in_words
+from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
 
 
 def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:

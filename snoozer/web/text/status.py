@@ -7,9 +7,8 @@ from typing import Any
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.domain.state import State, state_of
-from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.phrase_text import lower_first
-from snoozer.web.text.time_format import TimeFormatter, count_in_words
+from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
 
 # A reminder this much later than promised is shown as late; a mail may take as long.
 LATE_AFTER = timedelta(seconds=30)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from snoozer.timephrase.describe import counted, span_in_words
+from snoozer.timephrase.describe import MINUTE, counted
+from snoozer.timephrase.describe import distance as distance_ahead
+from snoozer.timephrase.describe import span_in_words as exact_span
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
 
@@ -61,12 +63,12 @@ class TimeFormatter:
         return f"{self._dated(local, weekday='%a', short=True)} {self.time(moment)}"
 
     def distance(self, moment: datetime) -> str:
-        """In 22 hours, 5 minutes ago, now."""
+        """In 22 hours, 5 minutes ago, now: rounded as in the sentence that reads a phrase."""
         span = moment - self.now
         if abs(span) < timedelta(seconds=30):
             return "now"
-        words = span_in_words(abs(span))
-        return f"in {words}" if span > timedelta(0) else f"{words} ago"
+        ahead = distance_ahead(abs(span))
+        return ahead if span > timedelta(0) else f"{ahead.removeprefix('in ')} ago"
 
     def exact(self, moment: datetime) -> str:
         """Friday 27 November 2026, 08:00:05 (UTC+01:00, Europe/Berlin)."""
@@ -93,6 +95,11 @@ def parse_instant(text: str | None) -> datetime | None:
     except ValueError:
         return None
     return instant if instant.tzinfo is not None else None
+
+
+def span_in_words(span: timedelta) -> str:
+    """How long, rounded as a distance is; below a minute in seconds."""
+    return exact_span(span) if span < MINUTE else distance_ahead(span).removeprefix("in ")
 
 
 def count_in_words(number: int) -> str:
