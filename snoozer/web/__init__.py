@@ -20,7 +20,19 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
-from snoozer.web import api, auth, body_limits, context, errors, forms, jinja, known_hosts, quotas, security_headers
+from snoozer.web import (
+    api,
+    auth,
+    body_limits,
+    compression,
+    context,
+    errors,
+    forms,
+    jinja,
+    known_hosts,
+    quotas,
+    security_headers,
+)
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
@@ -85,6 +97,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
     security_headers.init_app(app, settings=settings)
+    compression.init_app(app)
     errors.init_app(app)
     known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
