@@ -67,6 +67,7 @@ def connect(page: Page, server: Dovecot, *, username: str) -> None:
     page.get_by_label("Password", exact=True).fill(dovecot.PASSWORD)
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Read its mail").press("Enter")
+    page.wait_for_url("**/mail")
 
 
 def open_folder(page: Page, name: str, *, is_wide: bool) -> None:
@@ -110,6 +111,7 @@ def test_mail_is_read_snoozed_here_and_elsewhere_and_comes_back(
     else:
         page.get_by_role("button", name="Mark as read").press("Enter")
         page.get_by_role("link", name="Snooze", exact=True).press("Enter")
+        expect(page.get_by_label("When should it come back?")).to_be_visible()
         assert looks_right(page)
         page.get_by_role("group", name="Usual times").get_by_role("button").nth(2).press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Asleep until")

@@ -15,7 +15,10 @@ from tests.web.page_forms import shown_reading
 def offered(ann: FlaskClient) -> list[str]:
     """Returns the labels of the form's preset buttons that can be pressed."""
     page = ann.get("/when/offers").text
-    return [unescape(re.sub(r"<[^>]+>", "", label)) for label in re.findall(r'<button name="preset"[^>]*><b>(.*?)</b>', page)]
+    return [
+        unescape(re.sub(r"<[^>]+>", "", label))
+        for label in re.findall(r'<button name="preset"[^>]*><b>(.*?)</b>', page)
+    ]
 
 
 def save(ann: FlaskClient, *pairs: tuple[str, str], act: str = "save") -> Any:
