@@ -269,3 +269,21 @@ def test_a_session_that_ended_leads_to_the_sign_in(quiet: Opened, engine: Engine
     page.keyboard.press("e")
     expect(page.get_by_label("Your mail address")).to_be_visible()
     assert set(folders(engine).values()) == {"inbox"}
+
+
+def test_what_is_asleep_is_searched_by_keys_and_acted_on_there(opened: Opened, engine: Engine) -> None:
+    for number in range(3):
+        a_snooze(engine, remind_at=now() + (30 + number) * HOUR, subject=f"Invoice {number}")
+    a_snooze(engine, remind_at=now() + 30 * HOUR, subject="Dinner")
+    page = opened("/")
+    page.keyboard.press("/")
+    page.keyboard.type("subject:invoice")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-row]")).to_have_count(3)
+    watched(page)
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    expect(page.get_by_text("2 messages")).to_be_visible()
+    assert shown(page) == ["Invoice 1", "Invoice 2"]
+    assert focused(page) == "Invoice 1"
+    assert is_same(page)

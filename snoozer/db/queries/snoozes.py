@@ -3,13 +3,36 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
+
+Field = Literal["text", "from", "subject", "note"]
+SoughtState = Literal["asleep", "late", "paused", "stuck"]
+
+_FROM = (Snooze.sender_email, MailboxMessage.sender_name)
+_SEARCHED: dict[Field, tuple[Any, ...]] = {
+    "text": (Snooze.subject, Snooze.note, *_FROM),
+    "from": _FROM,
+    "subject": (Snooze.subject,),
+    "note": (Snooze.note,),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """What a snooze must have: texts, each in a field; a state, without one anything that has not returned yet; a
+    promise from `since` on and earlier than `before`; with `repeats` a recurrence."""
+
+    texts: tuple[tuple[Field, str], ...] = ()
+    state: SoughtState | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+    repeats: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +60,30 @@ def count(connection: Connection, *, user_email: str) -> int:
     """How many have not returned yet."""
     rows = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     return connection.execute(rows).scalar_one()
+
+
+def found(
+    connection: Connection,
+    *,
+    user_email: str,
+    filters: Filters,
+    now: datetime,
+    after: Cursor | None = None,
+    size: int = PAGE_SIZE,
+) -> Page[Found]:
+    """What meets all filters, the next one first."""
+    rows = _filtered(_rows(), user_email=user_email, filters=filters, now=now)
+    if after is not None:
+        rows = rows.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
+    rows = rows.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id).limit(size + 1)
+    return make_page(connection.execute(rows).all(), size=size, at=lambda row: row.remind_at)
+
+
+def count_found(connection: Connection, *, user_email: str, filters: Filters, now: datetime) -> int:
+    """How many meet all filters."""
+    kept = and_(MailboxMessage.user_email == Snooze.user_email, MailboxMessage.message_id == Snooze.message_id)
+    rows = select(func.count()).select_from(Snooze).outerjoin(MailboxMessage, kept)
+    return int(connection.execute(_filtered(rows, user_email=user_email, filters=filters, now=now)).scalar_one())
 
 
 def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
@@ -153,6 +200,30 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
+
+
+def _filtered(
+    rows: Select[*tuple[Any, ...]], *, user_email: str, filters: Filters, now: datetime
+) -> Select[*tuple[Any, ...]]:
+    promise = promised_time()
+    rows = rows.where(Snooze.user_email == user_email)
+    if filters.state == "stuck":
+        rows = rows.where(Snooze.outcome == "retired", ~_snoozed_again())
+    else:
+        rows = rows.where(Snooze.outcome.is_(None))
+    if filters.state in {"asleep", "late"}:
+        rows = rows.where(~Snooze.inactive, promise > now if filters.state == "asleep" else promise <= now)
+    if filters.state == "paused":
+        rows = rows.where(Snooze.inactive)
+    if filters.repeats:
+        rows = rows.where(Snooze.recurrence.is_not(None))
+    if filters.since is not None:
+        rows = rows.where(promise >= filters.since)
+    if filters.before is not None:
+        rows = rows.where(promise < filters.before)
+    for field, text in filters.texts:
+        rows = rows.where(or_(*(column.icontains(text, autoescape=True) for column in _SEARCHED[field])))
+    return rows
 
 
 def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:

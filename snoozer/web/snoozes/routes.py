@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -9,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import snoozing
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, mailboxes
+from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
@@ -18,14 +19,15 @@ from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
-from snoozer.web.forms import back, page_cursor
-from snoozer.web.snoozes import forms
+from snoozer.web.forms import back, one_line, page_cursor
+from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
-from snoozer.web.text.history import history_lines
+from snoozer.web.snoozes.search import SearchError
+from snoozer.web.text.history import DayGroup, group_by_day, history_lines
 from snoozer.web.text.phrase_text import asleep_until_text, phrase_text
 from snoozer.web.text.reply_text import reply_text
 from snoozer.web.text.status import LATE_AFTER, was_it_sent
-from snoozer.web.text.time_format import parse_instant
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 blueprint = Blueprint("snoozes", __name__)
 
@@ -37,8 +39,11 @@ MAX_BACKOFF = timedelta(days=1)
 @blueprint.get("/")
 @login_required
 def home(account: Account) -> ResponseReturnValue:
-    """Everything that has not come back yet; the first page also has what came back lately and what went wrong."""
+    """Everything that has not come back yet; the first page also has what came back lately and what went wrong. With
+    `q`, what a search finds of it."""
     after, times = page_cursor("after"), time_formatter()
+    if typed := one_line(request.args.get("q"), max_length=search.MAX_LENGTH):
+        return _found(account, typed, after=after, times=times)
     email, since = account.email, times.now - RETURNED_FOR
     with context.transaction() as connection:
         page = queries.asleep(connection, user_email=email, after=after)
@@ -64,6 +69,26 @@ def home(account: Account) -> ResponseReturnValue:
         first_page=after is None,
         upcoming=None if after else next(ahead, None),
         **values,
+    )
+
+
+def _found(account: Account, typed: str, *, after: Cursor | None, times: TimeFormatter) -> ResponseReturnValue:
+    """The page of a search; 422 for one that cannot be read."""
+    values: dict[str, Any] = {
+        "typed": typed,
+        "examples": search.EXAMPLES,
+        "form": snooze_form(times, saved_times=saved_times()),
+    }
+    try:
+        filters = search.parse(typed, times=times)
+    except SearchError as error:
+        return render_template("snoozes/found.html", problem=error.message, **values), 422
+    with context.transaction() as connection:
+        page = queries.found(connection, user_email=account.email, filters=filters, now=times.now, after=after)
+        total = queries.count_found(connection, user_email=account.email, filters=filters, now=times.now)
+    groups = [DayGroup(name="Stuck", date="", rows=[*page.rows])] if page.rows and filters.state == "stuck" else None
+    return render_template(
+        "snoozes/found.html", total=total, page=page, groups=groups or group_by_day(page.rows, times), **values
     )
 
 
