@@ -8,14 +8,13 @@
 
   const rows = () => [...document.querySelectorAll(".list .row:not([hidden])")];
   const title = (row) => row?.querySelector(".row-title");
-  const here = () => document.activeElement.closest(".list [data-row]") || document.querySelector(".message-acts[data-row]");
   const move = (step) => {
     const all = rows();
     const at = all.indexOf(document.activeElement.closest(".row"));
     title(all[at < 0 ? (step > 0 ? 0 : -1) : Math.min(Math.max(at + step, 0), all.length - 1)])?.focus();
   };
   const chosen = (act) => {
-    const row = here();
+    const row = window.currentRow();
     if (row) act(row);
     else if (document.querySelector(".list [data-row]")) window.announce("Nothing was done: choose a message first, with j or k.");
   };

@@ -1,0 +1,91 @@
+// Ctrl-K: every page, act and preset by its name, found by typing.
+(() => {
+  "use strict";
+  const dialog = document.getElementById("commands");
+  const field = dialog.querySelector("input");
+  const list = dialog.querySelector("[role=listbox]");
+  const none = dialog.querySelector("[data-none]");
+  let commands = [];
+  let shown = [];
+  let at = 0;
+
+  // The row that has the focus, or the open message.
+  window.currentRow = () => document.activeElement.closest(".list [data-row]") || document.querySelector(".message-acts[data-row]");
+
+  const words = (element) => (element.getAttribute("aria-label") || element.textContent).replace(/\s+/g, " ").trim();
+
+  function acts(row) {
+    const title = (row.querySelector(".row-title") || document.querySelector("h1")).textContent.trim();
+    const offers = row.dataset.sheetUrl ? [...document.querySelectorAll("#sheet .offers button:enabled")] : [];
+    return [
+      ...[...row.querySelectorAll("button, a.button")].filter((one) => one.checkVisibility()).map((one) => ({
+        name: words(one).replace(`: ${title}`, ""), about: title, run: () => one.click(),
+      })),
+      ...offers.map((offer) => ({
+        name: `Snooze: ${offer.querySelector("b").textContent}`,
+        about: offer.querySelector(".when > span").textContent.trim(),
+        run: () => { window.openSheet(row); offer.form.requestSubmit(offer); },
+      })),
+    ];
+  }
+
+  function pages() {
+    const undo = document.querySelector("form[data-undo]") ? [{ name: "Undo", about: "what was done last", run: () => window.undoLast() }] : [];
+    const search = document.querySelector("[data-search]");
+    return [
+      ...undo,
+      ...(search ? [{ name: "Search", about: "in this list", run: () => { search.focus(); search.select(); } }] : []),
+      ...[...document.querySelectorAll(".nav a, .tabs a, .switch a, .folders a")].map((link) => ({ name: `Go to ${words(link)}`, about: "", run: () => link.click() })),
+      ...(document.getElementById("all-keys") ? [{ name: "Show all keys", about: "", run: () => document.getElementById("all-keys").showModal() }] : []),
+    ];
+  }
+
+  function choose(index) {
+    at = Math.min(Math.max(index, 0), shown.length - 1);
+    [...list.children].forEach((option, number) => option.setAttribute("aria-selected", String(number === at)));
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+    if (shown.length) field.setAttribute("aria-activedescendant", list.children[at].id);
+    else field.removeAttribute("aria-activedescendant");
+  }
+
+  function filter() {
+    const typed = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    shown = commands.filter(({ name, about }) => typed.every((word) => `${name} ${about}`.toLowerCase().includes(word)));
+    list.replaceChildren(...shown.map(({ name, about }, number) => {
+      const option = document.createElement("li");
+      Object.assign(option, { id: `command-${number}`, role: "option" });
+      const quiet = Object.assign(document.createElement("span"), { className: "quiet", textContent: about });
+      option.append(Object.assign(document.createElement("b"), { textContent: name }), quiet);
+      return option;
+    }));
+    none.hidden = shown.length > 0;
+    choose(0);
+  }
+
+  function run(command) {
+    if (!command) return;
+    dialog.close();
+    command.run();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    if (dialog.open) return dialog.close();
+    if (document.querySelector("dialog[open]")) return;
+    const row = window.currentRow();
+    commands = [...(row ? acts(row) : []), ...pages()];
+    field.value = "";
+    filter();
+    dialog.showModal();
+  });
+  field.addEventListener("input", filter);
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    if (event.key === "ArrowDown") { event.preventDefault(); choose(at + 1); }
+    if (event.key === "ArrowUp") { event.preventDefault(); choose(at - 1); }
+    if (event.key === "Enter") { event.preventDefault(); run(shown[at]); }
+  });
+  list.addEventListener("click", (event) => run(shown[[...list.children].indexOf(event.target.closest("li"))]));
+  dialog.addEventListener("click", (event) => { if (event.target === dialog || event.target.closest("[data-close]")) dialog.close(); });
+})();
