@@ -8,7 +8,7 @@
   let saves = Promise.resolve();
   let waiting = 0;
   let fresh = null;
-  let returned = false;
+  let undone = null;
   let unanswered = null;
   let leaves = false;
 
@@ -21,29 +21,49 @@
     focusOn(all[at + 1] || all[at - 1]);
   }
 
-  // Nothing moves under an open sheet or a later act.
+  const isBusy = () => waiting > 0 || document.querySelector("dialog[open]") !== null;
+
+  // Nothing moves under a dialog, a later act, or a search that is being typed.
+  function settle() {
+    if (isBusy() || leaves) return;
+    if (unanswered) return openAnswer(unanswered);
+    if (fresh !== null && !document.activeElement.matches("#place input")) replaceList();
+  }
+
   function replaceList() {
-    if (fresh === null || waiting > 0 || dialog?.open) return;
     const before = titles();
     const known = new Set(before.map((title) => title.href));
-    const at = before.indexOf(document.activeElement);
+    const at = before.indexOf(document.activeElement.closest(".row")?.querySelector(".row-title"));
+    const isLost = document.activeElement === document.body;
     const top = scrollY;
     document.getElementById("place").replaceWith(fresh.getElementById("place"));
     document.title = fresh.title;
     const now = titles();
-    const back = returned ? now.find((title) => !known.has(title.href)) : undefined;
-    if (back || at >= 0) focusOn(back || now.find((title) => title.href === before[at].href) || now[Math.min(at, now.length - 1)]);
+    const named = (href) => now.find((title) => title.href === href);
+    const back = undone === null ? undefined : named(undone) || now.find((title) => !known.has(title.href));
+    if (back || at >= 0) focusOn(back || named(before[at].href) || now[Math.min(at, now.length - 1)]);
+    else if (isLost && undone !== null) focusOn(null);
     if (!back) scrollTo(scrollX, top);
     fresh = null;
-    returned = false;
+    undone = null;
+  }
+
+  // What was done before is no longer what was done last.
+  function ageUndo() {
+    for (const form of document.querySelectorAll("form[data-undo]")) form.dataset.undo = "older";
   }
 
   function fail(act, why) {
-    if (act.row) act.row.hidden = false;
     act.row?.removeAttribute("aria-busy");
+    if (act.row) {
+      act.row.hidden = false;
+      act.row.dataset.note = act.body.get("note") ?? act.row.dataset.note ?? "";
+      act.row.dataset.phrase = act.body.get("phrase") ?? "";
+    }
     if (act.toast) document.querySelector(".toasts").append(act.toast);
+    else ageUndo();
     const kept = act.leaves ? " It is back in the list." : "";
-    window.announce(`${act.name ? `Not saved: ${act.name}.` : "Not undone."} ${why}${kept}`);
+    window.announce(`${act.toast ? "Not undone." : `Not saved: ${act.name}.`} ${why}${kept}`);
   }
 
   // A time that is to be confirmed or corrected is a page of its own, opened when all else is saved.
@@ -61,29 +81,51 @@
     form.submit();
   }
 
+  const asked = (url, options) => fetch(url, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(HANG), ...options });
+  const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html");
+  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || "The server refused it";
+
+  // What was saved leads elsewhere; the list is asked for by itself, so that its failure is not taken for the act's.
   async function save(act) {
-    let answer, text;
+    let answer, page;
     try {
-      answer = await fetch(act.url, { method: "POST", body: act.body, headers: { Accept: "text/html" }, signal: AbortSignal.timeout(HANG) });
-      text = await answer.text();
+      answer = await asked(act.url, { method: "POST", body: act.body, redirect: "manual" });
+      if (answer.type !== "opaqueredirect") page = await parsed(answer);
     } catch {
       return fail(act, "The server cannot be reached.");
     }
-    const page = new DOMParser().parseFromString(text, "text/html");
-    if (!answer.redirected && (answer.ok || answer.status === 422)) {
+    if (page && (answer.ok || answer.status === 422)) {
       if (unanswered) return fail(act, "Choose its time again.");
       unanswered = act;
       return;
     }
-    if (!answer.ok) return fail(act, `${page.querySelector("main h1")?.textContent.trim() || "The server refused it"}.`);
-    if (!page.getElementById("place")) {
+    if (page) return fail(act, `${heading(page)}.`);
+    await showSaved(act);
+  }
+
+  async function showSaved(act) {
+    let answer, page;
+    try {
+      answer = await asked(location.href);
+      page = await parsed(answer);
+    } catch {
+      answer = null;
+    }
+    if (answer?.ok && !page.getElementById("place")) {
       leaves = true;
       return location.reload();
     }
     if (act.leaves) act.row.remove();
-    for (const toast of page.querySelectorAll(".toast")) window.announce(toast);
+    act.row?.removeAttribute("aria-busy");
+    const toasts = [...(page?.querySelectorAll(".toast") ?? [])];
+    if (!act.toast && !toasts.some((toast) => toast.querySelector("form[data-undo]"))) ageUndo();
+    for (const toast of toasts) {
+      toast.rowHref = act.href;
+      window.announce(toast);
+    }
+    if (!answer?.ok) return window.announce(`It is saved, but the list cannot be shown: ${page ? heading(page) : "the server cannot be reached"}.`);
     fresh = page;
-    returned ||= act.toast !== null;
+    if (act.toast) undone = act.toast.rowHref ?? "";
   }
 
   document.addEventListener("submit", (event) => {
@@ -91,6 +133,7 @@
     const inSheet = form.parentElement === dialog;
     if (form.id !== "acts" && !inSheet && !form.matches("[data-undo]")) return;
     event.preventDefault();
+    if (leaves) return;
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);
     const url = submitter?.hasAttribute("formaction") ? submitter.formAction : form.action;
@@ -101,6 +144,7 @@
       row,
       leaves: Boolean(row && (!inSheet || row.closest("[data-snooze-leaves]"))),
       name: row?.querySelector(".row-title").textContent,
+      href: row?.querySelector(".row-title").href,
       toast: form.closest(".toast"),
     };
     if (inSheet) dialog.close();
@@ -110,14 +154,20 @@
     waiting += 1;
     saves = saves.then(() => save(act)).finally(() => {
       waiting -= 1;
-      if (waiting === 0 && unanswered) openAnswer(unanswered);
-      else replaceList();
+      settle();
     });
   }, true);
 
-  dialog?.addEventListener("close", () => setTimeout(replaceList));
+  // A dialog's close does not bubble.
+  document.addEventListener("close", () => setTimeout(settle), true);
+  document.addEventListener("focusout", () => setTimeout(settle));
   addEventListener("beforeunload", (event) => { if (waiting > 0 && !leaves) event.preventDefault(); });
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   // The newest Undo is that of an act which may still be on its way.
-  window.undoLast = () => saves.then(() => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit());
+  window.undoLast = () => saves.then(() => {
+    const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
+    if (form?.dataset.undo === "older") window.announce("What was done last cannot be undone. The buttons undo what was done before.");
+    else form?.requestSubmit();
+  });
 })();

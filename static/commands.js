@@ -9,8 +9,11 @@
   let shown = [];
   let at = 0;
 
-  // The row that has the focus, or the open message.
-  window.currentRow = () => document.activeElement.closest(".list [data-row]") || document.querySelector(".message-acts[data-row]");
+  // The row that has the focus, or the open message; null in a row that nothing can be done with.
+  window.currentRow = () => {
+    const row = document.activeElement.closest(".list .row") || document.querySelector(".message-acts");
+    return row?.matches("[data-row]") ? row : null;
+  };
 
   const words = (element) => (element.getAttribute("aria-label") || element.textContent).replace(/\s+/g, " ").trim();
 

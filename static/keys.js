@@ -16,7 +16,7 @@
   const chosen = (act) => {
     const row = window.currentRow();
     if (row) act(row);
-    else if (document.querySelector(".list [data-row]")) window.announce("Nothing was done: choose a message first, with j or k.");
+    else if (document.querySelector(".list .row")) window.announce("Nothing was done: choose a message first, with j or k.");
   };
   const press = (name) => chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
   const search = () => {
@@ -49,7 +49,9 @@
     went = event.key === "g" ? Date.now() : 0;
     if (leads) return location.assign(PLACES[event.key]);
     if (!Object.hasOwn(ACTS, event.key)) return;
-    if (event.key.startsWith("Arrow") && (rows().length === 0 || event.shiftKey)) return;
+    // In a message they scroll.
+    const isStep = rows().length > 0 && !event.shiftKey && !document.querySelector(".message-acts");
+    if (event.key.startsWith("Arrow") && !isStep) return;
     event.preventDefault();
     ACTS[event.key]();
   });

@@ -128,7 +128,8 @@
     form.querySelector("[name=reply_scope]").value = scope || "message";
     form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
     form.querySelector("[data-recurrence-warning]").hidden = !row.dataset.recurrence;
-    field.value = "";
+    field.value = row.dataset.phrase || "";
+    delete row.dataset.phrase;
     field.dispatchEvent(new Event("input"));
     dialog.showModal();
     field.focus();

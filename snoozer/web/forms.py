@@ -54,7 +54,7 @@ def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
 def back(default: str) -> ResponseReturnValue:
     """Redirects to the page that the form was on, which its field `here` names, and to `default` without one."""
     here = request.form.get("here")
-    return redirect(local_path(here) if here else default, code=303)
+    return redirect(here if here and local_path(here) == here else default, code=303)
 
 
 def page_cursor(name: str) -> Cursor | None:

@@ -162,6 +162,19 @@ def test_keys_move_search_and_leave(opened: Opened, place: Place) -> None:
     expect(page.get_by_role("link", name="Second", exact=True)).to_be_visible()
 
 
+def test_keys_do_nothing_to_another_message_of_the_conversation(opened: Opened, place: Place) -> None:
+    place.program.deliver(bytes(a_letter("First", Message_ID="<first@mail.example>")))
+    place.program.deliver(bytes(a_letter("Second", In_Reply_To="<first@mail.example>")))
+    page = opened(f"/mailboxes/{place.mailbox_id}/mail", width=1440)
+    page.get_by_role("link", name="Second", exact=True).click()
+    expect(page.get_by_role("heading", name="Conversation")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="First", exact=True)).to_be_focused()
+    page.keyboard.press("e")
+    expect(page.get_by_role("status")).to_contain_text("choose a message first")
+    assert place.program.count("INBOX") == 2
+
+
 def test_a_message_in_html_sends_nothing_and_its_links_open_elsewhere(quiet: Opened, site: Site, place: Place) -> None:
     place.program.deliver(a_newsletter())
     page = quiet(f"/mailboxes/{place.mailbox_id}/mail", width=1440)

@@ -1,61 +1,15 @@
 """Lists keep their place: an act is seen at once, saved behind the list, and put back with the reason if it is not."""
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import expect
 from sqlalchemy import Engine, text
 
 from tests.browser.conftest import Opened
-from tests.factories import HOUR, a_kept_message, a_snooze, now
+from tests.browser.rows import TOMORROW, focused, folders, hold, is_same, letters, release, shown, watched
+from tests.db.links import DAILY
+from tests.factories import HOUR, a_snooze, now
 
 pytestmark = pytest.mark.browser
-
-# The key of the preset that is offered at every hour.
-TOMORROW = "3"
-
-
-def letters(engine: Engine, count: int = 10) -> None:
-    """Letter 1 is the first row."""
-    for number in range(count, 0, -1):
-        a_kept_message(engine, subject=f"Letter {number}", message_id=f"<{number}@mail.example>")
-
-
-def folders(engine: Engine) -> dict[str, str]:
-    with engine.connect() as connection:
-        rows = connection.execute(text("SELECT subject, folder FROM kept_messages")).all()
-    return {row.subject.removeprefix("Letter "): row.folder for row in rows}
-
-
-def shown(page: Page) -> list[str]:
-    return [words.removeprefix("Letter ") for words in page.locator(".row:visible .row-title").all_inner_texts()]
-
-
-def focused(page: Page) -> str:
-    words: str = page.evaluate("document.activeElement.textContent.trim()")
-    return words.removeprefix("Letter ")
-
-
-def watched(page: Page) -> Page:
-    """The page says later whether it was loaded anew."""
-    page.evaluate("window.same = true")
-    return page
-
-
-def is_same(page: Page) -> bool:
-    return bool(page.evaluate("window.same === true"))
-
-
-def hold(page: Page, pattern: str) -> list[Route]:
-    """Requests to the pattern wait in the list until they are continued or aborted."""
-    held: list[Route] = []
-    page.route(pattern, lambda route: held.append(route))  # noqa: PLW0108 - playwright looks into the function
-    return held
-
-
-def release(page: Page, held: list[Route]) -> None:
-    """Lets the next request go, as soon as it was made."""
-    while not held:
-        page.wait_for_timeout(10)
-    held.pop(0).continue_()
 
 
 def test_ten_messages_are_triaged_by_keys_without_a_reload(opened: Opened, engine: Engine) -> None:
@@ -271,68 +225,73 @@ def test_a_session_that_ended_leads_to_the_sign_in(quiet: Opened, engine: Engine
     assert set(folders(engine).values()) == {"inbox"}
 
 
-def test_what_is_asleep_is_searched_by_keys_and_acted_on_there(opened: Opened, engine: Engine) -> None:
-    for number in range(3):
-        a_snooze(engine, remind_at=now() + (30 + number) * HOUR, subject=f"Invoice {number}")
-    a_snooze(engine, remind_at=now() + 30 * HOUR, subject="Dinner")
+def test_undo_of_what_was_done_last_is_not_that_of_what_was_done_before(opened: Opened, engine: Engine) -> None:
+    a_snooze(engine, remind_at=now() + 30 * HOUR, subject="First")
+    a_snooze(engine, remind_at=now() + 60 * HOUR, subject="Daily", recurrence=DAILY)
     page = opened("/")
-    page.keyboard.press("/")
-    page.keyboard.type("subject:invoice")
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-row]")).to_have_count(3)
-    watched(page)
     page.keyboard.press("j")
     page.keyboard.press("c")
-    expect(page.get_by_text("2 messages")).to_be_visible()
-    assert shown(page) == ["Invoice 1", "Invoice 2"]
-    assert focused(page) == "Invoice 1"
+    page.keyboard.press("b")
+    page.keyboard.type("in 3 days")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Asleep until")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.get_by_text("What was done last cannot be undone.")).to_be_visible()
+    assert shown(page) == ["Daily"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="First", exact=True)).to_be_visible()
+
+
+def test_what_was_saved_is_not_called_unsaved_where_the_list_cannot_be_shown(quiet: Opened, engine: Engine) -> None:
+    letters(engine, 3)
+    page = watched(quiet("/mailbox"))
+    page.keyboard.press("j")
+    page.route("**/mailbox", lambda route: route.abort())
+    page.keyboard.press("e")
+    expect(page.get_by_text("It is saved, but the list cannot be shown")).to_be_visible()
+    assert shown(page) == ["2", "3"]
+    assert folders(engine)["1"] == "done"
+    page.unroute("**/mailbox")
+    page.keyboard.press("e")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(2)
+    assert shown(page) == ["3"]
     assert is_same(page)
 
 
-def test_pages_acts_and_presets_are_found_by_typing(opened: Opened, engine: Engine) -> None:
-    letters(engine, 4)
+def test_a_search_that_is_being_typed_is_not_replaced(opened: Opened, engine: Engine) -> None:
+    letters(engine, 3)
     page = watched(opened("/mailbox"))
-    bar = page.get_by_role("dialog", name="Commands")
+    held = hold(page, "**/done")
     page.keyboard.press("j")
-    page.keyboard.press("Control+k")
-    expect(page.get_by_role("combobox", name="Find a command")).to_be_focused()
-    page.keyboard.type("done let")
-    expect(bar.get_by_role("option")).to_have_count(1)
-    page.keyboard.press("Enter")
+    page.keyboard.press("e")
+    page.keyboard.press("/")
+    page.keyboard.type("zeal")
+    release(page, held)
     expect(page.get_by_text("Done.", exact=True)).to_be_visible()
-    assert folders(engine)["1"] == "done"
-    assert focused(page) == "2"
-    page.keyboard.press("Control+k")
-    page.keyboard.type("snooze TOMORROW")
+    page.keyboard.type("ous")
+    expect(page.get_by_role("searchbox")).to_have_value("zealous")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    assert is_same(page)
+
+
+def test_what_was_typed_is_kept_where_a_snooze_is_not_saved(quiet: Opened, engine: Engine) -> None:
+    letters(engine, 2)
+    page = watched(quiet("/mailbox"))
+    page.route("**/snooze", lambda route: route.abort())
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    page.get_by_label("Note").fill("ask Bob")
+    page.get_by_label("When should it come back?").fill("in 3 days")
+    expect(page.get_by_role("button", name="Snooze", exact=True)).to_be_enabled()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Not saved: Letter 1.")
+    page.keyboard.press("k")
+    page.keyboard.press("b")
+    expect(page.get_by_label("Note")).to_have_value("ask Bob")
+    expect(page.get_by_label("When should it come back?")).to_have_value("in 3 days")
+    page.unroute("**/snooze")
+    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    assert folders(engine)["2"] == "snoozed"
-    page.keyboard.press("Control+k")
-    page.keyboard.type("undo")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("link", name="Letter 2", exact=True)).to_be_focused()
-    assert is_same(page)
-    page.keyboard.press("Control+k")
-    page.keyboard.type("no such thing")
-    expect(bar.get_by_text("Nothing is called that.")).to_be_visible()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Escape")
-    expect(bar).to_be_hidden()
-    expect(page.get_by_role("link", name="Letter 2", exact=True)).to_be_focused()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("go")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.type(" settings")
-    page.keyboard.press("Enter")
-    expect(page).to_have_title("Settings · Snoozer")
-
-
-def test_the_command_bar_is_there_where_letters_are_switched_off(opened: Opened) -> None:
-    page = opened("/settings")
-    page.get_by_role("button", name="Switch them off").click()
-    expect(page.get_by_role("status")).to_contain_text("Single letters do nothing now")
-    page.keyboard.press("Control+k")
-    page.keyboard.type("mailbox")
-    page.keyboard.press("Enter")
-    expect(page).to_have_title("Mailbox: Inbox · Snoozer")
+    assert folders(engine)["1"] == "snoozed"

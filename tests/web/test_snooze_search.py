@@ -1,7 +1,7 @@
 """Search of what is asleep: by words and filters, in the address of the page, of one person only."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from html import unescape
 from urllib.parse import urlencode
 
@@ -73,6 +73,33 @@ def test_days_are_those_of_the_persons_zone(ann: FlaskClient, engine: Engine) ->
     assert found(ann, f"due:>{day}") == ["In 3", "In 4"]
     assert found(ann, "due:tomorrow") == ["In 1"]
     assert found(ann, f"due:>tomorrow due:<{noon + timedelta(days=4):%Y-%m-%d}") == ["In 2", "Late on day 2", "In 3"]
+
+
+def test_a_day_is_that_of_the_calendar_at_every_hour_and_across_clock_changes() -> None:
+    def days(typed: str, now: str, zone: str) -> tuple[str, str]:
+        times = TimeFormatter(now=datetime.fromisoformat(now), zone=zone, locale="en_GB")
+        filters = search.parse(typed, times=times)
+        assert filters.since is not None
+        assert filters.before is not None
+        return filters.since.isoformat(), filters.before.isoformat()
+
+    nuuk = ("2027-03-27T00:00:00-02:00", "2027-03-28T00:00:00-01:00")
+    assert days("due:saturday", "2027-03-25T12:00:00+00:00", "America/Nuuk") == nuuk
+    assert days("due:2027-03-27", "2027-03-25T12:00:00+00:00", "America/Nuuk") == nuuk
+    friday = ("2026-03-06T00:00:00+01:00", "2026-03-07T00:00:00+01:00")
+    for clock in ("00:00:00", "12:30:00", "23:59:30"):
+        assert days("due:today", f"2026-03-06T{clock}+01:00", "Europe/Berlin") == friday
+        assert days("due:friday", f"2026-03-06T{clock}+01:00", "Europe/Berlin") == friday
+    clock_change = ("2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00")
+    assert days("due:sunday", "2026-03-27T12:00:00+01:00", "Europe/Berlin") == clock_change
+
+
+def test_a_day_that_has_passed_and_too_many_words_are_explained(ann: FlaskClient) -> None:
+    assert "“due:2020-01-01” has passed" in unescape(ann.get("/?q=due:2020-01-01").text)
+    page = ann.get("/?" + urlencode({"q": "repeats: a b c d e f g state:stuck"}))
+    assert page.status_code == 422
+    assert "at most 8 words and filters" in page.text
+    assert ann.get("/?" + urlencode({"q": "repeats: a b c d e f g"})).status_code == 200
 
 
 @pytest.mark.parametrize("typed", ["due:<frday", "due:", "state:sleepy", "state:"])

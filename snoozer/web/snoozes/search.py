@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import get_args
@@ -52,7 +51,10 @@ def parse(typed: str, *, times: TimeFormatter) -> Filters:
     that cannot be read."""
     plain = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in typed[:MAX_LENGTH])
     filters = Filters()
-    for name, comparison, phrase, word in _TERM.findall(unicodedata.normalize("NFC", plain))[:MAX_TERMS]:
+    terms = [term for term in _TERM.findall(unicodedata.normalize("NFC", plain)) if any(term)]
+    if len(terms) > MAX_TERMS:
+        raise SearchError(f"“{typed}” is too much: type at most {MAX_TERMS} words and filters.")
+    for name, comparison, phrase, word in terms:
         filters = _add(filters, name.lower(), comparison, " ".join((phrase or word).split()), times=times)
     return filters
 
@@ -91,11 +93,16 @@ def _with_day(filters: Filters, comparison: str, value: str, *, times: TimeForma
 
 def _day(value: str, times: TimeFormatter) -> datetime:
     """The start of the day that a phrase means, also of today."""
-    for phrase in (f"{value} 23:59", value) if value else ():
-        with suppress(SnoozeError):
-            reading = snoozing.parse_phrase(phrase, now=times.now, zone=times.zone, locale=times.locale)
+    zone = zone_or_utc(times.zone)
+    this_morning = datetime.combine(times.local(times.now), time(), tzinfo=zone)
+    problem = "is no day"
+    for phrase in (f"{value} 12:00", value) if value else ():
+        try:
+            reading = snoozing.parse_phrase(phrase, now=this_morning, zone=times.zone, locale=times.locale)
+        except SnoozeError as error:
+            problem = "has passed" if error.code == "past" else problem
+        else:
             if reading.at is not None:
-                return datetime.combine(times.local(reading.at), time(), tzinfo=zone_or_utc(times.zone))
-    raise SearchError(
-        f'“due:{value}” is no day. Type one as for a snooze, such as due:friday, due:<monday or due:>"24 dec".'
-    )
+                return datetime.combine(times.local(reading.at), time(), tzinfo=zone)
+    examples = 'due:friday, due:<monday or due:>"24 dec"'
+    raise SearchError(f"“due:{value}” {problem}. Type one such as {examples}; state:late finds what is late.")
