@@ -111,6 +111,7 @@ def test_acts_of_a_later_page_and_of_a_search_stay_there(opened: Opened, engine:
     page = watched(opened("/mailbox"))
     page.get_by_role("link", name="Older ones").click()
     expect(page.get_by_text("To the newest")).to_be_visible()
+    page.wait_for_load_state()
     first = shown(page)[0]
     page.keyboard.press("j")
     page.keyboard.press("e")
@@ -195,6 +196,7 @@ def test_the_keys_are_listed_and_lead_from_place_to_place(opened: Opened, engine
     page.keyboard.press("g")
     page.keyboard.press("i")
     expect(page).to_have_title("Mailbox: Inbox · Snoozer")
+    page.wait_for_load_state()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("e")
@@ -206,8 +208,10 @@ def test_the_keys_are_listed_and_lead_from_place_to_place(opened: Opened, engine
     assert focused(page) == "1"
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Letter 1", exact=True)).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("u")
     expect(page).to_have_title("Mailbox: Inbox · Snoozer")
+    page.wait_for_load_state()
     page.keyboard.press("g")
     page.keyboard.press("a")
     expect(page).to_have_title("Asleep · Snoozer")
