@@ -130,6 +130,7 @@ def test_letters_that_were_switched_off_do_nothing(opened: Opened, engine: Engin
     page.keyboard.press("z")
     page.goto("/settings")
     page.get_by_role("button", name="Switch them on").click()
+    expect(page.get_by_role("status")).to_contain_text("Single letters act again")
     page.goto("/mailbox?folder=done")
     page.keyboard.press("j")
     page.keyboard.press("b")

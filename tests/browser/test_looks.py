@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from sqlalchemy import Engine, insert
 
 from snoozer.db import mailbox_store
@@ -189,7 +190,10 @@ def test_the_current_page_and_choice_show_in_forced_colours(opened: Opened, engi
 def test_the_choice_of_colours_holds_on_every_page(opened: Opened) -> None:
     page = opened("/", color_scheme="light")
     page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html[data-theme=dark]")).to_be_attached()
     page.goto("/settings")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 20, 28)"
     page.get_by_role("button", name="As the device").click()
+    expect(page.locator("html[data-theme=auto]")).to_be_attached()
+    page.wait_for_load_state()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(246, 244, 239)"
