@@ -233,7 +233,7 @@ def _engine(settings: Settings, *, stopping: Event) -> Engine:
         ping_after=PING_AFTER,
         idle=settings.worker_dead,
         read_timeout=read_timeout_until(stopping),
-        bitmap_scans=False,
+        by_index=True,
     )
 
 

@@ -44,6 +44,9 @@ _SESSION_SETTINGS = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_is
 # The server detects a vanished client within a minute; by default it keeps the session, and its locks, for two hours.
 _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 
+# A plan that these settings discourage is still made where there is no other; its estimated cost would start the JIT.
+_BY_INDEX = ["-c enable_bitmapscan=off", "-c enable_sort=off", "-c jit=off"]
+
 # scheme://user:password@ host:port,host:port /name ?query
 _HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
 _PORT = re.compile(r":\d+$")
@@ -124,7 +127,7 @@ def make_engine(
     ping_after: float = PING_AFTER,
     idle: float = IDLE_TIMEOUT,
     read_timeout: Callable[[], float] = lambda: READ_TIMEOUT,
-    bitmap_scans: bool = True,
+    by_index: bool = False,
 ) -> Engine:
     """An engine for `url` (postgresql+psycopg://). No connection is opened yet.
 
@@ -134,8 +137,8 @@ def make_engine(
     The server ends a transaction that is idle for `idle` seconds, at least five: its client is frozen, and holds locks.
     A connection without a reply for `read_timeout()` seconds is closed as lost.
 
-    Without `bitmap_scans` the first rows of many are read in the order of an index. With them, a planner whose
-    statistics are older than half a million rows takes these for a dozen, and reads and sorts them all.
+    With `by_index` the first rows of many are read in the order of an index, whatever the statistics of a table say. A
+    planner whose statistics are older than half a million rows takes these for a dozen, and reads and sorts them all.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
@@ -153,7 +156,7 @@ def make_engine(
         arguments["prepare_threshold"] = None
     else:
         options = [f"-c {name}={value}" for name, value in limits.items()]
-        options += [] if bitmap_scans else ["-c enable_bitmapscan=off"]
+        options += _BY_INDEX if by_index else []
         arguments["options"] = " ".join([*options, _SESSION_SETTINGS, _SERVER_KEEPALIVES])
     engine = create_engine(
         url,
