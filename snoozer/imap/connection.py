@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from snoozer import __version__
+from snoozer.domain.search_terms import Term
 from snoozer.imap import find, folders, messages, move, reading, search
 from snoozer.imap.errors import ImapError, connecting_failed
 from snoozer.imap.folder_names import Folder
@@ -24,7 +25,7 @@ from snoozer.imap.idle import Event, Idle
 from snoozer.imap.messages import Fingerprint, Head, HeaderFields
 from snoozer.imap.move import Arrival, FailpointHook, Mover, OnCopied, Place
 from snoozer.imap.reading import Listed, Window
-from snoozer.imap.search import Term
+from snoozer.imap.search import Field
 from snoozer.imap.session import Session, quoted
 from snoozer.imap.transport import NEVER, Transport, tls_context
 
@@ -217,7 +218,7 @@ class Connection:
         """Those that are in the selected folder, in the order of their UIDs."""
         return reading.listed(self._session, uids)
 
-    def search(self, terms: tuple[Term, ...], *, below: int | None, most: int) -> list[int]:
+    def search(self, terms: Sequence[Term[Field]], *, below: int | None, most: int) -> list[int]:
         """The newest UIDs, under `below`, of messages that meet all terms, ascending."""
         return search.uids(self._session, terms, below=below, most=most)
 

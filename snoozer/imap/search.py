@@ -1,50 +1,26 @@
-"""Search of a folder, asked of its server: what a person types, as criteria of RFC 3501 §6.4.4.
+"""Search of a folder, asked of its server: terms as criteria of RFC 3501 §6.4.4.
 
 A text of a person's is sent quoted, or as a literal: it never is a part of the command.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Literal
 
+from snoozer.domain.search_terms import Term
 from snoozer.imap.errors import ImapError
 from snoozer.imap.messages import search
 from snoozer.imap.session import MAX_NUMBER, Reply, Session, quoted
 
 Field = Literal["text", "from", "subject"]
+FIELDS: dict[str, Field] = {"": "text", "from": "from", "subject": "subject"}
 
-MAX_TERMS = 8
-MAX_TERM_LENGTH = 100
-_TERM = re.compile(r'(?:(from|subject):)?(?:"([^"]*)"?|(\S+))', re.IGNORECASE)
 _UID_SETS = re.compile(rb"\bALL ([0-9:,]+)", re.IGNORECASE)
 _RANGE = re.compile(rb"([0-9]{1,10})(?::([0-9]{1,10}))?")
-_FIELDS: dict[str, Field] = {"from": "from", "subject": "subject", "": "text"}
 
 
-@dataclass(frozen=True)
-class Term:
-    """A text that a message must have: anywhere, or in one field."""
-
-    field: Field
-    text: str
-
-
-def parse(typed: str) -> tuple[Term, ...]:
-    """Words, phrases in quotes, and both behind `from:` and `subject:`; whatever was typed means something. All must
-    be met. Empty where nothing is searched for."""
-    plain = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in typed)
-    found = []
-    for field, phrase, one in _TERM.findall(unicodedata.normalize("NFC", plain)):
-        text = " ".join((phrase or one).split())[:MAX_TERM_LENGTH]
-        if text.strip('"'):
-            found.append(Term(_FIELDS[field.lower()], text))
-    return tuple(found[:MAX_TERMS])
-
-
-def uids(session: Session, terms: tuple[Term, ...], *, below: int | None, most: int) -> list[int]:
+def uids(session: Session, terms: Sequence[Term[Field]], *, below: int | None, most: int) -> list[int]:
     """The newest UIDs in the selected folder, under `below`, of messages that meet all terms, ascending. Raises
     ImapError."""
     criteria = [b"UNDELETED"]

@@ -1,6 +1,6 @@
 """A mailbox at a server of its owner's, read by IMAP. No copy of anybody's mail is kept: each call asks the server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -9,13 +9,14 @@ from sqlalchemy import Engine
 from snoozer.db.queries import mailboxes as mailbox_queries
 from snoozer.db.queries import snoozed_messages
 from snoozer.db.queries.mailboxes import MailboxAccess
+from snoozer.domain.search_terms import Term
 from snoozer.imap import folder_names
 from snoozer.imap.connection import Connection
 from snoozer.imap.folders import Selected
 from snoozer.imap.messages import SEEN
 from snoozer.imap.move import Place
 from snoozer.imap.reading import Listed, PartInfo, ids_of
-from snoozer.imap.search import Term
+from snoozer.imap.search import Field
 from snoozer.mailbox_reading import listing, rows
 from snoozer.mailbox_reading.attachments import (
     NO_PART,
@@ -126,7 +127,7 @@ class ConnectedMailbox:
             total=found.total,
         )
 
-    def _searching(self, terms: tuple[Term, ...], read: Callable[[Connection], T]) -> T:
+    def _searching(self, terms: Sequence[Term[Field]], read: Callable[[Connection], T]) -> T:
         try:
             return self.run(read)
         except MailboxError as error:

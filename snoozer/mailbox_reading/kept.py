@@ -5,9 +5,9 @@ from sqlalchemy import Connection, Engine
 from snoozer.db import mailbox_store
 from snoozer.db.queries import Cursor, Found, InvalidCursor, snoozes
 from snoozer.db.queries import messages as queries
-from snoozer.imap import search as mailbox_search
 from snoozer.mailbox_reading.attachments import Contents, attachment_in, contents_in
 from snoozer.mailbox_reading.keys import NO_FOLDER
+from snoozer.mailbox_reading.listing import terms_of
 from snoozer.mailbox_reading.mailbox import (
     DOWNLOAD_SECONDS,
     PAGE_SIZE,
@@ -63,7 +63,7 @@ class KeptMailbox:
     ) -> Page:
         if folder is not None and folder not in _FOLDERS:
             raise MailboxError("no_folder", NO_FOLDER)
-        terms = mailbox_search.parse(search or "")
+        terms = terms_of(search)
         with self._engine.begin() as connection:
             found = queries.in_folder(
                 connection,

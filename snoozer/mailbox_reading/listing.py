@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from snoozer.imap import search as imap_search
+from snoozer.domain import search_terms
+from snoozer.domain.search_terms import Term
 from snoozer.imap.connection import Connection
 from snoozer.imap.folders import Selected
 from snoozer.imap.reading import Listed, ids_of
-from snoozer.imap.search import Term
+from snoozer.imap.search import FIELDS, Field
 from snoozer.imap.threads import by_ids
 from snoozer.mailbox_reading.keys import Cursor
 
@@ -57,7 +58,7 @@ def read_folder(
 
 
 def search_folder(
-    connection: Connection, folder: str, terms: tuple[Term, ...], *, after: Cursor | None, size: int
+    connection: Connection, folder: str, terms: Sequence[Term[Field]], *, after: Cursor | None, size: int
 ) -> Found:
     """The newest messages that meet all terms, or those before `after`. Raises ImapError."""
     opened: Selected = connection.examine(folder)
@@ -75,9 +76,9 @@ def search_folder(
     )
 
 
-def terms_of(search: str | None) -> tuple[Term, ...]:
-    """What is searched for; nothing where nothing was typed."""
-    return imap_search.parse(search or "")
+def terms_of(search: str | None) -> list[Term[Field]]:
+    """What is searched for, by at most so many terms; nothing where nothing was typed."""
+    return search_terms.parse(search or "", FIELDS)[: search_terms.MAX_TERMS]
 
 
 def _is_shown(each: Listed, *, below: int | None, hidden: Collection[int]) -> bool:

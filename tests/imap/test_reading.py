@@ -2,8 +2,9 @@
 
 import pytest
 
-from snoozer.imap import search
+from snoozer.domain import search_terms
 from snoozer.imap.reading import ids_of
+from snoozer.imap.search import FIELDS
 from snoozer.imap.threads import by_ids
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, a_message
@@ -94,7 +95,7 @@ def test_a_search_is_asked_of_the_server_as_text(mailbox: Mailbox, masked: set[s
         connection.examine("INBOX")
         uids = connection.uids()
         for typed, found in SEARCHES.items():
-            terms = search.parse(typed)
+            terms = search_terms.parse(typed, FIELDS)
             assert connection.search(terms, below=None, most=50) == [uids[number - 1] for number in found], typed
             assert connection.search(terms, below=uids[1], most=50) == [uids[0]] * (1 in found), typed
             assert connection.search(terms, below=None, most=2) == [uids[number - 1] for number in found[-2:]], typed

@@ -2,8 +2,10 @@
 
 import pytest
 
-from snoozer.imap.search import Term, newest, parse
+from snoozer.domain.search_terms import Term
+from snoozer.imap.search import Field, newest
 from snoozer.imap.session import Reply
+from snoozer.mailbox_reading.listing import terms_of
 
 
 @pytest.mark.parametrize(
@@ -19,8 +21,8 @@ from snoozer.imap.session import Reply
         (" ".join("abcdefghijkl"), tuple(Term("text", word) for word in "abcdefgh")),
     ],
 )
-def test_what_is_typed_is_read_as_terms(typed: str, terms: tuple[Term, ...]) -> None:
-    assert parse(typed) == terms
+def test_what_is_typed_is_read_as_terms(typed: str, terms: tuple[Term[Field], ...]) -> None:
+    assert tuple(terms_of(typed)) == terms
 
 
 def answer(uid_set: str) -> Reply:

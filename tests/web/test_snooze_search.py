@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, insert
 
 from snoozer.db.models import Snooze
+from snoozer.domain.search_terms import MAX_TERMS
 from snoozer.web.snoozes import search
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.time_format import TimeFormatter
@@ -143,5 +144,5 @@ def test_whatever_is_typed_is_read_or_refused_in_words(typed: str) -> None:
     except SearchError as error:
         assert error.message.startswith("“")
     else:
-        assert len(filters.texts) <= search.MAX_TERMS
+        assert len(filters.texts) <= MAX_TERMS
         assert all(text.strip() for _, text in filters.texts)

@@ -1,22 +1,22 @@
 """Search of what is asleep: words, and filters such as `from:ann due:<friday repeats:`."""
 
-import re
-import unicodedata
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import get_args
+from typing import Literal, get_args
 
 from snoozer import snoozing
 from snoozer.db.queries.snoozes import Field, Filters, SoughtState
+from snoozer.domain import search_terms
+from snoozer.domain.search_terms import MAX_TERMS, Term
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter
 
 MAX_LENGTH = 200
-MAX_TERMS = 8
+Name = Field | Literal["due", "state", "repeats"]
 
-_TERM = re.compile(r'(?:([a-z]+):([<>]?))?(?:"([^"]*)"?|(\S+)|(?<=[:<>]))', re.IGNORECASE)
-_FIELDS: dict[str, Field] = {"from": "from", "subject": "subject", "note": "note"}
+_FIELDS: dict[str, Name] = {"": "text", "from": "from", "subject": "subject", "note": "note", "due": "due"}
+_FIELDS |= {"state": "state", "repeats": "repeats"}
 
 
 class SearchError(ValueError):
@@ -48,27 +48,24 @@ EXAMPLES = (
 
 def parse(typed: str, *, times: TimeFormatter) -> Filters:
     """Words and filters, of which all must be met; what is no filter is a word. Raises SearchError for a day or a state
-    that cannot be read."""
-    plain = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in typed[:MAX_LENGTH])
-    filters = Filters()
-    terms = [term for term in _TERM.findall(unicodedata.normalize("NFC", plain)) if any(term)]
+    that cannot be read, and for more than `MAX_TERMS`."""
+    terms = search_terms.parse(typed[:MAX_LENGTH], _FIELDS, alone=("due", "state", "repeats"))
     if len(terms) > MAX_TERMS:
         raise SearchError(f"“{typed}” is too much: type at most {MAX_TERMS} words and filters.")
-    for name, comparison, phrase, word in terms:
-        filters = _add(filters, name.lower(), comparison, " ".join((phrase or word).split()), times=times)
+    filters = Filters()
+    for term in terms:
+        filters = _add(filters, term, times=times)
     return filters
 
 
-def _add(filters: Filters, name: str, comparison: str, value: str, *, times: TimeFormatter) -> Filters:
-    if name == "repeats":
+def _add(filters: Filters, term: Term[Name], *, times: TimeFormatter) -> Filters:
+    if term.field == "repeats":
         return replace(filters, repeats=True)
-    if name == "state":
-        return replace(filters, state=_state(value))
-    if name == "due":
-        return _with_day(filters, comparison, value, times=times)
-    field = _FIELDS.get(name, "text")
-    text = value if name in _FIELDS or not name else f"{name}:{comparison}{value}"
-    return replace(filters, texts=(*filters.texts, (field, text))) if text else filters
+    if term.field == "state":
+        return replace(filters, state=_state(term.text))
+    if term.field == "due":
+        return _with_day(filters, term.text, times=times)
+    return replace(filters, texts=(*filters.texts, (term.field, term.text)))
 
 
 def _state(value: str) -> SoughtState:
@@ -81,8 +78,9 @@ def _state(value: str) -> SoughtState:
     )
 
 
-def _with_day(filters: Filters, comparison: str, value: str, *, times: TimeFormatter) -> Filters:
-    start = _day(value, times)
+def _with_day(filters: Filters, text: str, *, times: TimeFormatter) -> Filters:
+    comparison = text[:1] if text[:1] in ("<", ">") else ""
+    start = _day(text.removeprefix(comparison), times)
     end = start + timedelta(days=1)
     if comparison == "<":
         return replace(filters, before=start)

@@ -1,0 +1,37 @@
+"""What a person types into a search: words, phrases in quotes, and both behind the name of a field and a colon."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+F = TypeVar("F", bound=str)
+
+MAX_TERMS = 8
+MAX_TERM_LENGTH = 100
+
+
+@dataclass(frozen=True)
+class Term(Generic[F]):
+    """A text that must be met in one field. `text` is empty only in a field that may stand alone."""
+
+    field: F
+    text: str
+
+
+def parse(typed: str, fields: Mapping[str, F], *, alone: Collection[str] = ()) -> list[Term[F]]:
+    """Returns the terms in their order. `fields` has the field of each name, that of a word without one under "". The
+    names in `alone` need no text behind their colon; any other name without one is a word. Behind a name, `<` or `>`
+    before a phrase is a part of its text."""
+    names = "|".join(filter(None, fields))
+    term = re.compile(rf'(?:({names}):([<>]?))?(?:"([^"]*)"?|(\S+))', re.IGNORECASE)
+    plain = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in typed)
+    found = []
+    for name, comparison, phrase, word in term.findall(unicodedata.normalize("NFC", plain)):
+        text = comparison + " ".join((phrase or word).split())[:MAX_TERM_LENGTH]
+        if not name and word.endswith(":") and word[:-1].lower() in alone:
+            found.append(Term(fields[word[:-1].lower()], ""))
+        elif text.strip('"') or name.lower() in alone:
+            found.append(Term(fields[name.lower()], text))
+    return found
