@@ -1,12 +1,14 @@
-"""The mail that the mail sink of `snoozer up` captured for the signed-in person, at /sink."""
+"""The mail that `snoozer up` kept instead of sending it, for the signed-in person, at /sink: as a mail program shows it,
+as text, and with its headers and source."""
 
 import re
 from collections.abc import Iterator
 
-from flask import Blueprint, abort, render_template, request
+from flask import Blueprint, Response, abort, make_response, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
+from snoozer.db.queries import Found
 from snoozer.db.queries import messages as queries
 from snoozer.mime import message_parser
 from snoozer.mime.headers import decode_words, sanitize_line
@@ -15,11 +17,14 @@ from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import MAX_ROW_ID
+from snoozer.web.mailbox.files import allow_frame, frame_problem, frame_response, original_response
 
 blueprint = Blueprint("dev_mail", __name__, url_prefix="/sink")
 
 MAX_HEADER_LENGTH = 1_000
-SHOWN_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To")
+MAX_SOURCE_LENGTH = 20_000
+SHOWN_HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To", "References")
+VIEWS = ("html", "text", "source")
 
 
 @blueprint.before_request
@@ -44,17 +49,47 @@ def browse(account: Account) -> ResponseReturnValue:
 @blueprint.get("/<row:id>")
 @login_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """One mail: its headers, and its text in which only links to this site can be followed."""
-    with context.transaction() as connection:
-        row = found_or_404(queries.one_captured(connection, id=id, rcpt_to=account.email))
-    message = message_parser.parse(row.original)
-    return render_template(
-        "dev_mail/show.html",
-        row=row,
-        message=message,
-        headers=_headers(row.original),
-        pieces=list(_split_links(message.text, base_url=context.settings().base_url)),
+    """One mail: `view` is html, text, in which only links to this site can be followed, or source."""
+    row = _own(account, id=id)
+    message, has_html = message_parser.parse(row.original), message_parser.parse_html(row.original) is not None
+    view = request.args.get("view") or ("html" if has_html else "text")
+    if view not in VIEWS or (view == "html" and not has_html):
+        abort(404)
+    page = make_response(
+        render_template(
+            "dev_mail/show.html",
+            row=row,
+            message=message,
+            view=view,
+            has_html=has_html,
+            headers=_headers(row.original),
+            pieces=list(_split_links(message.text, base_url=context.settings().base_url)),
+            source=row.original[:MAX_SOURCE_LENGTH].decode("utf-8", "replace"),
+            is_cut=len(row.original) > MAX_SOURCE_LENGTH,
+        )
     )
+    return allow_frame(page) if view == "html" else page
+
+
+@blueprint.get("/<row:id>/html")
+@login_required
+def html(account: Account, id: int) -> Response:
+    """The document of the frame."""
+    document = message_parser.parse_html(_own(account, id=id).original)
+    return frame_problem("This mail has no HTML.", 404) if document is None else frame_response(document, pictures={})
+
+
+@blueprint.get("/<row:id>/original")
+@login_required
+def download(account: Account, id: int) -> Response:
+    """The bytes as they were sent."""
+    original = _own(account, id=id).original
+    return original_response(original, subject=message_parser.parse_head(original).subject)
+
+
+def _own(account: Account, *, id: int) -> Found:
+    with context.transaction() as connection:
+        return found_or_404(queries.one_captured(connection, id=id, rcpt_to=account.email))
 
 
 def _headers(message: bytes) -> list[tuple[str, str]]:
