@@ -1,5 +1,5 @@
-"""The mail that `snoozer up` kept instead of sending it, for the signed-in person, at /sink: as a mail program shows it,
-as text, and with its headers and source."""
+"""The mail that `snoozer up` kept instead of sending it, for the signed-in person, at /sink: as a mail program shows
+it, as text, and with its headers and source."""
 
 import re
 from collections.abc import Iterator

@@ -11,7 +11,9 @@ from snoozer import security_log, zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.snoozing import clean_phrase
-from snoozer.timephrase import zones
+from snoozer.timephrase import zone_search
+from snoozer.timephrase.zone_search import Place
+from snoozer.timephrase.zones import zone_of
 from snoozer.web import context
 from snoozer.web.auth import (
     MAX_COOKIE_DAYS,
@@ -36,6 +38,9 @@ LOCALES = {
     "de_DE": "Deutsch (times may be typed in German) · 27 November, 14:00",
 }
 
+NO_ZONE = "There is no zone, city or country of that name. Type a large city near you, or a name such as Europe/Berlin."
+MANY_ZONES = "That may be more than one zone. Choose the one whose clock is yours:"
+
 
 @blueprint.get("")
 @login_required
@@ -48,12 +53,14 @@ def show(account: Account) -> ResponseReturnValue:
 @login_required
 def save(account: Account) -> ResponseReturnValue:
     """Zone and locale. With another zone, asks once whether wall-clock snoozes keep their instants or their hours."""
-    typed, locale = request.form.get("zone", "").strip(), request.form.get("locale", "")
-    zone, choice = zones.canonical(typed.replace(" ", "_")), request.form.get("moving")
+    typed, locale = (request.form.get("place") or request.form.get("zone", "")).strip(), request.form.get("locale", "")
+    year, choice = time_formatter().now.year, request.form.get("moving")
+    zone = typed if typed == account.zone else zone_search.resolve(typed, year=year)
     if zone is None:
-        error = "There is no zone of that name. Zones are named like Europe/Berlin or America/New_York."
+        places = zone_search.search(typed, year=year)
+        error = MANY_ZONES if places else NO_ZONE
         with context.transaction() as connection:
-            return _page(connection, account, zone=typed, locale=locale, error=error), 422
+            return _page(connection, account, zone=typed, locale=locale, error=error, places=places), 422
     if locale not in LOCALES or choice not in {None, "keep", "follow"}:
         abort(400)
     with context.transaction() as connection:
@@ -158,6 +165,7 @@ def _page(
     zone: str | None = None,
     locale: str | None = None,
     error: str | None = None,
+    places: Sequence[Place] = (),
     presets: Sequence[preset_form.PresetRow] | None = None,
     adding: bool = False,
     none_left: bool = False,
@@ -170,8 +178,9 @@ def _page(
         zone=account.zone if zone is None else zone,
         locale=account.locale if locale is None else locale,
         locales=LOCALES,
-        zones=sorted(name for name in zones.NAMES.values() if "/" in name or name == "UTC"),
+        zones=zone_search.places(times.now.year),
         error=error,
+        places=[(place, times.now.astimezone(zone_of(place.zone))) for place in places],
         now=times.now,
         presets=presets,
         own=own is not None,
