@@ -129,15 +129,15 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
     return None if account_id is None else Invitation(account_id=account_id, email=email, token=token, code=code)
 
 
-def console_sign_in_token(connection: Connection, *, email: str) -> str | None:
-    """The token of a sign-in link for the console: single use, ten minutes, any browser. None when it is refused."""
+def console_sign_in_token(connection: Connection, *, email: str, lifetime: timedelta = LINK_LIFETIME) -> str | None:
+    """The token of a sign-in link for the console: single use, any browser. None when it is refused."""
     token, email = secrets.token_urlsafe(32), normalize(email)
     account_id = accounts.request_sign_in(
         connection,
         email=email,
         email_hash=digest(email),
         token_hash=digest(token),
-        lifetime=LINK_LIFETIME,
+        lifetime=lifetime,
         max_per_hour=MAX_LINKS_PER_HOUR,
     )
     return None if account_id is None else token

@@ -1,5 +1,7 @@
 """`snoozer account`: who may sign in, and as what."""
 
+from datetime import timedelta
+
 import click
 
 from snoozer import accounts, security_log, settings
@@ -36,9 +38,11 @@ def create(email: str, role: str | None, zone: str) -> None:
 
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")
 @click.argument("email")
-def sign_in(email: str) -> None:
+@click.option("--days", type=click.IntRange(1, 365), help="How long the link works, in place of ten minutes.")
+def sign_in(email: str, days: int | None) -> None:
+    lifetime = accounts.LINK_LIFETIME if days is None else timedelta(days=days)
     with transaction(name="account") as connection:
-        token = accounts.console_sign_in_token(connection, email=email)
+        token = accounts.console_sign_in_token(connection, email=email, lifetime=lifetime)
         if token is None:
             refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
         account = accounts.id_of(connection, email=email)

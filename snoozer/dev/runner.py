@@ -177,7 +177,7 @@ class Runner:
 
     async def _sign_in_link(self) -> str | None:
         with suppress(CommandFailed):
-            lines = await self._supervisor.run(_snoozer("account", "sign-in", OWNER))
+            lines = await self._supervisor.run(_snoozer("account", "sign-in", OWNER, "--days", "365"))
             return next((line.strip() for line in lines if line.strip().startswith("http")), None)
         return None
 

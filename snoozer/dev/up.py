@@ -110,7 +110,7 @@ def _welcome(
     output.plain("")
     output.plain(f"Snoozer is ready at {chosen.base_url}", style="bold")
     if link:
-        output.plain(f"Sign in as {OWNER} (once, within ten minutes):")
+        output.plain(f"Sign in as {OWNER} (the link works once):")
         output.plain(link, style="bold underline")
         output.plain(f"Another link: {another}", style="dim")
     else:

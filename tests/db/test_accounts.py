@@ -1,5 +1,6 @@
 """Signing in: once, within ten minutes, in the browser that requested it, and not by a scanner that follows links."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -44,6 +45,23 @@ def test_a_mailed_link_signs_in_once(engine: Engine) -> None:
         account = accounts.session_account(connection, session=session)
     assert account is not None
     assert account.email == ANN
+
+
+def test_a_link_for_the_console_works_as_long_as_it_says_and_once(engine: Engine) -> None:
+    tokens = []
+    for lifetime in (timedelta(days=365), -timedelta(seconds=1)):
+        with engine.begin() as connection:
+            tokens.append(accounts.console_sign_in_token(connection, email=ANN, lifetime=lifetime))
+    long, over = tokens
+    assert long is not None
+    assert over is not None
+    with engine.begin() as connection:
+        assert accounts.link_state(connection, token=over, browser=None) == "expired"
+        hours = connection.execute(text("SELECT max(expires_at) - now() FROM sign_ins")).scalar_one()
+    assert hours > timedelta(days=364)
+    assert enter(engine, over) is None
+    assert enter(engine, long, browser=None) is not None
+    assert enter(engine, long, browser=None) is None
 
 
 def test_a_link_opened_in_another_browser_gives_no_session(engine: Engine) -> None:

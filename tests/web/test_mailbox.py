@@ -39,6 +39,15 @@ def test_a_message_in_html_is_shown_as_text_and_loads_nothing(ann: FlaskClient, 
         assert markup not in page
 
 
+def test_a_hint_stands_beside_the_first_messages_until_one_was_snoozed(ann: FlaskClient, engine: Engine) -> None:
+    assert "in 2 minutes" not in ann.get("/mailbox").text, "nothing is there to choose"
+    a_kept_message(engine)
+    assert "in 2 minutes" in ann.get("/mailbox").text
+    assert "in 2 minutes" not in ann.get("/mailbox?q=hello").text
+    a_snooze(engine, remind_at=now() + HOUR)
+    assert "in 2 minutes" not in ann.get("/mailbox").text
+
+
 def test_the_kept_mailbox_is_searched(ann: FlaskClient, engine: Engine) -> None:
     for subject in ("Invoice 7", "Lunch", "The <b>invoice</b>"):
         a_kept_message(engine, original=an_original(subject=subject))

@@ -80,11 +80,20 @@ def test_the_mailed_link_signs_in_once_and_only_when_the_button_is_pressed(
         assert browser.get(link).status_code == 200
         assert browser.head(link).status_code == 200
         assert browser.get("/").status_code == 303
-    assert browser.post(link, data={"zone": "Europe/Berlin"}).status_code == 303
+    answer = browser.post(link, data={"zone": "Europe/Berlin"})
+    assert (answer.status_code, answer.location) == (303, "/mailbox"), "where the first message is snoozed"
     assert browser.get("/").status_code == 200
     used = site.test_client().get(link)
     assert used.status_code == 410
     assert "Ask for a new link" in used.text
+
+
+def test_signing_in_leads_to_the_page_that_was_asked_for(site: Flask, people: People, inbox: Inbox) -> None:
+    people.ann()
+    browser = site.test_client()
+    request_link(browser, next="/settings?x=1")
+    link, _ = link_and_code(inbox)
+    assert browser.post(link).location == "/settings?x=1"
 
 
 def test_a_forwarded_link_is_refused_in_another_browser(site: Flask, people: People, inbox: Inbox) -> None:

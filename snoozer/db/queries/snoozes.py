@@ -62,6 +62,11 @@ def count(connection: Connection, *, user_email: str) -> int:
     return connection.execute(rows).scalar_one()
 
 
+def any_yet(connection: Connection, *, user_email: str) -> bool:
+    """Whether this person has snoozed anything that is not in the archive by now."""
+    return bool(connection.execute(select(exists().where(Snooze.user_email == user_email))).scalar_one())
+
+
 def found(
     connection: Connection,
     *,

@@ -46,6 +46,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         boxes = switch(connected_mailboxes.connected(connection, account_id=account.id))
         ids = [row.message_id for row in page.rows if row.message_id is not None]
         unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
+        is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=account.email)
     return render_template(
         "mailbox/list.html",
         box=pages,
@@ -59,6 +60,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         search=search,
         totals={view.role: view.total for view in folders},
         unsent=unsent,
+        is_new=is_new,
         form=snooze_form(times, saved_times=saved_times()),
     )
 

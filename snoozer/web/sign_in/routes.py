@@ -145,7 +145,8 @@ def _sign_in(token: str) -> ResponseReturnValue:
         if canonical(zone) == zone:
             set_first_zone(connection, id=account.id, zone=zone)
     security_log.record("signed_in", account=account.id, network=network_id())
-    response = make_response(redirect(auth.local_path(session.get("onward")), code=303))
+    onward = auth.local_path(session.get("onward"))
+    response = make_response(redirect(url_for("mailbox.browse") if onward == "/" else onward, code=303))
     session.clear()
     auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
     auth.delete_cookie(response, "browser")
