@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test fast check storm bench compare schema lock
+.PHONY: help setup run dev test fast check storm bench compare schema messages lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 schema: ## docs/schema.sql, after a new migration
 	@bin/setup dev
 	@.venv/bin/python -m tests.db.schema_file
+
+# Words only, no line numbers: what is added in two places then merges by itself.
+messages: ## locale/*/LC_MESSAGES/messages.po, after a change of what people read
+	@bin/setup dev
+	@.venv/bin/pybabel -q extract -F babel.cfg -k _ -k N_ --no-default-keywords -k gettext -k ngettext:1,2 --no-location \
+		--sort-output --omit-header --no-wrap -o .venv/messages.pot .
+	@.venv/bin/pybabel -q update -i .venv/messages.pot -d locale --no-fuzzy-matching --ignore-obsolete --no-wrap \
+		--ignore-pot-creation-date
 
 # Versions that are pinned already stay as long as pyproject.toml allows them.
 LOCK = uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

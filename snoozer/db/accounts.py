@@ -192,6 +192,10 @@ def set_preferences(connection: Connection, *, id: int, zone: str, locale: str) 
     execute(connection, "accounts/set_preferences", id=id, zone=zone, locale=locale)
 
 
+def set_first_locale(connection: Connection, *, id: int, locale: str) -> bool:
+    return execute(connection, "accounts/set_first_locale", id=id, locale=locale).first() is not None
+
+
 def set_first_zone(connection: Connection, *, id: int, zone: str) -> bool:
     return execute(connection, "accounts/set_first_zone", id=id, zone=zone).first() is not None
 

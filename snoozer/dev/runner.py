@@ -272,7 +272,7 @@ def _web(listening: int, *, reload: bool) -> Program:
     """The web server on a listening socket that it inherits."""
     options = ["-c", "python:snoozer.web.gunicorn", "--bind", f"fd://{listening}"]
     if reload:
-        folders = (resource_folder("templates"), resource_folder("static"))
+        folders = tuple(resource_folder(name) for name in ("templates", "static", "locale"))
         files = [str(file) for folder in folders for file in folder.rglob("*") if file.is_file()]
         options += ["--reload", *(f"--reload-extra-file={file}" for file in files)]
     argv = (*PYTHON_MODULE, "snoozer.web", *options, "snoozer.web:from_environment()")

@@ -30,6 +30,7 @@ from snoozer.web import (
     forms,
     jinja,
     known_hosts,
+    language,
     quotas,
     security_headers,
 )
@@ -96,6 +97,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     if hops := settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
+    language.init_app(app)
     security_headers.init_app(app, settings=settings)
     compression.init_app(app)
     errors.init_app(app)

@@ -81,6 +81,7 @@ def current_account() -> Account | None:
             with context.transaction() as connection:
                 g.account = accounts.session_account(connection, session=token)
                 if g.account is not None:
+                    context.use_locale(g.account.locale)
                     now = database_time(connection)
                     g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
                     g.delivery = context.delivery_status(connection)

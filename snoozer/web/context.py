@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-from flask import Flask, abort, current_app, get_flashed_messages
+from flask import Flask, abort, current_app, g, get_flashed_messages
 from flask import flash as queue_message
 from sqlalchemy import Connection, Engine
 
+from snoozer import translations
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
@@ -50,6 +51,12 @@ def transaction() -> Iterator[Connection]:
     """One action: everything in it is committed at its end, or nothing is."""
     with engine().begin() as connection:
         yield connection
+
+
+def use_locale(locale: str) -> None:
+    """Writes this response in the language of the locale."""
+    g.locale = locale
+    translations.speak(translations.language_of(locale))
 
 
 def delivery_status(connection: Connection) -> DeliveryStatus:

@@ -6,8 +6,9 @@ from typing import Any
 
 from flask import Flask, current_app, g, request, url_for
 
+from snoozer import translations
 from snoozer.resources import resource_folder
-from snoozer.web import auth, context
+from snoozer.web import auth, context, language
 from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.mailbox_state import mailbox_state
@@ -24,6 +25,7 @@ THEMES = ("auto", "light", "dark")
 
 def init_app(app: Flask) -> None:
     app.context_processor(_page_variables)
+    translations.use_in_templates(app.jinja_env)
     app.jinja_env.globals.update(
         asset=_asset,
         status_of=_status_of,
@@ -53,6 +55,8 @@ def _page_variables() -> dict[str, Any]:
         "times": g.get("times"),
         "delivery": g.get("delivery"),
         "troubled_mailboxes": g.get("troubled_mailboxes", ()),
+        "locale": g.get("locale", language.DEFAULT),
+        "short_locales": language.SHORT_NAMES,
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",
         "has_sink": context.settings().sink,

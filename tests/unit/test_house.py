@@ -77,7 +77,7 @@ def test_the_wheel_has_every_package() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         listed = set(tomllib.load(file)["tool"]["setuptools"]["packages"])
     inside = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
-    assert listed - inside == {"snoozer.templates", "snoozer.static", "snoozer.migrations"}
+    assert listed - inside == {"snoozer.templates", "snoozer.static", "snoozer.migrations", "snoozer.locale"}
     assert inside <= listed
 
 

@@ -40,6 +40,7 @@ ACCESS = {
 EXCEPTIONS = {
     "settings.choose_theme": "everybody",  # A cookie of this browser.
     "settings.choose_keys": "everybody",
+    "settings.choose_language": "everybody",
     "api.describe": "everybody",
 }
 # Enough of each form that no route refuses it for its fields alone.

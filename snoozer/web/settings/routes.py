@@ -14,7 +14,7 @@ from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zone_search
 from snoozer.timephrase.zone_search import Place
 from snoozer.timephrase.zones import zone_of
-from snoozer.web import context
+from snoozer.web import context, language
 from snoozer.web.auth import (
     MAX_COOKIE_DAYS,
     get_cookie,
@@ -26,17 +26,10 @@ from snoozer.web.auth import (
 )
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.jinja import THEMES
+from snoozer.web.language import LOCALES
 from snoozer.web.settings import presets as preset_form
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
-
-LOCALES = {
-    "en_GB": "English (United Kingdom) · 27 November, 14:00",
-    "en_US": "English (United States) · November 27, 2:00 pm",
-    "en_AU": "English (Australia) · 27 November, 2:00 pm",
-    "en_IN": "English (India) · 27 November, 2:00 pm",
-    "de_DE": "Deutsch (times may be typed in German) · 27 November, 14:00",
-}
 
 NO_ZONE = "There is no zone, city or country of that name. Type a large city near you, or a name such as Europe/Berlin."
 MANY_ZONES = "That may be more than one zone. Choose the one whose clock is yours:"
@@ -109,6 +102,17 @@ def choose_theme() -> ResponseReturnValue:
         abort(400)
     response = make_response(redirect(local_path(request.form.get("here")), code=303))
     set_cookie(response, "theme", theme, days=MAX_COOKIE_DAYS)
+    return response
+
+
+@blueprint.post("/language")
+def choose_language() -> ResponseReturnValue:
+    """Language and dates of this browser, for those who are not signed in."""
+    locale = request.form.get("locale")
+    if locale not in LOCALES:
+        abort(400)
+    response = make_response(redirect(local_path(request.form.get("here")), code=303))
+    set_cookie(response, language.COOKIE, locale, days=MAX_COOKIE_DAYS)
     return response
 
 

@@ -11,13 +11,13 @@ from flask.typing import ResponseReturnValue
 
 from snoozer import accounts, quotas, security_log
 from snoozer.accounts import LINK_LIFETIME, Invitation
-from snoozer.db.accounts import set_first_zone
+from snoozer.db.accounts import set_first_locale, set_first_zone
 from snoozer.mime import compose, headers
 from snoozer.settings import Settings
 from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
-from snoozer.web import auth, context
+from snoozer.web import auth, context, language
 from snoozer.web.network import network_id
 
 log = logging.getLogger("snoozer.web")
@@ -141,6 +141,9 @@ def _sign_in(token: str) -> ResponseReturnValue:
         account = accounts.session_account(connection, session=token)
         if account is None:
             abort(403)
+        locale = language.requested()
+        if locale is not None:
+            set_first_locale(connection, id=account.id, locale=locale)
         zone = request.form.get("zone", "")
         if canonical(zone) == zone:
             set_first_zone(connection, id=account.id, zone=zone)

@@ -1,0 +1,58 @@
+"""The language of a page: the account's, else what was chosen in this browser, else what the browser asks for."""
+
+from flask import Flask, Response, g, request
+
+from snoozer import translations
+from snoozer.web import auth, context
+
+LOCALES = {
+    "en_GB": "English (United Kingdom) · 27 November, 14:00",
+    "en_US": "English (United States) · November 27, 2:00 pm",
+    "en_AU": "English (Australia) · 27 November, 2:00 pm",
+    "en_IN": "English (India) · 27 November, 2:00 pm",
+    "de_DE": "Deutsch · 27. November, 14:00",
+}
+# What is offered to those who are not signed in.
+SHORT_NAMES = {"en_GB": "English (UK)", "en_US": "English (US)", "de_DE": "Deutsch"}
+DEFAULT = "en_GB"
+COOKIE = "locale"
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(_begin)
+    app.after_request(_vary)
+    app.teardown_request(_end)
+
+
+def requested() -> str | None:
+    """Returns the locale that was chosen in this browser, else the first that it asks for; None for neither."""
+    chosen = auth.get_cookie(COOKIE)
+    return chosen if chosen in LOCALES else negotiated(list(request.accept_languages.values()))
+
+
+def negotiated(tags: list[str]) -> str | None:
+    """Returns the locale of the first language tag that has one, the best first. A region that has none takes what its
+    language is usually written in."""
+    for tag in tags:
+        language, _, region = tag.replace("_", "-").partition("-")
+        locale = f"{language.lower()}_{region.upper()}"
+        if locale in LOCALES:
+            return locale
+        usual = {"en": DEFAULT, "de": "de_DE"}.get(language.lower())
+        if usual is not None:
+            return usual
+    return None
+
+
+def _begin() -> None:
+    context.use_locale(requested() or DEFAULT)
+
+
+def _vary(response: Response) -> Response:
+    if request.endpoint != "static" and g.get("account") is None:
+        response.vary.add("Accept-Language")
+    return response
+
+
+def _end(error: BaseException | None) -> None:
+    translations.speak("en")
