@@ -36,4 +36,18 @@
     field.files = event.dataTransfer.files;
     if (check()) form.requestSubmit();
   });
+
+  // Files that another app has shared wait in the service worker.
+  if (location.hash !== "#shared" || !navigator.serviceWorker?.controller) return;
+  history.replaceState(null, "", "/add");
+  navigator.serviceWorker.addEventListener("message", ({ data }) => {
+    if (!data?.files) return;
+    const taken = new DataTransfer();
+    for (const file of data.files) taken.items.add(file);
+    field.files = taken.files;
+    check();
+    form.querySelector("button").focus();
+  });
+  navigator.serviceWorker.startMessages();
+  navigator.serviceWorker.controller.postMessage("shared files?");
 })();

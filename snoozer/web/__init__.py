@@ -41,8 +41,10 @@ from snoozer.web.health.routes import blueprint as health
 from snoozer.web.mailbox.routes import blueprint as mailbox
 from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
+from snoozer.web.pwa.routes import blueprint as pwa
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.settings.routes import blueprint as settings_pages
+from snoozer.web.share.routes import blueprint as share
 from snoozer.web.sign_in.routes import blueprint as sign_in
 from snoozer.web.snoozes.routes import blueprint as snoozes
 
@@ -55,6 +57,8 @@ BLUEPRINTS = (
     mailboxes,
     mailbox_sign_in,
     connected_mail,
+    share,
+    pwa,
     dev_mail,
     api.blueprint,
     admin,
@@ -104,7 +108,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
     quotas.init_app(app)
-    forms.init_app(app, exempt=(api.blueprint, reminder_links))
+    forms.init_app(app, exempt=(api.blueprint, reminder_links, share))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

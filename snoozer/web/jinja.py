@@ -27,7 +27,7 @@ def init_app(app: Flask) -> None:
     app.context_processor(_page_variables)
     translations.use_in_templates(app.jinja_env)
     app.jinja_env.globals.update(
-        asset=_asset,
+        asset=asset_url,
         status_of=_status_of,
         mailbox_state=mailbox_state,
         flashes=context.flashes,
@@ -79,7 +79,7 @@ def _current_path() -> str:
     return path or "/"
 
 
-def _asset(name: str) -> str:
+def asset_url(name: str) -> str:
     """Returns the URL of a static file; it changes with the content, so that browsers may cache it for ever."""
     return url_for("static", filename=name, v=_digest(name))
 

@@ -9,7 +9,7 @@ from snoozer.web import auth
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "connect-src 'self'; worker-src 'self'; manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 # A year, for this host only: what else a domain serves is not ours to know.

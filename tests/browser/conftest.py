@@ -61,6 +61,8 @@ def quiet(chromium: Browser, site: Site) -> Iterator[Opened]:
     contexts: list[BrowserContext] = []
 
     def open_page(path: str = "/", *, width: int = 1280, signed_in: bool = True, **options: Any) -> Page:
+        # A service worker's requests do not pass the routes of tests.
+        options.setdefault("service_workers", "block")
         context = chromium.new_context(base_url=site.url, viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
         context.set_default_timeout(HANG_MILLISECONDS)

@@ -33,6 +33,8 @@ ACCESS = {
     "mailboxes": "person",
     "connected_mail": "person",
     "mailbox_sign_in": "person",
+    "pwa": "everybody",
+    "share": "everybody",
     "dev_mail": "person",
     "admin": "operator",
     "api": "token",

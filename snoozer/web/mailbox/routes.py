@@ -1,8 +1,8 @@
 """The mailbox that Snoozer keeps: its routes, and adding what is not in it yet."""
 
-from uuid import UUID, uuid4, uuid5
+from uuid import uuid5
 
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -19,15 +19,13 @@ from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import back, one_line
 from snoozer.web.mailbox import views
+from snoozer.web.mailbox.add_page import MAX_SENDER_LENGTH, MAX_SUBJECT_LENGTH, add_page, page_id
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import KEPT
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission, snooze_form
 from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
 
 blueprint = Blueprint("mailbox", __name__)
-
-MAX_SUBJECT_LENGTH = 500
-MAX_SENDER_LENGTH = 320
 
 
 @blueprint.get("/mailbox")
@@ -120,7 +118,7 @@ def mark_unread(account: Account, id: int) -> ResponseReturnValue:
 @login_required
 def add(_: Account) -> ResponseReturnValue:
     """Adds message files to the mailbox, or a reminder of a message that is elsewhere."""
-    return _add_page()
+    return add_page()
 
 
 @blueprint.post("/add/file")
@@ -130,12 +128,12 @@ def add_files(account: Account) -> ResponseReturnValue:
     files = [(file.filename or "", file.read()) for file in request.files.getlist("message")]
     files = [(name, content) for name, content in files if name or content]
     if not files:
-        return _add_page(file_error="Choose a message file first. Mail programs save one as .eml.")
+        return add_page(file_error="Choose a message file first. Mail programs save one as .eml.")
     if any(len(content) > context.settings().largest_message for _, content in files):
         raise RequestEntityTooLarge
     for name, content in files:
         if not is_message(content):
-            return _add_page(
+            return add_page(
                 file_error=f"{name or 'That file'} is not a mail message: it has no header such as From or Subject. "
                 "Nothing was saved."
             )
@@ -159,16 +157,16 @@ def add_reminder(account: Account) -> ResponseReturnValue:
     times, saved = time_formatter(), saved_times()
     submitted = read_submission(request.form, times=times, saved_times=saved)
     if isinstance(submitted, SnoozeForm):
-        return _add_page(form=submitted, subject=subject, sender=sender)
+        return add_page(form=submitted, subject=subject, sender=sender)
     if subject is None:
         phrase, note = request.form.get("phrase", ""), request.form.get("note")
-        return _add_page(
+        return add_page(
             form=snooze_form(times, saved_times=saved, phrase=phrase, note=note),
             sender=sender,
             subject_error="Say in a few words what it is about, so that you recognise it when it comes back.",
         )
     # The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze.
-    unique = uuid5(_page_id(), f"{subject}\n{sender or ''}")
+    unique = uuid5(page_id(), f"{subject}\n{sender or ''}")
     message = snoozing.Message(message_id=f"<{unique}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with context.transaction() as connection:
         id = save_submission(connection, account, message, submitted).id
@@ -202,32 +200,3 @@ def _own(connection: Connection, account: Account, *, id: int) -> Found:
 
 def _kept(account: Account) -> KeptMailbox:
     return KeptMailbox(context.engine(), user_email=account.email)
-
-
-def _page_id() -> UUID:
-    """Returns the id in the posted form, a new one without it."""
-    try:
-        return UUID(request.form.get("page_id", ""))
-    except ValueError:
-        return uuid4()
-
-
-def _add_page(
-    *,
-    form: SnoozeForm | None = None,
-    subject: str | None = None,
-    sender: str | None = None,
-    subject_error: str | None = None,
-    file_error: str | None = None,
-) -> ResponseReturnValue:
-    page = render_template(
-        "mailbox/add.html",
-        form=form or snooze_form(time_formatter(), saved_times=saved_times()),
-        subject=subject or "",
-        sender=sender or "",
-        subject_error=subject_error,
-        file_error=file_error,
-        page_id=_page_id(),
-        largest=context.settings().largest_message,
-    )
-    return page, 422 if subject_error or file_error else form.status if form else 200

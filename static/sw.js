@@ -1,0 +1,65 @@
+// The service worker. `SHELL`, which the server puts before this script, names the files that it keeps: styles, scripts,
+// icons and the page that is shown offline. It keeps no page of a person's, and answers nothing else from its store.
+"use strict";
+const PREFIX = "snoozer-shell-";
+const STORE = PREFIX + SHELL.version;
+
+self.addEventListener("install", (event) => {
+  // Without cookies: what is kept is the same for everybody, and no waiting notice is used up by it.
+  const asked = [...SHELL.files, SHELL.offline].map((url) => new Request(url, { credentials: "omit", cache: "no-cache" }));
+  event.waitUntil(caches.open(STORE).then((store) => store.addAll(asked)).then(() => self.skipWaiting()));
+});
+
+self.addEventListener("activate", (event) => {
+  event.waitUntil((async () => {
+    const names = await caches.keys();
+    await Promise.all(names.filter((name) => name.startsWith(PREFIX) && name !== STORE).map((name) => caches.delete(name)));
+    await self.clients.claim();
+  })());
+});
+
+self.addEventListener("fetch", (event) => {
+  const url = new URL(event.request.url);
+  if (url.origin !== location.origin) return;
+  if (event.request.mode === "navigate") {
+    const isShare = event.request.method === "POST" && url.pathname === "/share";
+    event.respondWith(isShare ? receive(event) : open(event.request));
+  } else if (event.request.method === "GET" && SHELL.files.includes(url.pathname + url.search)) {
+    event.respondWith(kept(event.request));
+  }
+});
+
+const kept = async (request) => (await (await caches.open(STORE)).match(request)) || fetch(request);
+
+async function open(request) {
+  try {
+    return await fetch(request);
+  } catch {
+    return (await (await caches.open(STORE)).match(SHELL.offline)) || Response.error();
+  }
+}
+
+// Shared files cannot be put into a page's form by the server. They are handed to the Add page, in memory alone, when it
+// asks for them; they are not sent before the person sends its form.
+async function receive(event) {
+  const sent = await event.request.clone().formData().catch(() => null);
+  const files = sent ? sent.getAll("message").filter((one) => one instanceof File && one.size > 0) : [];
+  if (files.length === 0) return open(event.request);
+  event.waitUntil(handOver(files));
+  return Response.redirect("/add#shared", 303);
+}
+
+const HANG = 30000;
+const handOver = (files) => new Promise((resolve) => {
+  const end = () => {
+    self.removeEventListener("message", answer);
+    resolve();
+  };
+  const answer = (event) => {
+    if (event.data !== "shared files?") return;
+    event.source.postMessage({ files });
+    end();
+  };
+  self.addEventListener("message", answer);
+  setTimeout(end, HANG);
+});
