@@ -21,11 +21,13 @@ _GERMAN_DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Sams
 
 
 class _Day(datetime):
-    """A day that formats itself: `Friday 27 November`, or with `:de` `Freitag, 27.11.`."""
+    """A day that formats itself: `Friday 27 November`, with `:de` `Freitag, 27.11.`, with `:ics` `20261127`."""
 
-    def __format__(self, language: str) -> str:
-        if language == "de":
+    def __format__(self, spec: str) -> str:
+        if spec == "de":
             return f"{_GERMAN_DAYS[self.weekday()]}, {self.day}.{self.month}."
+        if spec == "ics":
+            return self.strftime("%Y%m%d")
         return f"{self.strftime('%A')} {self.day} {self.strftime('%B')}"
 
 
@@ -58,6 +60,7 @@ def messages(now: datetime, *, host: str = "") -> Iterator[bytes]:
     """The samples as bytes of RFC 5322, the oldest first. `host` is put before the domains of their Message-IDs."""
     days = [_Day.fromtimestamp((now + timedelta(days=ahead)).timestamp(), tz=now.tzinfo) for ahead in range(15)]
     samples = tomllib.loads(Path(__file__).with_name("samples.toml").read_text(encoding="utf-8"))["message"]
+    threads: dict[int, list[str]] = {}
     for number, sample in enumerate(samples, start=1):
         message = EmailMessage(policy=SMTP.clone(max_line_length=78))
         message["From"] = sample["sender"]
@@ -66,9 +69,16 @@ def messages(now: datetime, *, host: str = "") -> Iterator[bytes]:
             message["Subject"] = sample["subject"].format(*days)
         message["Date"] = format_datetime(now - timedelta(hours=sample["hours_ago"]))
         domain = sample["sender"].rpartition("@")[2].rstrip(">")
-        message["Message-ID"] = f"<sample-{number}.{int(now.timestamp())}@{host}{domain}>"
+        earlier = threads.get(sample.get("answers", 0), [])
+        message["Message-ID"] = id = f"<sample-{number}.{int(now.timestamp())}@{host}{domain}>"
+        threads[number] = [*earlier, id]
+        if earlier:
+            message["In-Reply-To"], message["References"] = earlier[-1], " ".join(earlier)
         if "html" in sample:
             message.set_content(sample["html"], subtype="html")
         else:
             message.set_content(sample["text"].format(*days))
+        if attachment := sample.get("attachment"):
+            text = attachment["text"].format(*days).lstrip()
+            message.add_attachment(text, subtype="calendar", filename=attachment["name"])
         yield message.as_bytes()

@@ -75,12 +75,12 @@ def test_it_is_filled_and_connected_once_and_stays_disconnected(
     assert encryption.decrypt(here.keys, secret) == server.state.password
     with opened(server.state) as mailbox:
         assert "Snooze/Tomorrow" in {folder.name for folder in mailbox.folders()}
-        assert mailbox.select("INBOX").exists == 12
+        assert mailbox.select("INBOX").exists == 14
         heads = mailbox.heads(mailbox.uids())
     dates = [head.internaldate for head in heads]
     assert dates == sorted(dates)
     assert (dates[-1] - dates[0]).days == 5
-    assert len({head.message_id for head in heads}) == 12
+    assert len({head.message_id for head in heads}) == 14
 
     assert connect(), "as the next start does"
     assert rows(engine) == [(id, host, port, "active")]
@@ -98,7 +98,7 @@ def test_it_is_filled_and_connected_once_and_stays_disconnected(
     assert not connect(), "its owner disconnected it"
     assert rows(engine) == []
     with opened(server.state) as mailbox:
-        assert mailbox.select("INBOX").exists == 12
+        assert mailbox.select("INBOX").exists == 14
 
 
 def test_without_an_account_it_is_not_connected_and_says_why(
