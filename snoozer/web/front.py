@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -62,11 +62,16 @@ class Capacity:
 
 
 class Response(NamedTuple):
-    """`status` is a code and a reason, such as "200 OK"."""
+    """`status` is a code and a reason, such as "200 OK". A large body is a file, which is closed once it is sent."""
 
     status: str
     headers: Headers
-    body: bytes
+    body: bytes | IO[bytes]
+
+    @property
+    def length(self) -> int:
+        """How many bytes the body has."""
+        return len(self.body) if isinstance(self.body, bytes) else self.body.seek(0, SEEK_END)
 
 
 class Refusal(Exception):
@@ -115,15 +120,21 @@ class Front:
         await self._send(scope, response, send)
 
     async def _send(self, scope: Message, response: Response, send: Send) -> None:
-        """Large ones wait in memory for their clients, so they are few."""
-        size = len(response.body) if len(response.body) > LARGE_BYTES else 0
-        if size and self._unsent and self._unsent + size > self._capacity.unsent_bytes:
-            response, size = self._refuse(scope["path"], _busy()), 0
-        self._unsent += size
+        """Large ones wait in files for their clients, so they are few."""
+        size, file = 0, None
+        if not isinstance(response.body, bytes):
+            size, file = response.length, response.body
         try:
-            await _write(response, send)
+            if size and self._unsent and self._unsent + size > self._capacity.unsent_bytes:
+                response, size = self._refuse(scope["path"], _busy()), 0
+            self._unsent += size
+            try:
+                await _write(response, send)
+            finally:
+                self._unsent -= size
         finally:
-            self._unsent -= size
+            if file is not None:
+                file.close()
 
     def _refuse(self, path: str, refusal: Refusal) -> Response:
         kind, text = self._describe(path, refusal)
@@ -192,25 +203,31 @@ class Front:
     def _call(self, environ: Environ) -> Response:
         """The application's response. An error is logged without the request: its path may hold a token."""
         started: list[tuple[str, Headers]] = []
-        pieces: list[bytes] = []
+        body = SpooledTemporaryFile(max_size=LARGE_BYTES)  # noqa: SIM115 - closed here, or once it is sent
 
         def start_response(status: str, headers: Headers, exc_info: Any = None) -> Callable[[bytes], Any]:
             started.append((status, headers))
-            return pieces.append
+            return body.write
 
         try:
             with environ["wsgi.input"]:
                 result = self._app(environ, start_response)
                 try:
-                    pieces.extend(result)
+                    for piece in result:
+                        body.write(piece)
                 finally:
                     if hasattr(result, "close"):
                         result.close()
         except Exception as error:
+            body.close()
             frames = "".join(traceback.format_tb(error.__traceback__))
             log.error("A request broke the server: %s\n%s", type(error).__name__, frames)
             raise Refusal(500, "failed", "Something broke here. It was written to the log.") from None
-        return Response(*started[-1], b"".join(pieces))
+        if body.tell() > LARGE_BYTES:
+            return Response(*started[-1], body)
+        with body:
+            body.seek(0)
+            return Response(*started[-1], body.read())
 
 
 def _last(response: Response) -> Response:
@@ -224,14 +241,16 @@ def _busy() -> Refusal:
 
 
 async def _write(response: Response, send: Send) -> None:
-    code, body = int(response.status[:3]), response.body
+    code, body, length = int(response.status[:3]), response.body, response.length
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
     if code >= 200 and code not in {204, 304} and all(name.lower() != b"content-length" for name, _ in headers):
-        headers.append((b"content-length", str(len(body)).encode()))
+        headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": code, "headers": headers})
-    for start in range(0, max(1, len(body)), PIECE_BYTES):
-        end = start + PIECE_BYTES
-        await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
+    file = BytesIO(body) if isinstance(body, bytes) else body
+    file.seek(0)
+    for start in range(0, max(1, length), PIECE_BYTES):
+        more = start + PIECE_BYTES < length
+        await send({"type": "http.response.body", "body": file.read(PIECE_BYTES), "more_body": more})
 
 
 def _content_length(scope: Message) -> int:
