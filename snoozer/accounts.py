@@ -94,6 +94,12 @@ def id_of(connection: Connection, *, email: str) -> int | None:
     return connection.execute(select(Account.id).where(Account.email == normalize(email))).scalar_one_or_none()
 
 
+def find(connection: Connection, *, email: str) -> Account | None:
+    """The account of an address, open or closed. Raises InvalidAddress."""
+    account_id = id_of(connection, email=email)
+    return None if account_id is None else _account(connection, id=account_id)
+
+
 def is_closed(connection: Connection, *, email: str) -> bool:
     """Whether there is such an account and it is closed. Raises InvalidAddress."""
     closed = select(Account.id).where(Account.email == normalize(email), Account.disabled_at.is_not(None))
@@ -201,9 +207,16 @@ def end_session(connection: Connection, *, account_id: int, id: int) -> bool:
     return accounts.end_session(connection, id=id, account_id=account_id)
 
 
-def end_other_sessions(connection: Connection, *, account_id: int, session: str) -> int:
-    """End all sessions of a person but this one, and all sign-in links on their way; returns how many sessions."""
-    return accounts.end_other_sessions(connection, account_id=account_id, token_hash=digest(session))
+def end_everywhere(connection: Connection, *, account_id: int, kept: str | None, tokens: bool = False) -> int:
+    """End all sessions of a person, but the one `kept`, and what could become one; with `tokens` also the API tokens.
+    Returns how many sessions were ended."""
+    return accounts.end_everywhere(connection, account_id=account_id, kept_hash=_digest_or_none(kept), tokens=tokens)
+
+
+def browsers_forgotten(connection: Connection, *, email: str) -> int:
+    """How often this person signed out everywhere; 0 for an address without an account. Raises InvalidAddress."""
+    count = select(Account.browsers_forgotten).where(Account.email == normalize(email))
+    return connection.execute(count).scalar_one_or_none() or 0
 
 
 def create_token(connection: Connection, *, email: str) -> str | None:

@@ -136,10 +136,10 @@ def end_session(connection: Connection, *, id: int, account_id: int) -> bool:
     return execute(connection, "accounts/end_session", id=id, account_id=account_id).first() is not None
 
 
-def end_other_sessions(connection: Connection, *, account_id: int, token_hash: str) -> int:
+def end_everywhere(connection: Connection, *, account_id: int, kept_hash: str | None, tokens: bool) -> int:
     """Returns how many sessions were ended."""
-    values = {"account_id": account_id, "token_hash": token_hash}
-    return len(execute(connection, "accounts/end_other_sessions", **values).all())
+    values = {"account_id": account_id, "kept_hash": kept_hash, "tokens": tokens}
+    return len(execute(connection, "accounts/end_everywhere", **values).all())
 
 
 def session_owner(connection: Connection, *, token_hash: str) -> int | None:

@@ -158,17 +158,23 @@ def local_path(path: str | None) -> str:
     return "/" if "\\" in path or len(path.encode()) > MAX_PATH_BYTES else path
 
 
-def trusted_browser(email: str) -> str | None:
-    """Returns this browser's random id if it signed in to this account before. The cookie does not name the account."""
+def trusted_browser(email: str, *, forgotten: int) -> str | None:
+    """Returns this browser's random id if it signed in to this account before, and the person did not sign out
+    everywhere since (`forgotten` counts that). The cookie does not name the account."""
     browser, _, signature = (get_cookie("known") or "").partition(".")
-    return browser if browser and _browser_signer().verify_signature(f"{browser} {email}", signature) else None
+    marked = browser and _browser_signer().verify_signature(_marked(browser, email, forgotten), signature)
+    return browser if marked else None
 
 
-def trust_browser(response: AnyResponse, *, email: str) -> None:
+def trust_browser(response: AnyResponse, *, email: str, forgotten: int) -> None:
     """Marks the browser that just signed in as trusted for this account."""
-    browser = trusted_browser(email) or secrets.token_urlsafe(16)
-    signature = _browser_signer().get_signature(f"{browser} {email}").decode()
+    browser = trusted_browser(email, forgotten=forgotten) or secrets.token_urlsafe(16)
+    signature = _browser_signer().get_signature(_marked(browser, email, forgotten)).decode()
     set_cookie(response, "known", f"{browser}.{signature}", days=MAX_COOKIE_DAYS)
+
+
+def _marked(browser: str, email: str, forgotten: int) -> str:
+    return f"{browser} {email} {forgotten}" if forgotten else f"{browser} {email}"
 
 
 def _browser_signer() -> Signer:

@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import accounts
+from snoozer.web import auth
 from snoozer.web.text.browser_name import browser_name
 from tests.factories import ANN, People
 
@@ -104,6 +105,71 @@ def test_signing_out_everywhere_else_ends_links_on_their_way(app: Flask, engine:
     page = here.post("/settings/sessions/end", follow_redirects=True).text
     assert "No other browser was signed in." in page
     assert session_ids(page) == []
+
+
+def test_signing_out_everywhere_ends_this_session_and_no_other_persons(
+    app: Flask, engine: Engine, people: People
+) -> None:
+    lost, bob = people.ann(), people.ann(BOB)
+    here = app.test_client()
+    own = sign_in(app, engine, here)
+    answer = here.post("/settings/sessions/end", data={"where": "here too"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    assert [is_signed_in(app, session) for session in (lost.session, own, bob.session)] == [False, False, True]
+    assert here.get_cookie("snoozer_session") is None
+    assert here.get_cookie("snoozer_known") is None
+    assert "You are signed out everywhere." in here.get("/sign-in").text
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_api_tokens_end_with_the_sessions_where_that_is_chosen(
+    app: Flask, engine: Engine, people: People, tokens: bool
+) -> None:
+    person, bob = people.ann(), people.ann(BOB)
+    here = app.test_client()
+    sign_in(app, engine, here)
+    here.post("/settings/sessions/end", data={"tokens": "too"} if tokens else {})
+    answers = [app.test_client().get("/api/v1/snoozes", headers=each.bearer).status_code for each in (person, bob)]
+    assert answers == [401 if tokens else 200, 200]
+
+
+def test_no_browser_is_known_after_signing_out_everywhere_else_but_this_one(
+    app: Flask, engine: Engine, people: People
+) -> None:
+    """A stolen browser that signed in before asks for links like any stranger's."""
+    people.ann()
+    there, here = app.test_client(), app.test_client()
+    for browser in (there, here):
+        sign_in(app, engine, browser)
+    here.post("/settings/sessions/end")
+    with app.test_request_context("/", headers={"Cookie": f"snoozer_known={cookie(there)}"}):
+        assert auth.trusted_browser(ANN, forgotten=1) is None
+    with app.test_request_context("/", headers={"Cookie": f"snoozer_known={cookie(here)}"}):
+        assert auth.trusted_browser(ANN, forgotten=1) is not None
+
+
+def test_a_sign_in_at_a_mail_provider_that_has_begun_ends_with_the_sessions(
+    app: Flask, engine: Engine, people: People
+) -> None:
+    people.ann()
+    here = app.test_client()
+    sign_in(app, engine, here)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO mailbox_sign_ins (state_hash, session_hash, account_id, provider, address, verifier) "
+                "SELECT 'x', 'y', id, 'google', email, '' FROM accounts"
+            )
+        )
+    here.post("/settings/sessions/end")
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM mailbox_sign_ins")).scalar_one() == 0
+
+
+def cookie(browser: FlaskClient) -> str:
+    found = browser.get_cookie("snoozer_known")
+    assert found is not None
+    return found.value
 
 
 @pytest.mark.parametrize(

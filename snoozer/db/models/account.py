@@ -1,6 +1,6 @@
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
@@ -9,7 +9,8 @@ NOW = text("now()")
 
 
 class Account(Base):
-    """A person. `email` is lower case; reminders go to it only once it is verified."""
+    """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
+    often the person signed out everywhere."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -21,6 +22,7 @@ class Account(Base):
     disabled_at: Mapped[datetime | None]
     zone_chosen: Mapped[bool] = mapped_column(server_default=text("false"))
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    browsers_forgotten: Mapped[int] = mapped_column(Integer, server_default="0")
 
     __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
@@ -17,12 +17,14 @@ from snoozer.timephrase.zones import zone_of
 from snoozer.web import context, language
 from snoozer.web.auth import (
     MAX_COOKIE_DAYS,
+    delete_cookie,
     get_cookie,
     local_path,
     login_required,
     saved_times,
     set_cookie,
     time_formatter,
+    trust_browser,
 )
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.jinja import THEMES
@@ -142,17 +144,30 @@ def end_session(account: Account, id: int) -> ResponseReturnValue:
 
 @blueprint.post("/sessions/end")
 @login_required
-def end_other_sessions(account: Account) -> ResponseReturnValue:
-    """Signs all other browsers out, and invalidates sign-in links on their way."""
+def end_sessions(account: Account) -> ResponseReturnValue:
+    """Signs all other browsers out, or with `here` this one, too, and ends what could become a session; with `tokens`
+    the API tokens as well."""
+    here, tokens = request.form.get("where") == "here too", request.form.get("tokens") == "too"
     with context.transaction() as connection:
-        session = get_cookie("session") or ""
-        ended = sessions.end_other_sessions(connection, account_id=account.id, session=session)
-    security_log.record("sessions_ended", account=account.id, sessions=ended)
+        ended = sessions.end_everywhere(
+            connection, account_id=account.id, kept=None if here else get_cookie("session"), tokens=tokens
+        )
+        forgotten = sessions.browsers_forgotten(connection, email=account.email)
+    security_log.record("sessions_ended", account=account.id, sessions=ended, tokens="revoked" if tokens else None)
+    if here:
+        session.clear()
+        flash(f"You are signed out everywhere{', and no API token works any more' if tokens else ''}.")
+        response = make_response(redirect(url_for("sign_in.request_page"), code=303))
+        delete_cookie(response, "session")
+        delete_cookie(response, "known")
+        return response
     other = (
         "No other browser was" if not ended else "1 other browser is" if ended == 1 else f"{ended} other browsers are"
     )
-    flash(f"{other} signed {'in' if not ended else 'out'}.")
-    return redirect(url_for(".show", _anchor="sessions"), code=303)
+    flash(f"{other} signed {'in' if not ended else 'out'}{', and no API token works any more' if tokens else ''}.")
+    response = make_response(redirect(url_for(".show", _anchor="sessions"), code=303))
+    trust_browser(response, email=account.email, forgotten=forgotten)
+    return response
 
 
 def _saved_text(zone: str, moved: int) -> str:

@@ -51,8 +51,9 @@ def request_link() -> ResponseReturnValue:
     browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
     deadline = time.monotonic() + RESPONSE_SECONDS
     try:
-        known = auth.trusted_browser(accounts.normalize(email))
         with context.transaction() as connection:
+            forgotten = accounts.browsers_forgotten(connection, email=email)
+            known = auth.trusted_browser(accounts.normalize(email), forgotten=forgotten)
             # Strangers behind the same proxy must not lock out who was here before.
             if known is None:
                 quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
@@ -153,7 +154,7 @@ def _sign_in(token: str) -> ResponseReturnValue:
     session.clear()
     auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
     auth.delete_cookie(response, "browser")
-    auth.trust_browser(response, email=account.email)
+    auth.trust_browser(response, email=account.email, forgotten=account.browsers_forgotten)
     return response
 
 
