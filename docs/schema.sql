@@ -1,4 +1,4 @@
--- The whole schema after migration 0033, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0034, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -552,6 +552,7 @@ CREATE TABLE accounts (
     disabled_at timestamp with time zone,
     zone_chosen boolean DEFAULT false NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    browsers_forgotten integer DEFAULT 0 NOT NULL,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
     CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'operator'::text, 'admin'::text])))
 );
@@ -1272,6 +1273,8 @@ ALTER TABLE ONLY sign_ins
 CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_id, used_at);
 
 CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
+
+CREATE INDEX ix_email_snoozes_archive_person ON ONLY email_snoozes_archive USING btree (user_email, id);
 
 CREATE INDEX ix_email_snoozes_behind ON email_snoozes USING btree (serialization_key) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND behind_key);
 

@@ -32,6 +32,7 @@ class Limits:
     mails_per_day: int
     mail_bytes_per_day: int
     mailbox_checks_per_hour: int
+    exports_per_hour: int
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ _MAILS = Quota("mails_per_day", DAY, "mails a day")
 _MAIL_BYTES = Quota("mail_bytes_per_day", DAY, "of mail a day")
 _FAILED_TOKENS = Quota("failed_tokens_per_minute", MINUTE, "requests a minute with invalid tokens from one network")
 _MAILBOX_CHECKS = Quota("mailbox_checks_per_hour", HOUR, "connections an hour to mail servers that you name")
+_EXPORTS = Quota("exports_per_hour", HOUR, "downloads of everything an hour")
 _SIGN_INS = Quota("sign_ins_per_hour", HOUR, "sign-in mails an hour for one network")
 
 
@@ -86,6 +88,11 @@ def spend_mail(connection: Connection, limits: Limits, *, user_email: str, size:
 def spend_mailbox_check(connection: Connection, limits: Limits, *, user_email: str) -> None:
     """Count a look for a person's mail server, or a login there. Raises QuotaReached."""
     _spend(connection, limits, _MAILBOX_CHECKS, user_email)
+
+
+def spend_export(connection: Connection, limits: Limits, *, user_email: str) -> None:
+    """Count a file of all that a person has. Raises QuotaReached."""
+    _spend(connection, limits, _EXPORTS, user_email)
 
 
 def spend_failed_token(connection: Connection, limits: Limits, *, network: str) -> None:

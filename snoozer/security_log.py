@@ -17,6 +17,7 @@ Event = Literal[
     "role_changed",
     "account_closed",
     "account_opened",
+    "data_exported",
     "console_sign_in",
     "token_created",
     "tokens_revoked",

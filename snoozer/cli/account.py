@@ -1,11 +1,14 @@
 """`snoozer account`: who may sign in, and as what."""
 
 from datetime import timedelta
+from typing import BinaryIO
 
 import click
 
 from snoozer import accounts, security_log, settings
-from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, transaction
+from snoozer.db.statements import database_time
+from snoozer.personal_data.files import FILES
 
 
 @click.group("account", help="Accounts: who may sign in, and as what.")
@@ -85,3 +88,31 @@ def reopen(email: str) -> None:
     click.echo(
         f"Opened the account {opened.email}." if opened.changed else f"The account {opened.email} was open already."
     )
+
+
+@command.command("export", short_help="Write everything that is stored of EMAIL to standard output, or a file.")
+@click.argument("email")
+@click.option(
+    "--format", "kind", type=click.Choice(sorted(FILES)), default="json", show_default=True, help="Which of the files."
+)
+@click.option("--output", "-o", type=click.File("wb"), default="-", help="The file to write; standard output without.")
+def export(email: str, kind: str, output: BinaryIO) -> None:
+    """Write everything that is stored of EMAIL.
+
+    json is all of it, csv the snoozes as a table, ics what is still to come back as a calendar, zip the kept messages
+    as .eml files.
+    """
+    security_log.start()
+    engine = open_engine(settings.load(), name="account")
+    try:
+        with engine.begin() as connection:
+            account, now = accounts.find(connection, email=email), database_time(connection)
+        if account is None:
+            refuse(NO_ACCOUNT)
+        security_log.record("data_exported", account=account.id, format=kind)
+        for piece in FILES[kind].write(engine, account, now):
+            output.write(piece)
+    except accounts.InvalidAddress as error:
+        refuse(str(error))
+    finally:
+        engine.dispose()

@@ -41,6 +41,7 @@ from snoozer.web.health.routes import blueprint as health
 from snoozer.web.mailbox.routes import blueprint as mailbox
 from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
+from snoozer.web.personal_data.routes import blueprint as personal_data
 from snoozer.web.pwa.routes import blueprint as pwa
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.settings.routes import blueprint as settings_pages
@@ -54,6 +55,7 @@ BLUEPRINTS = (
     mailbox,
     reminder_links,
     settings_pages,
+    personal_data,
     mailboxes,
     mailbox_sign_in,
     connected_mail,

@@ -52,6 +52,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
     a_mailbox(engine, address=CANARY)
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
+        "/settings/data",
         *(f"/?q={LONG[:190]}", "/?q=alert", f"/?q=due:{LONG[:190]}"),
         *(
             f"/snoozes/{late}",

@@ -30,6 +30,7 @@ ACCESS = {
     "snoozes": "person",
     "mailbox": "person",
     "settings": "person",
+    "personal_data": "person",
     "mailboxes": "person",
     "connected_mail": "person",
     "mailbox_sign_in": "person",

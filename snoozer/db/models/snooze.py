@@ -248,6 +248,7 @@ class ArchivedSnooze(Base):
         Base.metadata,
         *_columns_of(Snooze),
         PrimaryKeyConstraint("id", "finished_at"),
+        Index("ix_email_snoozes_archive_person", "user_email", "id"),
         postgresql_partition_by=_BY_MONTH,
     )
 

@@ -1,5 +1,6 @@
 """`snoozer account` and `snoozer token`: what they do and what they print."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def test_a_revoked_token_is_reported_by_number_and_owner(run: Run, people: Peopl
     assert "no such token in force" in again.stderr
     with engine.connect() as connection:
         assert accounts.token_account(connection, token=token) is None
+
+
+def test_all_that_is_stored_of_a_person_is_exported(run: Run, people: People, tmp_path: Path) -> None:
+    people.ann()
+    people.ann("bob@snoozer.example")
+    assert [record["type"] for record in json.loads(run("account", "export", ANN).stdout)][:2] == ["export", "account"]
+    file = tmp_path / "ann.ics"
+    assert run("account", "export", ANN, "--format", "ics", "-o", str(file)).exit_code == 0
+    assert file.read_bytes().startswith(b"BEGIN:VCALENDAR")
+    unknown = run("account", "export", "unknown@snoozer.example")
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
 
 
 def test_an_account_is_closed_and_opened_again(run: Run, people: People) -> None:
