@@ -11,6 +11,7 @@ from snoozer.resources import resource_folder
 from snoozer.web import auth, context, language
 from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
+from snoozer.web.text.initials import initials, tone
 from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
 from snoozer.web.text.status import Status, status_of
@@ -39,6 +40,8 @@ def init_app(app: Flask) -> None:
         subject=_subject,
         sender=_sender,
         clipped=_clipped,
+        initials=initials,
+        tone=tone,
         group_by_day=group_by_day,
         next_occurrences=next_occurrences,
         lower_first=lower_first,

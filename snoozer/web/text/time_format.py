@@ -55,6 +55,10 @@ class TimeFormatter:
         """The shortest: 08:00 today, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
         return self.time(moment) if self._days_away(moment) == 0 else self.short(moment)
 
+    def under(self, moment: datetime, heading: str) -> str:
+        """The chip in a group of a list: the hour alone where the heading is its day."""
+        return self.time(moment) if self.day(moment) == heading else self.chip(moment)
+
     def short(self, moment: datetime) -> str:
         """Fri 08:00 this week, Fri 27 Nov 08:00 later."""
         local = self.local(moment)
