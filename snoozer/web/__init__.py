@@ -26,6 +26,7 @@ from snoozer.web import (
     body_limits,
     compression,
     context,
+    csrf,
     errors,
     forms,
     jinja,
@@ -110,7 +111,8 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
     quotas.init_app(app)
-    forms.init_app(app, exempt=(api.blueprint, reminder_links, share))
+    forms.init_app(app)
+    csrf.init_app(app, exempt=(api.blueprint, reminder_links, share))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -1,10 +1,7 @@
-"""What all forms and lists share: CSRF protection, row ids and page cursors in URLs, one-line fields."""
+"""What all forms and lists share: row ids and page cursors in URLs, one-line fields."""
 
-from collections.abc import Collection
-
-from flask import Blueprint, Flask, abort, redirect, request
+from flask import Flask, abort, redirect, request
 from flask.typing import ResponseReturnValue
-from flask_wtf import CSRFProtect
 from werkzeug.routing import IntegerConverter
 
 from snoozer.db.queries import Cursor, InvalidCursor
@@ -32,23 +29,8 @@ class RowIdConverter(IntegerConverter):
     regex = _pattern_up_to(MAX_ROW_ID)
 
 
-def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
-    """Requires the CSRF token of every POST, except to blueprints whose URL or header is the credential."""
+def init_app(app: Flask) -> None:
     app.url_map.converters["row"] = RowIdConverter
-    # Pages send no Referer, so there is the token alone; it lives as long as the browser's session.
-    app.config.update(WTF_CSRF_TIME_LIMIT=None, WTF_CSRF_SSL_STRICT=False)
-    exempt_names = {None, *(blueprint.name for blueprint in exempt)}
-
-    @app.before_request
-    def refuse_parts_without_a_name() -> None:
-        # Flask-WTF fails on a multipart field without a name.
-        protected = request.method == "POST" and request.blueprint not in exempt_names
-        if protected and (None in request.form or None in request.files):
-            abort(400)
-
-    protection = CSRFProtect(app)
-    for blueprint in exempt:
-        protection.exempt(blueprint)
 
 
 def back(default: str) -> ResponseReturnValue:

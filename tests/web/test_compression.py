@@ -1,6 +1,7 @@
-"""Static files are compressed for who accepts it, and no page is: its size would tell the token of its forms."""
+"""Pages and static files are compressed for who accepts it, and the size of a page does not tell what it holds."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,34 @@ def test_a_browser_that_has_the_file_is_sent_nothing_and_a_range_is_of_the_file(
     assert (part.status_code, len(part.data), "Content-Encoding" in part.headers) == (206, 10, False)
 
 
-def test_no_page_and_no_answer_of_the_api_is_compressed(ann: FlaskClient) -> None:
-    for path in ("/", "/mailbox?q=hello", "/settings", "/nothing", "/static/nothing.css", "/api/v1/snoozes"):
-        assert "Content-Encoding" not in ann.get(path, headers=GZIP, buffered=True).headers, path
+def test_a_page_is_half_its_size_and_the_same_page(ann: FlaskClient) -> None:
+    for path in ("/", "/settings", "/nothing"):
+        plain, answer = ann.get(path), ann.get(path, headers=GZIP, buffered=True)
+        assert answer.headers["Content-Encoding"] == "gzip", path
+        assert "Accept-Encoding" in answer.headers["Vary"], path
+        assert "Accept-Encoding" in plain.headers["Vary"], path
+        assert len(answer.data) < len(plain.data) / 2
+        assert answer.status_code == plain.status_code
+    # No time is on this one.
+    assert without_token(gzip.decompress(answer.data).decode()) == without_token(plain.text)
+
+
+def without_token(page: str) -> str:
+    return re.sub(r'name="csrf_token" value="[^"]*"', "", page)
+
+
+def test_what_is_no_page_is_not_compressed(ann: FlaskClient) -> None:
+    for path in ("/api/v1/snoozes", "/api/v1/openapi.json", "/healthz"):
+        answer = ann.get(path, headers=GZIP | {"Accept": "application/json"}, buffered=True)
+        assert "Content-Encoding" not in answer.headers, path
+
+
+def test_the_size_and_the_token_of_a_page_differ_each_time(ann: FlaskClient) -> None:
+    answers = [ann.get("/settings", headers=GZIP, buffered=True) for _ in range(8)]
+    assert len({len(answer.data) for answer in answers}) > 1
+    tokens = [re.findall(r'name="csrf_token" value="([^"]*)"', gzip.decompress(each.data).decode()) for each in answers]
+    assert len({token for found in tokens for token in found}) == 8, "one for each page"
+    assert all(other[0][:8] != tokens[0][0][:8] for other in tokens[1:]), "no part of it is the same in each page"
 
 
 def test_the_server_sends_it_as_it_is(postgres_url: str, tmp_path: Path) -> None:
