@@ -5,7 +5,7 @@ ParseError; it never guesses. `presets` are phrases of the same grammar. `next_r
 """
 
 from snoozer.timephrase.context import WorkingHours
-from snoozer.timephrase.parse import parse
+from snoozer.timephrase.parse import parse, parse_end
 from snoozer.timephrase.presets import Preset, presets
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence, next_reminder_after
 from snoozer.timephrase.result import ParsedTime, ParseError

@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from snoozer.timephrase.context import ParseContext, WorkingHours
 from snoozer.timephrase.date_expr import plus_months
@@ -14,7 +14,7 @@ from snoozer.timephrase.grammar import Interpretation, Rejected, SingleTime, int
 from snoozer.timephrase.lexer import tokenize
 from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
-from snoozer.timephrase.recurrence_expr import MIN_LEAD, RecurrenceExpr, build_recurrence, is_clamped
+from snoozer.timephrase.recurrence_expr import MIN_LEAD, RecurrenceExpr, build_recurrence, end_of, ends, is_clamped
 from snoozer.timephrase.result import Kind, ParsedTime, ParseError, TimeKind
 from snoozer.timephrase.suggestions import candidates
 from snoozer.timephrase.time_of_day_expr import ClockTime
@@ -27,6 +27,7 @@ _LETTERS = re.compile(r"[a-z']+")
 _T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
 _DEFAULT_HOURS = WorkingHours()
+_ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
     "past": "That lies in the past; choose a time that is still to come.",
     "too_soon": "That is now; choose a time at least one minute away.",
@@ -47,6 +48,24 @@ def parse(
         return _evaluate(phrase, context, customs)
     except ParseError as error:
         raise ParseError(error.code, error.message, _suggestions(phrase, error, context, customs)) from None
+
+
+def parse_end(phrase: str, *, first: date, now: datetime, zone: str, locale: str) -> tuple[date | None, int | None]:
+    """The last day, or the number of times, of a series whose next date is `first`: until 24 december, 10 times, for 3
+    weeks. Raises ParseError for every other text."""
+    customs = Locale.named(locale)
+    context = _context(now=now, zone=zone, locale=customs, hours=_DEFAULT_HOURS)
+    if not phrase.strip():
+        raise ParseError("empty", "No end was given.", _ENDS)
+    for language in customs.languages if len(phrase) <= MAX_PHRASE_LENGTH else ():
+        tokens = tokenize(normalize(phrase), language)
+        found = None if tokens is None else next(ends(tokens), None)
+        if found is not None:
+            try:
+                return end_of(found, context, first=first)
+            except OverflowError:
+                raise _too_far() from None
+    raise ParseError("unrecognised", "That cannot be read as an end; give a last day or a number of times.", _ENDS)
 
 
 def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -> ParseContext:

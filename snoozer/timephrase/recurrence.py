@@ -216,11 +216,11 @@ def shift_zone(
 
     With `to` equal to `zone` only newer rules of that zone can move it. For a repetition it is the promised
     occurrence that moves; `wall` is ignored then. Returns None for a zone that this machine does not
-    know, or a promise that is no occurrence.
+    know, or a promise that is no occurrence. An occurrence that was moved by itself has its own `wall`.
     """
     if canonical(zone) != zone or canonical(to) != to:
         return None
-    if recurrence is not None:
+    if recurrence is not None and not _was_moved(recurrence, promise, wall, zone):
         wall = _occurrence(recurrence, promise, zone)
         if wall is None:
             return None
@@ -228,6 +228,16 @@ def shift_zone(
     if zone == to and wall in (None, here):
         return promise
     return local(resolve_wall_time(wall or here, zone_of(to))[0], to)
+
+
+def _was_moved(recurrence: Recurrence, promise: datetime, wall: datetime | None, zone: str) -> bool:
+    """Whether `wall` is what is promised, and no occurrence. Of others it is that of the first one, long past."""
+    if wall is None or abs(resolve_wall_time(wall, zone_of(zone))[0] - promise.astimezone(UTC)) > _MAX_RULE_CHANGE:
+        return False
+    if wall.time() != recurrence.at:
+        return True
+    near = recurrence.dates(near=wall.date() - _LOOK_BACK)
+    return next((day for day in near if day >= wall.date()), None) != wall.date()
 
 
 def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:

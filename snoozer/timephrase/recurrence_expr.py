@@ -109,6 +109,28 @@ def _limits(tokens: Tokens, expr: RecurrenceExpr, end: int) -> Iterator[tuple[Re
                     yield from _limits(tokens, replace(expr, starting=day), after)
 
 
+def ends(tokens: Tokens) -> Iterator[RecurrenceExpr]:
+    """What the whole phrase says of an end: until 24 december, ends after 10 times, for 3 weeks; also the bare date."""
+    any_series = RecurrenceExpr(unit="day")
+    for start in {*tokens.optional(0, "ends")}:
+        for middle in {*tokens.optional(start, "within", "prep")}:
+            for expr, end in _limits(tokens, any_series, middle):
+                if end == len(tokens) and (expr.until or expr.times is not None or expr.lasting):
+                    yield expr
+            for day, end in days(tokens, middle):
+                if end == len(tokens):
+                    yield replace(any_series, until=day)
+
+
+def end_of(expr: RecurrenceExpr, context: ParseContext, *, first: date) -> tuple[date | None, int | None]:
+    """The last day or the number of times that one of `ends` names, for a series whose next date is `first`. Raises
+    ParseError."""
+    _check(expr)
+    if expr.starting is not None or expr.weekend_rule != "none":
+        raise ParseError("unrecognised", "Only an end can be given here, such as until 24 December, or 10 times.")
+    return _until(expr, context, first), expr.times
+
+
 def _frequencies(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
     for _, end in tokens.match(at, "workdays"):
         yield RecurrenceExpr(unit="week", workdays=True), end
