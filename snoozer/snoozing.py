@@ -92,7 +92,7 @@ def reminder_time_of(
     return ReminderTime(
         remind_at=at,
         duration_hours=_hours(at - now),
-        note=_note(note),
+        note=clean_note(note),
         wall_time=wall,
         zone=reading.zone,
         time_kind=reading.time_kind,
@@ -107,7 +107,7 @@ def reminder_time_at(at: datetime, *, now: datetime, zone: str, note: str | None
         raise SnoozeError("past", "That time has passed. Give one that lies ahead.")
     if at > now + timedelta(days=3653):
         raise SnoozeError("too_far", "That is more than ten years away. Give a time within ten years.")
-    return ReminderTime(remind_at=at, duration_hours=_hours(at - now), note=_note(note), zone=zone)
+    return ReminderTime(remind_at=at, duration_hours=_hours(at - now), note=clean_note(note), zone=zone)
 
 
 def snooze(
@@ -140,7 +140,7 @@ def snooze(
     ended = ended_recurrence(recurrence, reminder_time)
     if reading is not None or not created:
         kind = "asked" if created else "edited"
-        detail = _event_detail(reading, reminder_time, ended)
+        detail = event_detail(reading, reminder_time, ended)
         events.append(connection, snooze_id=id, kind=kind, actor="user", route=route, **detail)
     return SnoozeResult(id=id, new=created, ended=ended)
 
@@ -159,13 +159,29 @@ def change(
     A message that is back, while its reminder is not sent yet, leaves the inbox for a new time.
     """
     recurrence = _lock_recurrence(connection, Snooze.id == id, Snooze.user_email == user_email)
+    if not reschedule(connection, id=id, user_email=user_email, reminder_time=reminder_time):
+        return False
+    detail = event_detail(reading, reminder_time, ended_recurrence(recurrence, reminder_time))
+    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **detail)
+    return True
+
+
+def reschedule(connection: Connection, *, id: int, user_email: str, reminder_time: ReminderTime) -> bool:
+    """What `change` does to the snooze and its message, without an event."""
     returned = _lock_returned(connection, id=id)
     if not queue.reschedule(connection, id=id, user_email=user_email, reminder_time=reminder_time):
         return False
     if returned is not None:
         mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=returned)
-    detail = _event_detail(reading, reminder_time, ended_recurrence(recurrence, reminder_time))
-    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route, **detail)
+    return True
+
+
+def change_note(connection: Connection, *, id: int, user_email: str, note: str | None, route: str) -> bool:
+    """Change the note of a snooze and nothing else. Returns False when it is over. Raises SnoozeError for a note that
+    is too long."""
+    if not queue.set_note(connection, id=id, user_email=user_email, note=clean_note(note)):
+        return False
+    events.append(connection, snooze_id=id, kind="noted", actor="user", route=route)
     return True
 
 
@@ -211,7 +227,7 @@ def _lock_returned(connection: Connection, *, id: int) -> str | None:
     return None
 
 
-def _event_detail(
+def event_detail(
     reading: timephrase.ParsedTime | None, reminder_time: ReminderTime, ended: dict[str, Any] | None
 ) -> dict[str, object]:
     """The phrase with its time, its flags and alternative unless the alternative was chosen, and the recurrence that
@@ -235,7 +251,8 @@ def _hours(span: timedelta) -> int:
     return max(0, round(span / timedelta(hours=1)))
 
 
-def _note(note: str | None) -> str | None:
+def clean_note(note: str | None) -> str | None:
+    """The note without a frame of spaces, None for an empty one. Raises SnoozeError when it is too long."""
     note = (note or "").replace("\x00", "").strip()
     if len(note) > MAX_NOTE_LENGTH:
         raise SnoozeError("note_too_long", f"The note has {len(note)} characters; {MAX_NOTE_LENGTH} is the most.")

@@ -8,10 +8,11 @@ from sqlalchemy import Connection
 from snoozer.db.statements import execute
 
 
-def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, route: str, **detail: object) -> None:
-    """Append an event. `actor` is "user", "operator:<account id>", "worker:<id>" or "clock"; `detail` becomes JSON."""
+def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, route: str, **detail: object) -> int:
+    """Append an event; returns its id. `actor` is "user", "operator:<account id>", "worker:<id>" or "clock"; `detail`
+    becomes JSON."""
     values = {"snooze_id": snooze_id, "kind": kind, "actor": actor, "route": route, "detail": json.dumps(detail)}
-    execute(connection, "events/append", **values)
+    return int(execute(connection, "events/append", **values).scalar_one())
 
 
 def append_many(

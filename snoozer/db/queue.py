@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.reminder_time import ReminderTime as ReminderTime
+from snoozer.db.reminder_time import Terms as Terms
+from snoozer.db.reminder_time import ZoneShift as ZoneShift
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure, Recovered
 
@@ -34,16 +36,6 @@ class EnqueueOptions:
 
 
 DEFAULT_OPTIONS = EnqueueOptions()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ZoneShift:
-    """A snooze with a time on the clock, moved from the instant `promised` to `remind_at`, on the clock of `zone`."""
-
-    id: int
-    promised: datetime
-    remind_at: datetime
-    zone: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +222,14 @@ def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS
 
 
 def reschedule(connection: Connection, *, id: int, user_email: str, reminder_time: ReminderTime) -> bool:
-    """Change the time of a live snooze. Returns False when it is over or another person's."""
-    columns = reminder_time.columns
-    return execute(connection, "queue/reschedule", id=id, user_email=user_email, **columns).first() is not None
+    """Change the time of a live snooze; a paused one goes on with another time. Returns False when it is over or
+    another person's, or is paused and its message has another live snooze."""
+    return _unless_live(connection, "queue/reschedule", id=id, user_email=user_email, **reminder_time.columns)
+
+
+def set_note(connection: Connection, *, id: int, user_email: str, note: str | None) -> bool:
+    """Change the note of a snooze and nothing else. Returns False when it is over."""
+    return execute(connection, "queue/set_note", id=id, user_email=user_email, note=note).first() is not None
 
 
 def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int]:
@@ -270,14 +267,27 @@ def skip_occurrence(
     return execute(connection, "queue/skip_occurrence", **values).first() is not None
 
 
+def pause(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime) -> bool:
+    """Pause a snooze that promises this. Returns False when it is paused or over, or promises another time."""
+    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
+    return execute(connection, "queue/pause", **values).first() is not None
+
+
+def resume(connection: Connection, *, id: int, user_email: str, remind_at: datetime) -> bool:
+    """Resume a paused snooze. Returns False when it is not paused, or the message has another live snooze."""
+    return _unless_live(connection, "queue/resume", id=id, user_email=user_email, remind_at=remind_at)
+
+
+def put_back(connection: Connection, *, id: int, user_email: str, before: Terms, now: Terms) -> bool:
+    """Undo a change of a snooze. Returns False when it is no longer as the change left it (`now`), or the message has
+    another live snooze."""
+    values = {**before.columns, **{f"{name}_now": value for name, value in now.columns.items()}}
+    return _unless_live(connection, "queue/put_back", id=id, user_email=user_email, **values)
+
+
 def restore(connection: Connection, *, id: int, user_email: str) -> bool:
     """Undo a cancellation. Returns False when there is none, or the message has a new live snooze."""
-    try:
-        with connection.begin_nested():
-            return execute(connection, "queue/restore", id=id, user_email=user_email).first() is not None
-    except IntegrityError:
-        # A concurrent transaction snoozed the message again.
-        return False
+    return _unless_live(connection, "queue/restore", id=id, user_email=user_email)
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:
@@ -369,6 +379,16 @@ def claimed_by(connection: Connection, *, worker: str) -> list[tuple[int, UUID]]
 def unfinished(connection: Connection, *, known_schema: int) -> bool:
     """Whether any row is due or claimed."""
     return bool(execute(connection, "peek/unfinished", known_schema=known_schema).scalar_one())
+
+
+def _unless_live(connection: Connection, name: str, **values: object) -> bool:
+    """Whether a statement that may make a snooze live has changed a row."""
+    try:
+        with connection.begin_nested():
+            return execute(connection, name, **values).first() is not None
+    except IntegrityError:
+        # The message has a live snooze, perhaps by a concurrent transaction.
+        return False
 
 
 def _pairs(held: HeldClaims) -> dict[str, object]:

@@ -1,7 +1,8 @@
-"""When a person wants a message back, as the statements of the queue take it."""
+"""When a person wants a message back, and the terms of a snooze that is changed, as the statements of the queue take
+them."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -42,3 +43,42 @@ class ReminderTime:
             "reply_policy": self.reply_policy,
             "reply_scope": self.reply_scope,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What an undo puts back: the promise, what it was made of, whether the snooze was paused, and how it ended."""
+
+    remind_at: datetime
+    recurrence: dict[str, Any] | None
+    wall_time: datetime | None
+    zone: str | None
+    time_kind: str | None
+    paused: bool
+    outcome: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for an event; `from_json` takes them back."""
+        wall = self.wall_time.isoformat() if self.wall_time else None
+        return asdict(self) | {"remind_at": self.remind_at.isoformat(), "wall_time": wall}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> "Terms":
+        """What `as_json` wrote."""
+        wall = datetime.fromisoformat(plain["wall_time"]) if plain["wall_time"] else None
+        return cls(**plain | {"remind_at": datetime.fromisoformat(plain["remind_at"]), "wall_time": wall})
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The binds of the queue's statements."""
+        return asdict(self) | {"recurrence": None if self.recurrence is None else json.dumps(self.recurrence)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoneShift:
+    """A snooze with a time on the clock, moved from the instant `promised` to `remind_at`, on the clock of `zone`."""
+
+    id: int
+    promised: datetime
+    remind_at: datetime
+    zone: str

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import archive, queue, schema
-from snoozer.db.queue import ReminderTime, ZoneShift
+from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
@@ -103,6 +103,17 @@ def brought_forward(connection: Connection, held: Claim) -> None:
     queue.bring_forward(connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for, recurrence=None)
 
 
+def put_back(connection: Connection, held: Claim, *, paused: bool = False) -> None:
+    """As it is, but for its promise and whether it is paused."""
+    row = connection.execute(text("SELECT * FROM email_snoozes")).first()
+    if row is not None:
+        terms = {"recurrence": row.recurrence, "wall_time": row.wall_time, "zone": row.zone, "time_kind": row.time_kind}
+        is_paused = row.inactive and row.outcome is None
+        there = Terms(remind_at=held.scheduled_for, paused=is_paused, outcome=row.outcome, **terms)
+        before = Terms(remind_at=now() + HOUR, paused=paused, **terms)
+        queue.put_back(connection, id=held.id, user_email=ANN, before=before, now=there)
+
+
 def one(held: Claim) -> list[tuple[int, Any]]:
     return [(held.id, held.claim_token)]
 
@@ -142,6 +153,26 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("recover", lost_again),
     ("release", release),
     ("release", lambda engine, held: release(engine, held, permanent=True)),
+    (
+        "pause",
+        transactional(
+            lambda connection, held: queue.pause(
+                connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for
+            )
+        ),
+    ),
+    ("put_back", transactional(put_back)),
+    ("put_back", transactional(lambda connection, held: put_back(connection, held, paused=True))),
+    (
+        "resume",
+        transactional(
+            lambda connection, held: queue.resume(connection, id=held.id, user_email=ANN, remind_at=now() + HOUR)
+        ),
+    ),
+    (
+        "set_note",
+        transactional(lambda connection, held: queue.set_note(connection, id=held.id, user_email=ANN, note="Call")),
+    ),
     (
         "reschedule",
         transactional(

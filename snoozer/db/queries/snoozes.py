@@ -123,6 +123,16 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
     ).first()
 
 
+def alive(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
+    """The snooze of a message that is not over: the live one or, without one, the newest that is paused."""
+    return connection.execute(
+        _rows()
+        .where(Snooze.user_email == user_email, Snooze.message_id == message_id, Snooze.outcome.is_(None))
+        .order_by(Snooze.inactive, Snooze.id.desc())
+        .limit(1)
+    ).first()
+
+
 def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> dict[str, Found]:
     """By message: the snooze whose reminder is overdue or could not be delivered, where there is one."""
     these = _rows().where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))

@@ -1,10 +1,12 @@
 -- Change the time or note of a live snooze for its owner: a new promise with fresh attempts.
 -- The claim is cleared, so a worker that holds the row loses it. What a reply does stays unless it is named anew.
+-- A paused one goes on with another time, and stays paused with the one that it has.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
+    inactive = inactive AND COALESCE(scheduled_for, remind_at) = :remind_at,
     attempts = 0,
     crash_count = 0,
     last_error = NULL,

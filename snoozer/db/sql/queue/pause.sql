@@ -1,0 +1,14 @@
+-- Pause a snooze for its owner: it keeps its promise, and nothing is sent or returned until it is resumed.
+-- The claim is cleared, so a worker that holds the row loses it. Only what promises `scheduled_for` is paused.
+UPDATE email_snoozes
+SET claimed_at = NULL,
+    claimed_by = NULL,
+    claim_token = NULL,
+    lease_expires_at = NULL,
+    inactive = TRUE,
+    updated_at = CURRENT_TIMESTAMP
+WHERE id = :id
+  AND user_email = :user_email
+  AND NOT inactive
+  AND COALESCE(scheduled_for, remind_at) = :scheduled_for
+RETURNING id

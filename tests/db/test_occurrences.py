@@ -1,0 +1,345 @@
+"""What a person does to a snooze on its page: once, whatever a worker does meanwhile, undone only while it is so."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import occurrences, snoozing, zone_change
+from snoozer.db import health_checks
+from snoozer.db.queue import ReminderTime
+from snoozer.delivery.settling import finish
+from snoozer.occurrences import Change
+from snoozer.snoozing import SnoozeError
+from snoozer.timephrase import Recurrence
+from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
+
+DAY = 24 * HOUR
+MESSAGE = "<m@mail.example>"
+
+
+def soon(days: int = 1) -> datetime:
+    """A time of the clock that is never near the hour at which a test runs."""
+    return (now() + 12 * HOUR + (days - 1) * DAY).replace(minute=0, second=0, microsecond=0)
+
+
+def daily(**limits: Any) -> dict[str, Any]:
+    first = soon()
+    return Recurrence(unit="day", interval=1, start=first.date(), at=first.time(), **limits).as_json()
+
+
+def a_daily(engine: Engine, *, promise: datetime | None = None, limits: Any = None, **columns: Any) -> int:
+    values = {"remind_at": promise or soon(), "recurrence": daily(**(limits or {})), "time_kind": "wall"}
+    return a_snooze(engine, **(values | {"message_id": MESSAGE} | columns))
+
+
+def do(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> Change:
+    with engine.begin() as connection:
+        return act(connection, id=id, user_email=ANN, route="web", **values)
+
+
+def refused(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> str:
+    before = the_row(engine, id)
+    with pytest.raises(SnoozeError) as error:
+        do(engine, act, id, **values)
+    assert the_row(engine, id) == before
+    return error.value.code
+
+
+def undo(engine: Engine, id: int, change: Change) -> Change:
+    return do(engine, occurrences.undo, id, event=change.event)
+
+
+def a_time(at: datetime, **values: Any) -> ReminderTime:
+    return ReminderTime(remind_at=at, **values)
+
+
+def kept(engine: Engine) -> Any:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT folder, unread, returned, returns_at FROM kept_messages")).one()
+
+
+def a_kept_snooze(engine: Engine, **columns: Any) -> int:
+    a_kept_message(engine, message_id=MESSAGE)
+    id = a_snooze(engine, **({"message_id": MESSAGE, "remind_at": now() + DAY} | columns))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed', unread = FALSE"))
+    return id
+
+
+def assert_sound(engine: Engine) -> None:
+    with engine.connect() as connection:
+        for name in ("one_send_per_promise", "sent_stays_sent", "finished_has_its_send", "no_second_dot"):
+            assert health_checks.violations(connection, name) == []
+
+
+def test_skipping_twice_on_one_page_skips_one_occurrence(engine: Engine) -> None:
+    id = a_daily(engine)
+    skipped = do(engine, occurrences.skip, id, promise=soon())
+    assert (skipped.promise, the_row(engine, id).remind_at) == (soon(2), soon(2))
+    assert refused(engine, occurrences.skip, id, promise=soon()) == "changed"
+    assert undo(engine, id, skipped).promise == soon()
+    assert the_row(engine, id).remind_at == soon()
+    assert refused(engine, occurrences.undo, id, event=skipped.event) == "changed"
+    assert the_events(engine, id) == ["skipped", "undone"]
+
+
+def test_the_last_occurrence_is_not_skipped(engine: Engine) -> None:
+    id = a_daily(engine, limits={"times": 1})
+    assert refused(engine, occurrences.skip, id, promise=soon()) == "last"
+
+
+ACTS: list[tuple[str, Callable[..., Change], dict[str, Any]]] = [
+    ("move", occurrences.move, {"reminder_time": a_time(soon(3)), "every": False}),
+    ("every", occurrences.move, {"reminder_time": a_time(soon(3)), "every": True}),
+    ("end", occurrences.set_end, {"times": 2}),
+    ("pause", occurrences.pause, {}),
+]
+
+
+@pytest.mark.parametrize(("act", "values"), [(act, values) for _, act, values in ACTS], ids=[one[0] for one in ACTS])
+def test_what_is_being_sent_is_left_alone_and_before_that_the_person_wins(
+    act: Callable[..., Change], values: dict[str, Any], engine: Engine
+) -> None:
+    columns = {"message_id": MESSAGE, "recurrence": daily(), "time_kind": "wall"}
+    held, send = a_reserved_send(engine, **columns)
+    change = do(engine, act, held.id, **values)
+    assert the_row(engine, held.id).claim_token is None
+    assert not mark(engine, send)
+    assert change.event
+    with engine.begin() as connection:
+        connection.execute(text("TRUNCATE email_snoozes, reminder_sends CASCADE"))
+    held, send = a_reserved_send(engine, **columns)
+    assert mark(engine, send)
+    assert refused(engine, act, held.id, **values) == "being_sent"
+    record(engine, send)
+    assert refused(engine, act, held.id, **values) == "being_sent"
+    with engine.begin() as connection:
+        assert finish(connection, [held])
+    assert the_row(engine, held.id).remind_at == soon()
+    assert_sound(engine)
+
+
+def test_a_paused_series_goes_on_with_its_next_time_and_no_burst(engine: Engine) -> None:
+    id = a_kept_snooze(engine, recurrence=daily(), remind_at=soon(), time_kind="wall")
+    paused = do(engine, occurrences.pause, id)
+    row = the_row(engine, id)
+    assert (row.inactive, row.outcome, row.remind_at, kept(engine).returns_at) == (True, None, soon(), None)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET remind_at = remind_at - INTERVAL '5 days'"))
+    assert claim(engine) == []
+    assert refused(engine, occurrences.undo, id, event=paused.event) == "changed"
+    assert do(engine, occurrences.resume, id).promise == soon()
+    row = the_row(engine, id)
+    assert (row.inactive, row.remind_at, kept(engine).returns_at) == (False, soon(), soon())
+    assert claim(engine) == []
+    assert kept(engine).folder == "snoozed"
+    assert refused(engine, occurrences.resume, id) == "not_paused"
+    assert_sound(engine)
+
+
+def test_pausing_and_resuming_are_undone(engine: Engine) -> None:
+    id = a_daily(engine)
+    paused = do(engine, occurrences.pause, id)
+    undo(engine, id, paused)
+    assert not the_row(engine, id).inactive
+    do(engine, occurrences.pause, id)
+    resumed = do(engine, occurrences.resume, id)
+    undo(engine, id, resumed)
+    assert (the_row(engine, id).inactive, the_row(engine, id).outcome) == (True, None)
+
+
+def test_a_paused_snooze_whose_time_passed_comes_back_when_it_is_resumed(engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() - DAY, inactive=True)
+    assert do(engine, occurrences.resume, id).by_mail
+    assert [held.id for held in claim(engine)] == [id]
+    with engine.begin() as connection:
+        connection.execute(text("TRUNCATE email_snoozes CASCADE"))
+    id = a_kept_snooze(engine, remind_at=now() - DAY, inactive=True)
+    change = do(engine, occurrences.resume, id)
+    assert (change.by_mail, change.outcome) == (False, "cancelled")
+    assert (kept(engine).folder, kept(engine).unread) == ("inbox", True)
+
+
+def test_a_paused_snooze_stays_so_while_its_message_is_snoozed_anew(engine: Engine) -> None:
+    id = a_daily(engine, inactive=True)
+    a_snooze(engine, message_id=MESSAGE, remind_at=now() + HOUR)
+    assert refused(engine, occurrences.resume, id) == "snoozed"
+    assert refused(engine, occurrences.move, id, reminder_time=a_time(soon(3)), every=False) == "snoozed"
+    assert refused(engine, occurrences.bring_back, id) == "snoozed"
+
+
+def test_a_new_time_for_a_paused_series_resumes_it_and_ends_nothing(engine: Engine) -> None:
+    id = a_daily(engine, inactive=True, promise=soon(-3))
+    at = now() + HOUR
+    do(engine, occurrences.move, id, reminder_time=a_time(at), every=False)
+    row = the_row(engine, id)
+    assert (row.inactive, row.remind_at) == (False, at)
+    assert row.recurrence is not None
+
+
+def test_a_note_or_the_same_time_resumes_nothing(engine: Engine) -> None:
+    id = a_daily(engine, inactive=True)
+    with engine.begin() as connection:
+        assert snoozing.change_note(connection, id=id, user_email=ANN, note=" Call ", route="web")
+        same = a_time(soon(), note="Call", recurrence=daily())
+        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=same, route="api")
+    row = the_row(engine, id)
+    assert (row.inactive, row.note, row.remind_at) == (True, "Call", soon())
+
+
+def test_a_note_takes_no_claim_and_no_try_away(engine: Engine) -> None:
+    a_snooze(engine, attempts=2)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        snoozing.change_note(connection, id=held.id, user_email=ANN, note="Call", route="web")
+    row = the_row(engine, held.id)
+    assert (row.claim_token, row.attempts, row.note) == (held.claim_token, 2, "Call")
+
+
+def test_only_this_time_keeps_the_hour_of_all_later_ones(engine: Engine) -> None:
+    """Also where this one is asked for as so much time from now, and comes before the hour that it replaces."""
+    id = a_daily(engine)
+    moved = do(
+        engine, occurrences.move, id, reminder_time=a_time(now() - HOUR, time_kind="elapsed", note="n"), every=False
+    )
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        finish(connection, [held])
+    row = the_row(engine, id)
+    assert (row.remind_at, row.time_kind, row.note) == (soon(2), "wall", "n")
+    assert refused(engine, occurrences.undo, id, event=moved.event) == "changed"
+
+
+def test_only_this_time_of_the_last_one_ends_the_series_with_it(engine: Engine) -> None:
+    id = a_daily(engine, limits={"until": soon().date()})
+    moved = do(engine, occurrences.move, id, reminder_time=a_time(soon(3)), every=False)
+    assert (moved.recurrence, the_row(engine, id).recurrence) == (None, None)
+    assert undo(engine, id, moved).recurrence == daily(until=soon().date())
+
+
+def test_every_time_moves_the_series(engine: Engine) -> None:
+    id = a_daily(engine)
+    at = soon(3) + 2 * HOUR
+    moved = do(engine, occurrences.move, id, reminder_time=a_time(at + timedelta(seconds=17)), every=True)
+    row = the_row(engine, id)
+    assert row.remind_at == at
+    assert time.fromisoformat(row.recurrence["at"]) == at.time()
+    undo(engine, id, moved)
+    assert (the_row(engine, id).recurrence, the_row(engine, id).remind_at) == (daily(), soon())
+
+
+def test_a_moved_occurrence_follows_its_person_to_another_zone_and_the_series_too(engine: Engine) -> None:
+    id = a_daily(engine)
+    at = soon(2) + 3 * HOUR
+    do(engine, occurrences.move, id, reminder_time=a_time(at), every=False)
+    with engine.begin() as connection:
+        change = zone_change.preview(connection, user_email=ANN, old="UTC", new="Asia/Kolkata", now=now())
+        assert zone_change.find_outdated(connection, now=now()) == ([], [], None)
+        zone_change.apply(connection, change, old="UTC", route="web")
+    row = the_row(engine, id)
+    assert (row.zone, row.remind_at) == ("Asia/Kolkata", at - timedelta(hours=5, minutes=30))
+
+
+def test_an_end_is_kept_by_the_worker(engine: Engine) -> None:
+    id = a_daily(engine, promise=now() - timedelta(minutes=1), recurrence=None)
+    due = the_row(engine, id).remind_at
+    recurrence = Recurrence(unit="day", interval=1, start=due.date(), at=due.time()).as_json()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET recurrence = :it"), {"it": json.dumps(recurrence)})
+    do(engine, occurrences.set_end, id, times=2)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        assert finish(connection, [held])
+    assert the_row(engine, id).remind_at == due + DAY
+    ended = do(engine, occurrences.set_end, id, times=1)
+    assert ended.recurrence is not None
+    assert refused(engine, occurrences.skip, id, promise=due + DAY) == "last"
+    assert refused(engine, occurrences.set_end, id, until=date(2026, 1, 1)) == "past"
+
+
+def test_a_message_comes_back_now_on_top_and_without_a_reminder(engine: Engine) -> None:
+    id = a_kept_snooze(engine)
+    before = the_row(engine, id).remind_at
+    back = do(engine, occurrences.bring_back, id)
+    assert (back.by_mail, back.outcome) == (False, "cancelled")
+    assert (kept(engine).folder, kept(engine).unread, kept(engine).returned) == ("inbox", True, True)
+    assert claim(engine) == []
+    undo(engine, id, back)
+    row = the_row(engine, id)
+    assert (row.remind_at, row.outcome, row.inactive) == (before, None, False)
+    assert (kept(engine).folder, kept(engine).returns_at) == ("snoozed", before)
+    assert_sound(engine)
+
+
+def test_a_message_that_was_done_since_is_not_put_to_sleep_by_an_undo(engine: Engine) -> None:
+    id = a_kept_snooze(engine)
+    back = do(engine, occurrences.bring_back, id)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'done'"))
+    assert refused(engine, occurrences.undo, id, event=back.event) == "changed"
+    assert kept(engine).folder == "done"
+
+
+def test_a_series_that_comes_back_now_goes_on_after_the_time_it_stands_for(engine: Engine) -> None:
+    id = a_kept_snooze(engine, recurrence=daily(), remind_at=soon(), time_kind="wall")
+    back = do(engine, occurrences.bring_back, id)
+    assert (back.promise, back.outcome) == (soon(2), None)
+    assert (kept(engine).folder, kept(engine).returns_at) == ("inbox", soon(2))
+    assert claim(engine) == []
+    undo(engine, id, back)
+    assert (the_row(engine, id).remind_at, the_row(engine, id).recurrence) == (soon(), daily())
+    assert (kept(engine).folder, kept(engine).returns_at) == ("snoozed", soon())
+
+
+def test_without_a_mailbox_the_reminder_comes_now_and_is_undone_until_it_is_out(engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() + DAY)
+    before = the_row(engine, id).remind_at
+    back = do(engine, occurrences.bring_back, id)
+    assert back.by_mail
+    [held] = claim(engine)
+    undo(engine, id, back)
+    assert the_row(engine, id).remind_at == before
+    with engine.begin() as connection:
+        assert not finish(connection, [held])
+    back = do(engine, occurrences.bring_back, id)
+    [held] = claim(engine)
+    with engine.begin() as connection:
+        assert finish(connection, [held])
+    assert refused(engine, occurrences.undo, id, event=back.event) == "changed"
+
+
+def test_what_is_due_is_not_brought_back_once_more(engine: Engine) -> None:
+    id = a_snooze(engine)
+    assert refused(engine, occurrences.bring_back, id) == "due"
+
+
+def test_an_undo_leaves_what_a_program_changed_since(engine: Engine) -> None:
+    id = a_daily(engine)
+    skipped = do(engine, occurrences.skip, id, promise=soon())
+    with engine.begin() as connection:
+        snoozing.change(connection, id=id, user_email=ANN, reminder_time=a_time(soon(4)), route="api")
+    assert refused(engine, occurrences.undo, id, event=skipped.event) == "changed"
+    other = a_snooze(engine, remind_at=now() + HOUR)
+    assert refused(engine, occurrences.undo, other, event=skipped.event) == "changed"
+    assert refused(engine, occurrences.undo, other, event=10**9) == "changed"
+
+
+def test_what_is_over_or_of_another_person_is_refused(engine: Engine) -> None:
+    over = a_snooze(engine, inactive=True, outcome="cancelled", finished_at=now(), recurrence=daily())
+    others = a_daily(engine, user_email="bob@snoozer.example")
+    for id in (over, others):
+        for _, act, values in ACTS:
+            assert refused(engine, act, id, **values) == "over"
+
+
+def test_a_series_that_cannot_be_read_is_refused_and_not_lost(engine: Engine) -> None:
+    for columns in ({"recurrence": {"unit": "fortnight"}}, {"recurrence": daily(), "zone": "Mars/Olympus"}):
+        id = a_snooze(engine, remind_at=soon(), **columns)
+        assert refused(engine, occurrences.skip, id, promise=soon()) == "unreadable"
+        assert refused(engine, occurrences.set_end, id, times=3) == "unreadable"
+    assert datetime.now(UTC) < soon()
