@@ -6,6 +6,7 @@
   const loaded = Date.now();
 
   for (const form of document.querySelectorAll("form[data-sheet]")) live(form);
+  window.liveSheet = live;
 
   function live(form) {
     const field = form.querySelector("[name=phrase]");
@@ -127,7 +128,8 @@
     form.querySelector("[name=reply_policy]").value = policy;
     form.querySelector("[name=reply_scope]").value = scope || "message";
     form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
-    form.querySelector("[data-recurrence-warning]").hidden = !row.dataset.recurrence;
+    form.querySelector("[data-occurrence-choice]").hidden = !row.dataset.recurrence;
+    form.querySelector("[name=scope][value=once]").checked = true;
     field.value = row.dataset.phrase || "";
     delete row.dataset.phrase;
     field.dispatchEvent(new Event("input"));

@@ -13,7 +13,7 @@ from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.initials import initials, tone
 from snoozer.web.text.mailbox_state import mailbox_state
-from snoozer.web.text.phrase_text import lower_first, next_occurrences, recurrence_text
+from snoozer.web.text.phrase_text import lower_first, recurrence_text, upcoming_times
 from snoozer.web.text.status import Status, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
 from snoozer.web.text.web_links import web_links
@@ -43,7 +43,7 @@ def init_app(app: Flask) -> None:
         initials=initials,
         tone=tone,
         group_by_day=group_by_day,
-        next_occurrences=next_occurrences,
+        upcoming_times=upcoming_times,
         lower_first=lower_first,
         recurrence_text=recurrence_text,
         web_links=web_links,

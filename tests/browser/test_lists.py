@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import Engine, text
 
+from snoozer.db import queue
 from tests.browser.conftest import Opened
 from tests.browser.rows import TOMORROW, focused, folders, hold, is_same, letters, release, shown, watched
-from tests.db.links import DAILY
-from tests.factories import HOUR, a_snooze, now
+from tests.factories import ANN, HOUR, a_snooze, now
 
 pytestmark = pytest.mark.browser
 
@@ -231,17 +231,18 @@ def test_a_session_that_ended_leads_to_the_sign_in(quiet: Opened, engine: Engine
 
 def test_undo_of_what_was_done_last_is_not_that_of_what_was_done_before(opened: Opened, engine: Engine) -> None:
     a_snooze(engine, remind_at=now() + 30 * HOUR, subject="First")
-    a_snooze(engine, remind_at=now() + 60 * HOUR, subject="Daily", recurrence=DAILY)
+    other = a_snooze(engine, remind_at=now() + 60 * HOUR, subject="Other")
     page = opened("/")
     page.keyboard.press("j")
     page.keyboard.press("c")
-    page.keyboard.press("b")
-    page.keyboard.type("in 3 days")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Asleep until")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    with engine.begin() as connection:
+        queue.cancel(connection, id=other, user_email=ANN)
+    page.keyboard.press("c")
+    expect(page.get_by_text("It was over already")).to_be_visible()
     page.keyboard.press("z")
     expect(page.get_by_text("What was done last cannot be undone.")).to_be_visible()
-    assert shown(page) == ["Daily"]
+    assert shown(page) == []
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="First", exact=True)).to_be_visible()
 

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import timephrase
+from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
 from tests.web.page_forms import shown_reading
@@ -76,7 +77,7 @@ def test_a_new_time_without_a_phrase_leaves_the_old_phrase_to_the_history(ann: F
     page = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" not in page
     assert "<dt>Your words</dt>" not in page
-    assert "You put it away on these pages: “3/4/2031”." in page
+    assert "You snoozed it on these pages: “3/4/2031”." in page
 
 
 def test_a_new_note_keeps_the_phrase(ann: FlaskClient, engine: Engine) -> None:
@@ -90,17 +91,18 @@ def test_a_recurrence_shows_its_rule_and_next_occurrences(ann: FlaskClient, engi
     assert "every Monday at 09:00" in ann.get("/").text
     page = ann.get(f"/snoozes/{id}").text
     assert "Every Monday at 09:00" in page
-    repeats = page.split("<dt>Repeats</dt>")[1].split("</dd>")[0]
-    following = [datetime.fromisoformat(at) for at in re.findall(r'datetime="([^"]+)"', repeats)]
-    assert len(following) == 3
-    assert all((at.weekday(), at.hour) == (0, 9) for at in following)
-    assert following[0] > the_row(engine, id).remind_at
+    repeats = page.split('<ol class="upcoming"')[1].split("</ol>")[0]
+    upcoming = [datetime.fromisoformat(at) for at in re.findall(r'datetime="([^"]+)"', repeats)]
+    assert len(upcoming) == 5
+    there = [at.astimezone(zone_or_utc("Europe/Berlin")) for at in upcoming]
+    assert all((at.weekday(), at.hour) == (0, 9) for at in there)
+    assert upcoming[0] == the_row(engine, id).remind_at
 
 
-def test_ending_a_recurrence_is_announced_before_and_confirmed_after(ann: FlaskClient, engine: Engine) -> None:
+def test_a_new_time_is_for_only_this_one_unless_every_one_is_chosen(ann: FlaskClient, engine: Engine) -> None:
     kept = a_kept_message(engine)
     first = {"phrase": "every day 9am", "act": "snooze"}
-    again = {"phrase": "tomorrow 9am", "act": "snooze"}
+    again = {"phrase": "tomorrow 10:30", "act": "snooze"}
     for page_of in ("mailbox", "snoozes"):
         path = f"/mailbox/{kept}/snooze"
         ann.post(path, data=first | shown_reading(ann.post(path, data={"phrase": "every day 9am"})))
@@ -108,18 +110,23 @@ def test_ending_a_recurrence_is_announced_before_and_confirmed_after(ann: FlaskC
         assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get("/").text)
         assert re.search('data-row[^>]*data-recurrence="every day at 09:00"', ann.get(f"/mailbox/{kept}").text)
         form, path = (path, path) if page_of == "mailbox" else (f"/snoozes/{id}", f"/snoozes/{id}/time")
-        read = ann.post(path, data={"phrase": "tomorrow 9am"})
+        read = ann.post(path, data={"phrase": "tomorrow 10:30"})
         for page in (ann.get(form).text, read.text):
-            warned = re.search('<p class="recurrence-warning" data-recurrence-warning>(.*?)</p>', page, re.DOTALL)
-            assert warned is not None
-            assert "every day at 09:00" in warned.group(1)
-            assert "the repetition ends" in warned.group(1)
-        saved = ann.post(path, data=again | shown_reading(read), follow_redirects=True).text
-        assert "That ended its repetition: every day at 09:00." in saved
-        assert the_row(engine, id).recurrence is None
+            choice = re.search("<fieldset[^>]*data-occurrence-choice>(.*?)</fieldset>", page, re.DOTALL)
+            assert choice is not None
+            assert "every day at 09:00" in choice.group(1)
+            assert 'value="once" checked' in choice.group(1)
+        ann.post(path, data=again | shown_reading(read))
+        row = the_row(engine, id)
+        assert row.recurrence["at"] == "09:00:00"
+        assert row.wall_time.strftime("%H:%M") == "10:30"
+        ann.post(path, data=again | shown_reading(read) | {"scope": "every"})
+        row = the_row(engine, id)
+        assert row.recurrence["at"] == "10:30:00"
+        assert not row.inactive
         trail = ann.get(f"/snoozes/{id}").text
-        assert "“tomorrow 9am”. That ended its repetition: every day at 09:00." in trail
-        assert '<p class="recurrence-warning" data-recurrence-warning>' not in trail
+        assert "You changed only one time on these pages:" in trail
+        assert "You changed every time on these pages, from" in trail
 
 
 def test_the_same_recurrence_chosen_again_ends_nothing(ann: FlaskClient, engine: Engine) -> None:

@@ -28,6 +28,7 @@ ACCESS = {
     "sign_in": "everybody",
     "reminder_links": "link",
     "snoozes": "person",
+    "occurrences": "person",
     "mailbox": "person",
     "settings": "person",
     "personal_data": "person",
@@ -64,6 +65,9 @@ FORM = {
     "at": "2099-01-01T08:00:00+00:00",
     "remind_at": "2099-01-01T08:00:00+00:00",
     "brings_back": "both",
+    "promise": "2099-01-01T08:00:00+00:00",
+    "event": "1",
+    "end": "10 times",
     "flag": "off",
 }
 JSON = {

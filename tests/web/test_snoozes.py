@@ -69,8 +69,9 @@ def test_another_accounts_snooze_is_not_found(ann: FlaskClient, engine: Engine) 
     id = a_snooze(engine, user_email="bob@snoozer.example", subject="Private")
     before = the_row(engine, id)
     assert ann.get(f"/snoozes/{id}").status_code == 404
-    for act in ("time", "time/undo", "note", "cancel", "undo"):
-        data = {"phrase": "in 3 days", "at": (now() + HOUR).isoformat(), "note": "x"}
+    for act in ("time", "note", "cancel", "undo", "back", "skip", "pause", "resume", "end", "revert"):
+        at = (now() + HOUR).isoformat()
+        data = {"phrase": "in 3 days", "at": at, "note": "x", "promise": at, "end": "10 times", "event": "1"}
         assert ann.post(f"/snoozes/{id}/{act}", data=data).status_code == 404
     assert the_row(engine, id) == before
     front = ann.get("/").text
@@ -129,7 +130,7 @@ def test_a_recurrence_shows_which_occurrence_was_sent(ann: FlaskClient, engine: 
     send = sent_and_gone_on(engine)
     times = TimeFormatter(now=now(), zone="Europe/Berlin", locale="en_GB")
     page = ann.get(f"/snoozes/{send.snooze_id}").text
-    answer, trail = page.split("<dt>Was it sent?</dt><dd>")[1].split("</dd>")[0], page.split('<ol class="trail">')[1]
+    answer, trail = page.split("<dt>Reminder</dt><dd>")[1].split("</dd>")[0], page.split('<ol class="trail">')[1]
     assert answer.startswith(f"Not yet, for {times.inline(the_row(engine, send.snooze_id).remind_at)}.")
     assert f"For the time before, {times.inline(send.scheduled_for)}: yes. The mail server took it" in answer
     assert f"The mail server took the reminder for {times.inline(send.scheduled_for)}." in trail

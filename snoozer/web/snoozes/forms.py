@@ -10,15 +10,16 @@ from typing import get_args
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import quotas, snoozing, telemetry, timephrase
-from snoozer.db import accounts
+from snoozer import occurrences, quotas, snoozing, telemetry, timephrase
+from snoozer.db import accounts, mailbox_store
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
+from snoozer.db.queries import snoozes as queries
 from snoozer.db.queries.accounts import MAX_PHRASES, SavedTimes
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import ReplyPolicy, ReplyScope
 from snoozer.snoozing import SnoozeError
-from snoozer.web import context
+from snoozer.web import auth, context
 from snoozer.web.context import ROUTE
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
@@ -31,11 +32,13 @@ NO_SAVED_TIMES = SavedTimes()
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
     """A posted form that can be saved. `reading` is what the reminder time was made from, `typed` the phrase to offer
-    next time (None for a preset)."""
+    next time (None for a preset); `every` is True where a time is for every occurrence of what repeats, and not
+    only for this one."""
 
     reminder_time: ReminderTime
     reading: timephrase.ParsedTime | None = None
     typed: str | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,7 @@ class SnoozeForm:
     reply_policy: ReplyPolicy = "keep"
     reply_scope: ReplyScope = "message"
     asks_about_replies: bool = False
+    every: bool = False
     reading: timephrase.ParsedTime | None = None
     error: SnoozeError | None = None
     meaning_changed: bool = False
@@ -89,7 +93,7 @@ def read_submission(
     """Returns what to save, or the form again with the reading to confirm or the error."""
     phrase = posted.get("suggestion") or posted.get("phrase", "")
     form = _open(times, saved_times, phrase=phrase, note=posted.get("note", ""))
-    form = _with_reply(form, posted)
+    form = replace(_with_reply(form, posted), every=posted.get("scope") == "every")
     if posted.get("preset"):
         phrase, _, shown_at = posted["preset"].rpartition("|")
         return _submit(replace(form, phrase=phrase), times, shown_at=shown_at, typed=phrase in saved_times.phrases)
@@ -98,6 +102,15 @@ def read_submission(
     if posted.get("suggestion") or posted.get("act") != "snooze" or posted.get("seen_phrase") != form.phrase:
         return _parse_phrase(form, times)
     return _submit(form, times, shown_at=posted.get("seen_at", ""))
+
+
+def refused(posted: MultiDict[str, str], snooze: Found, error: SnoozeError) -> SnoozeForm:
+    """The form again, with why the time that it names cannot be that of this snooze."""
+    times, saved = auth.time_formatter(), auth.saved_times()
+    form = snooze_form(times, saved_times=saved, snooze=snooze)
+    phrase = posted.get("suggestion") or posted.get("phrase", "")
+    note = posted.get("note", form.note)
+    return replace(form, phrase=phrase, note=note, every=posted.get("scope") == "every", error=error)
 
 
 def _with_reply(form: SnoozeForm, posted: MultiDict[str, str]) -> SnoozeForm:
@@ -121,10 +134,10 @@ def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
 def save_submission(
     connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
 ) -> snoozing.SnoozeResult:
-    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form. Raises
-    QuotaReached."""
+    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form; what repeats goes on
+    as was chosen. Raises QuotaReached."""
     save_phrase(connection, account, submitted.typed)
-    result = snoozing.snooze(
+    result = _moved(connection, account, message, submitted) or snoozing.snooze(
         connection,
         user_email=account.email,
         message=message,
@@ -135,6 +148,30 @@ def save_submission(
     )
     spend_snooze(connection, account)
     return result
+
+
+def _moved(
+    connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
+) -> snoozing.SnoozeResult | None:
+    """The time for the snooze that the message has, where that repeats or is paused; None where there is none, or its
+    series does not go on with this time."""
+    row = queries.alive(connection, user_email=account.email, message_id=message.message_id)
+    if row is None or not (row.inactive or row.recurrence):
+        return None
+    try:
+        occurrences.move(
+            connection,
+            id=row.id,
+            user_email=account.email,
+            reminder_time=submitted.reminder_time,
+            every=submitted.every,
+            route=ROUTE,
+            reading=submitted.reading,
+        )
+    except SnoozeError:
+        return None
+    mailbox_store.move_to_snoozed(connection, user_email=account.email, message_id=message.message_id)
+    return snoozing.SnoozeResult(id=row.id, new=False, ended=None)
 
 
 def spend_snooze(connection: Connection, account: Account) -> None:
@@ -180,7 +217,7 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     except SnoozeError as error:
         return replace(form, error=error)
     phrase = snoozing.clean_phrase(form.phrase) if typed else None
-    return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase)
+    return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase, every=form.every)
 
 
 def _with_alternative(reading: timephrase.ParsedTime | None, shown: datetime) -> timephrase.ParsedTime | None:
@@ -206,4 +243,4 @@ def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submi
             reminder_time = snoozing.reminder_time_at(instant, now=times.now, zone=times.zone, note=form.note)
     except SnoozeError as error:
         return replace(form, error=error)
-    return Submitted(reminder_time=_answered(form, reminder_time), reading=reading)
+    return Submitted(reminder_time=_answered(form, reminder_time), reading=reading, every=form.every)

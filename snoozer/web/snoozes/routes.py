@@ -2,38 +2,39 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import snoozing
+from snoozer import occurrences, snoozing
 from snoozer.db.models import Account
 from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
-from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.snoozing import SnoozeError
-from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
-from snoozer.web.context import ROUTE, flash, found_or_404
-from snoozer.web.forms import back, one_line, page_cursor
+from snoozer.web.context import ROUTE, flash
+from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
+from snoozer.web.snoozes.page import back_to, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
-from snoozer.web.text.history import DayGroup, group_by_day, history_lines
-from snoozer.web.text.phrase_text import asleep_until_text, phrase_text
-from snoozer.web.text.reply_text import reply_text
-from snoozer.web.text.status import LATE_AFTER, was_it_sent
-from snoozer.web.text.time_format import TimeFormatter, parse_instant
+from snoozer.web.text.history import DayGroup, group_by_day
+from snoozer.web.text.phrase_text import asleep_until_text
+from snoozer.web.text.status import LATE_AFTER
+from snoozer.web.text.time_format import TimeFormatter
 
 blueprint = Blueprint("snoozes", __name__)
 
 RETURNED_FOR = timedelta(days=7)
 # The longest backoff is some hours; only the hold of an uncertain send lasts longer.
 MAX_BACKOFF = timedelta(days=1)
+# An undo of a note carries the one before, in a cookie.
+MAX_UNDONE_NOTE = 500
 
 
 @blueprint.get("/")
@@ -103,7 +104,7 @@ def _sample_mailbox(connection: Connection, account: Account) -> Found | None:
 def show(account: Account, id: int) -> ResponseReturnValue:
     """One snooze, its times, and its history."""
     with context.transaction() as connection:
-        return _page(connection, account, id=id)
+        return snooze_page(connection, account, id=id)
 
 
 @blueprint.post("/snoozes/<row:id>/time")
@@ -112,87 +113,77 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
     """Another time for a live snooze; for one that is over, a new snooze of its message."""
     submitted = forms.read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
-        row = _own(connection, account, id=id, changing=True)
+        row = own(connection, account, id=id, changing=True)
         if isinstance(submitted, SnoozeForm):
-            return _page(connection, account, id=id, form=submitted)
-        reminder_time, reading = submitted.reminder_time, submitted.reading
-        ended = snoozing.ended_recurrence(row.recurrence, reminder_time) if row.outcome is None else None
-        if row.outcome is None and snoozing.change(
-            connection, id=id, user_email=account.email, reminder_time=reminder_time, route=ROUTE, reading=reading
-        ):
+            return snooze_page(connection, account, id=id, form=submitted)
+        if row.outcome is not None:
+            message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
+            id = forms.save_submission(connection, account, message, submitted).id
+            text = asleep_until_text(submitted.reminder_time, time_formatter())
+            undo = {"undo": url_for(".cancel", id=id)}
+        else:
+            note = {} if "note" in request.form else {"note": row.note}
+            try:
+                change = occurrences.move(
+                    connection,
+                    id=id,
+                    user_email=account.email,
+                    reminder_time=replace(submitted.reminder_time, **note),
+                    every=submitted.every,
+                    route=ROUTE,
+                    reading=submitted.reading,
+                )
+            except SnoozeError as error:
+                return snooze_page(connection, account, id=id, form=forms.refused(request.form, row, error))
             forms.save_phrase(connection, account, submitted.typed)
             forms.spend_snooze(connection, account)
-            single = row.recurrence is None and reminder_time.recurrence is None
-            before = {"at": row.remind_at.isoformat(), "kind": row.time_kind or ""}
-            undo = {"undo": url_for(".restore_time", id=id), **before} if single else {}
-        else:
-            message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id, _, ended = forms.save_submission(connection, account, message, submitted)
-            undo = {"undo": url_for(".cancel", id=id)}
-    flash(asleep_until_text(reminder_time, time_formatter(), ended=ended), **undo)
-    return _back(id)
-
-
-@blueprint.post("/snoozes/<row:id>/time/undo")
-@login_required
-def restore_time(account: Account, id: int) -> ResponseReturnValue:
-    """The time before the last change, unless it has passed by now."""
-    times, at = time_formatter(), parse_instant(request.form.get("at", ""))
-    if at is None:
-        abort(400)
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id, changing=True)
-        try:
-            earlier = snoozing.reminder_time_at(at, now=times.now, zone=row.zone or account.zone, note=row.note)
-        except SnoozeError:
-            flash("The earlier time has passed, so the new one stays.")
-            return _back(id)
-        if (kind := request.form.get("kind")) in {"wall", "elapsed"}:
-            wall = earlier.remind_at.astimezone(zone_or_utc(earlier.zone)).replace(tzinfo=None)
-            earlier = replace(earlier, wall_time=wall, time_kind=kind)
-        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=earlier, route=ROUTE)
-    flash(f"Asleep until {times.inline(at)}, as before." if changed else "It came back already.")
-    return _back(id)
+            saved = replace(submitted.reminder_time, remind_at=change.promise, recurrence=change.recurrence)
+            text = asleep_until_text(saved, time_formatter())
+            undo = {"undo": url_for("occurrences.undo", id=id), "event": str(change.event)}
+    flash(text, **undo)
+    return back_to(id)
 
 
 @blueprint.post("/snoozes/<row:id>/note")
 @login_required
 def set_note(account: Account, id: int) -> ResponseReturnValue:
-    """Another note; the time stays as it is."""
-    note = request.form.get("note", "")
+    """Another note; the time stays as it is. With `undoes`, as an undo, only while the note is what that undoes."""
+    note, undoes = request.form.get("note", ""), request.form.get("undoes")
     with context.transaction() as connection:
-        row = _own(connection, account, id=id, changing=True)
+        row = own(connection, account, id=id, changing=True)
         if len(note) > MAX_NOTE_LENGTH:
-            return _page(connection, account, id=id, note=note)
-        same_time = ReminderTime(
-            remind_at=row.scheduled_for or row.remind_at,
-            duration_hours=row.snooze_duration_hours,
-            note=note.replace("\x00", "").strip() or None,
-            wall_time=row.wall_time,
-            zone=row.zone,
-            time_kind=row.time_kind,
-            recurrence=row.recurrence,
-        )
-        changed = snoozing.change(connection, id=id, user_email=account.email, reminder_time=same_time, route=ROUTE)
-    flash("The note is saved." if changed else "It came back already, so the note was not changed.")
-    return redirect(url_for(".show", id=id), code=303)
+            return snooze_page(connection, account, id=id, note=note)
+        is_same = undoes is None or undoes == _digest(row.note)
+        changed = is_same and snoozing.change_note(connection, id=id, user_email=account.email, note=note, route=ROUTE)
+    if not is_same:
+        flash("The note was changed since, so nothing was undone.")
+    elif not changed:
+        flash("It is over already, so the note was not changed.")
+    elif undoes is not None:
+        flash("The note is as before.")
+    elif len(row.note or "") <= MAX_UNDONE_NOTE:
+        undo = {"note": row.note or "", "undoes": _digest(snoozing.clean_note(note))}
+        flash("The note is saved.", undo=url_for(".set_note", id=id), **undo)
+    else:
+        flash("The note is saved.")
+    return back_to(id)
 
 
 @blueprint.post("/snoozes/<row:id>/cancel")
 @login_required
 def cancel(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
-        row = _own(connection, account, id=id)
+        row = own(connection, account, id=id)
         cancelled = snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         in_flight = any(send.state in {"sending", "uncertain"} for send in queries.sends(connection, id=id))
     if not cancelled:
         flash("It was over already, so there was nothing to cancel.")
-        return _back(id)
+        return back_to(id)
     outcome = "The message is back in your inbox." if row.kept_id else "No reminder will be sent."
     if in_flight:
         outcome = "The reminder was on its way already, so it may still arrive."
     flash(f"Cancelled. {outcome}", undo=url_for(".undo", id=id))
-    return _back(id)
+    return back_to(id)
 
 
 @blueprint.post("/snoozes/<row:id>/undo")
@@ -200,11 +191,11 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
 def undo(account: Account, id: int) -> ResponseReturnValue:
     """Undoes a cancellation."""
     with context.transaction() as connection:
-        row = _own(connection, account, id=id)
+        row = own(connection, account, id=id)
         undone = snoozing.undo(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
     again = f"Asleep again until {time_formatter().inline(row.remind_at)}."
     flash(again if undone else "There is nothing to undo: the message was put away anew, or its reminder is out.")
-    return _back(id)
+    return back_to(id)
 
 
 @blueprint.get("/when/preview")
@@ -222,31 +213,5 @@ def presets(_: Account) -> ResponseReturnValue:
     return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
 
 
-def _back(id: int) -> ResponseReturnValue:
-    """Redirects to the list that held the form, or to the snooze itself."""
-    return back(url_for("snoozes.show", id=id))
-
-
-def _own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
-    return found_or_404(queries.one(connection, id=id, user_email=account.email, changing=changing))
-
-
-def _page(
-    connection: Connection, account: Account, *, id: int, form: SnoozeForm | None = None, note: str | None = None
-) -> ResponseReturnValue:
-    """The page of one snooze; with `note` a note that is too long, with `form` a time to confirm or to correct."""
-    row, times = _own(connection, account, id=id), time_formatter()
-    sends = queries.sends(connection, id=id)
-    events = queries.events(connection, id=id)
-    page = render_template(
-        "snoozes/show.html",
-        row=row,
-        history=history_lines(events, sends, times),
-        phrase_text=phrase_text(row, events, times=times),
-        sent=was_it_sent(row, sends, times=times),
-        form=form or snooze_form(times, saved_times=saved_times(), snooze=row),
-        reply_text=reply_text(row, events, times=times),
-        long_note=note,
-        max_note_length=MAX_NOTE_LENGTH,
-    )
-    return page, 422 if note is not None else form.status if form else 200
+def _digest(note: str | None) -> str:
+    return sha256((note or "").encode()).hexdigest()[:16]

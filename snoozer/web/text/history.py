@@ -7,7 +7,7 @@ from typing import Any
 
 from snoozer.web.text.phrase_text import recurrence_ended_text
 from snoozer.web.text.reply_text import came_text
-from snoozer.web.text.time_format import TimeFormatter
+from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_LINES = 100
 
@@ -34,11 +34,20 @@ _SENTENCES = {
     "done": "You were done with it {route}.",
     "again": "You snoozed it again {route}.",
     "answered": "You answered it {route}, so it had come. It goes on with its next time.",
-    "paused": "It was paused.",
+    "noted": "You changed its note {route}.",
+    "skipped": "You skipped a time {route}: {was}.",
+    "paused": "You paused it {route}.",
+    "resumed": "You resumed it {route}.",
+    "back": "You brought it back {route}, before {was}.",
     "returned": "Its message came back to your mailbox, without a reminder, as you chose.",
     "left": "Its message was not where it was, so it could not be brought back.",
 }
-_WITH_PHRASE = {"asked": "You put it away {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
+_WITH_PHRASE = {"asked": "You snoozed it {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
+_SCOPES = {
+    "once": "You changed only one time {route}: {was} became {now}.",
+    "every": "You changed every time {route}, from {now} on.",
+    "end": "You changed {route} when its repetition ends.",
+}
 # By what its owner did to the message of a connected mailbox.
 _ENDED_THERE = {
     "moved": "You took its message out of the folder of what is snoozed, so it ended.",
@@ -97,8 +106,18 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
         return _ENDED_THERE[detail["why"]]
     if (came := came_text(event.kind, detail, times)) is not None:
         return came
+    if event.kind == "edited" and (scoped := _SCOPES.get(detail.get("scope", ""))):
+        was, now = (detail.get(key, {}).get("remind_at") for key in ("before", "after"))
+        return _filled(scoped, event, times, was=was, now=now)
     phrase = detail.get("phrase")
     unknown = f"{event.kind.replace('_', ' ').capitalize()}."
     sentence = (_WITH_PHRASE.get(event.kind) if phrase else None) or _SENTENCES.get(event.kind, unknown)
+    return _filled(sentence, event, times, was=detail.get("was")).replace("{phrase}", str(phrase)) + ended
+
+
+def _filled(sentence: str, event: Any, times: TimeFormatter, **moments: str | None) -> str:
     sentence = sentence.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
-    return sentence.replace("{phrase}", str(phrase)) + ended
+    for name, text in moments.items():
+        moment = parse_instant(text)
+        sentence = sentence.replace(f"{{{name}}}", times.inline(moment) if moment else "its time")
+    return sentence

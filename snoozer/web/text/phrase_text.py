@@ -11,7 +11,7 @@ from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
-MAX_NEXT_OCCURRENCES = 3
+MAX_UPCOMING = 5
 _UNLESS_REPLIED = {"cancel_on_reply": ", unless a reply comes", "until_reply": ", or until a reply comes"}
 UNREADABLE = "Repeats in a way that this page cannot read"
 
@@ -59,17 +59,19 @@ def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
     return describe_recurrence(parsed, at=times.hour(datetime.combine(parsed.start, parsed.at)))
 
 
-def next_occurrences(row: Any) -> list[datetime]:
-    """Returns up to three occurrences after the promised one; none if the recurrence or its zone is unreadable."""
+def upcoming_times(row: Any, times: TimeFormatter) -> list[datetime]:
+    """Returns up to five times at which what repeats comes, from the promised one on; of a paused one those after now.
+    Without a recurrence, or an unreadable one, at most the promised one."""
     recurrence = parse_recurrence(row.recurrence)
-    found: list[datetime] = []
-    at: datetime | None = row.scheduled_for or row.remind_at
+    promise = row.scheduled_for or row.remind_at
+    at: datetime | None = promise
+    found = [promise] if promise > times.now or not row.inactive else []
     try:
-        while recurrence and at and len(found) < MAX_NEXT_OCCURRENCES:
-            at = next_occurrence(recurrence, after=at, zone=row.zone or "UTC")
+        while recurrence and at and len(found) < MAX_UPCOMING:
+            at = next_occurrence(recurrence, after=at if found else max(at, times.now), zone=row.zone or "UTC")
             found += [at] if at else []
     except (KeyError, ValueError):
-        return []
+        return found
     return found
 
 
@@ -100,11 +102,14 @@ def parse_recurrence(json: dict[str, Any] | None) -> Recurrence | None:
 
 
 def _phrase_detail(row: Any, events: Sequence[Any], promise: datetime) -> dict[str, Any]:
-    """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences."""
+    """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences;
+    what moved one of them alone is of no other."""
     for event in events:
         if event.kind in {"asked", "edited"} and event.detail.get("phrase"):
-            same = row.recurrence is not None or parse_instant(event.detail.get("at")) == promise
-            return dict(event.detail) if same else {}
+            scope = event.detail.get("scope")
+            same = parse_instant(event.detail.get("at")) == promise
+            if same or scope != "once":
+                return dict(event.detail) if same or (row.recurrence is not None and scope is None) else {}
     return {}
 
 

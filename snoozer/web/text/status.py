@@ -28,7 +28,7 @@ _EXPLANATIONS = {
     "asleep": "It waits for its time.",
     "due": "Its time has come. A worker picks it up within moments.",
     "claimed": "A worker holds it and is handing the reminder to the mail server.",
-    "paused": "It was switched off in the database. It stays where it is until it is switched on again.",
+    "paused": "Nothing comes until you resume it.",
     "cancelled": "You cancelled it, so no reminder was sent.",
 }
 # By `delayed_by` of the ledger.

@@ -1,0 +1,71 @@
+"""The page of one snooze, also with a form that was refused, and where its forms lead back to."""
+
+from dataclasses import dataclass
+
+from flask import render_template, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
+
+from snoozer.db.models import Account
+from snoozer.db.queries import Found
+from snoozer.db.queries import snoozes as queries
+from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.web.auth import saved_times, time_formatter
+from snoozer.web.context import found_or_404
+from snoozer.web.forms import back
+from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
+from snoozer.web.text.history import history_lines
+from snoozer.web.text.phrase_text import phrase_text
+from snoozer.web.text.reply_text import reply_text
+from snoozer.web.text.status import was_it_sent
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndForm:
+    """An end that was typed for what repeats, and why it is refused, with ends that are not."""
+
+    phrase: str = ""
+    error: str | None = None
+    suggestions: tuple[str, ...] = ()
+
+
+def own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
+    """The person's snooze, with `changing` locked until the transaction ends; 404 for another's."""
+    return found_or_404(queries.one(connection, id=id, user_email=account.email, changing=changing))
+
+
+def back_to(id: int) -> ResponseReturnValue:
+    """Redirects to the list that held the form, or to the snooze itself."""
+    return back(url_for("snoozes.show", id=id))
+
+
+def snooze_page(
+    connection: Connection,
+    account: Account,
+    *,
+    id: int,
+    form: SnoozeForm | None = None,
+    note: str | None = None,
+    end: EndForm | None = None,
+) -> ResponseReturnValue:
+    """The page; with `note` a note that is too long, with `form` a time to confirm or to correct, with `end` an end to
+    correct."""
+    row, times = own(connection, account, id=id), time_formatter()
+    sends, events = queries.sends(connection, id=id), queries.events(connection, id=id)
+    done = next((event for event in events if event.kind in {"cancelled", "back"}), None)
+    page = render_template(
+        "snoozes/show.html",
+        row=row,
+        history=history_lines(events, sends, times),
+        phrase_text=phrase_text(row, events, times=times),
+        sent=was_it_sent(row, sends, times=times),
+        form=form or snooze_form(times, saved_times=saved_times(), snooze=row),
+        is_open=form is not None,
+        end=end,
+        reply_text=reply_text(row, events, times=times),
+        was_brought_back=row.outcome == "cancelled" and done is not None and done.kind == "back",
+        undo_event=done.id if done is not None and done.kind == "back" else None,
+        long_note=note,
+        max_note_length=MAX_NOTE_LENGTH,
+    )
+    return page, 422 if note is not None or end is not None else form.status if form else 200

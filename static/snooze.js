@@ -1,0 +1,105 @@
+// The page of a snooze: its time, its note and its end are edited where they stand, and acts are saved behind the page,
+// which the server renders anew.
+(() => {
+  "use strict";
+  const HANG = 30000;
+  let saves = Promise.resolve();
+  let waiting = 0;
+
+  const place = () => document.getElementById("snooze");
+  const editors = () => [...place().querySelectorAll("details.in-place")];
+  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || "The server refused it";
+
+  function live() {
+    for (const button of place().querySelectorAll("[data-leave]")) button.hidden = false;
+  }
+
+  function leave(editor) {
+    editor.open = false;
+    const form = editor.querySelector("form");
+    form.reset();
+    editor.querySelector("[name=phrase]")?.dispatchEvent(new Event("input"));
+    editor.querySelector("summary").focus();
+  }
+
+  function replace(page, edited, pressed) {
+    const fresh = page.getElementById("snooze");
+    const open = new Set([...place().querySelectorAll("details[id][open]:not(.in-place)")].map((one) => one.id));
+    place().replaceWith(fresh);
+    document.title = page.title;
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    for (const form of fresh.querySelectorAll("form[data-sheet]")) window.liveSheet(form);
+    live();
+    const invalid = fresh.querySelector("details[open] [aria-invalid=true], details[open].in-place [name=phrase]");
+    const summary = edited && document.getElementById(edited)?.querySelector("summary");
+    const button = pressed && fresh.querySelector(`button[data-act=${pressed}]`);
+    (invalid || summary || button || fresh.querySelector("summary")).focus();
+  }
+
+  async function save(act) {
+    let answer, page;
+    const slow = setTimeout(() => place().setAttribute("aria-busy", "true"), 300);
+    try {
+      answer = await fetch(act.url, { method: "POST", body: act.body, headers: { Accept: "text/html" }, signal: AbortSignal.timeout(HANG) });
+      page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch {
+      return window.announce("Not saved. The server cannot be reached.");
+    } finally {
+      clearTimeout(slow);
+      place().removeAttribute("aria-busy");
+    }
+    if (!page.getElementById("snooze")) {
+      if (answer.ok) return location.assign(answer.url);
+      return window.announce(`Not saved. ${heading(page)}.`);
+    }
+    if (answer.redirected && new URL(answer.url).pathname !== location.pathname) history.pushState(null, "", answer.url);
+    act.toast?.remove();
+    for (const form of document.querySelectorAll("form[data-undo]")) form.closest(".toast").remove();
+    replace(page, act.edited, act.pressed);
+    for (const toast of page.querySelectorAll(".toast")) window.announce(toast);
+  }
+
+  document.addEventListener("submit", (event) => {
+    const { target: form, submitter } = event;
+    if (event.defaultPrevented || !(form.closest("#snooze") || form.matches("[data-undo]"))) return;
+    event.preventDefault();
+    const fields = new FormData(form);
+    if (submitter?.name) fields.append(submitter.name, submitter.value);
+    const act = {
+      url: form.action,
+      body: new URLSearchParams(fields),
+      edited: form.closest("details.in-place")?.id,
+      pressed: submitter?.dataset.act,
+      toast: form.closest(".toast"),
+    };
+    waiting += 1;
+    saves = saves.then(() => save(act)).finally(() => { waiting -= 1; });
+  });
+
+  // A toggle does not bubble.
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches?.("#snooze details.in-place") && event.target.open) event.target.querySelector("[name=phrase], textarea, input:not([type=hidden])")?.focus();
+  }, true);
+  document.addEventListener("click", (event) => {
+    const editor = event.target.closest("[data-leave]")?.closest("details.in-place");
+    if (editor) leave(editor);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
+    const editor = event.target.closest("#snooze details.in-place[open]") || editors().find((one) => one.open);
+    if (!editor) return;
+    event.preventDefault();
+    leave(editor);
+  });
+  addEventListener("beforeunload", (event) => { if (waiting > 0) event.preventDefault(); });
+  addEventListener("popstate", () => location.reload());
+
+  window.openSheet = () => {
+    const editor = document.getElementById("time");
+    editor.open = true;
+    editor.querySelector("[name=phrase]").focus();
+  };
+  window.undoLast = () => saves.then(() => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit());
+  if (location.hash === "#time" && window.matchMedia) window.openSheet();
+  live();
+})();
