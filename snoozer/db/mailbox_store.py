@@ -90,6 +90,11 @@ def mark_unread(connection: Connection, *, id: int, user_email: str) -> bool:
     return execute(connection, "mailbox/mark_unread", id=id, user_email=user_email).first() is not None
 
 
+def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
+    """Let messages that came in just now have arrived at the times that they are dated, for `snoozer up`."""
+    execute(connection, "mailbox/date_arrivals", user_email=user_email, message_ids=list(message_ids))
+
+
 def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:
     """Keep a message that the mail sink of `snoozer up` accepted; returns its id."""
     values = {"mail_from": mail_from, "rcpt_to": rcpt_to, "original": original}

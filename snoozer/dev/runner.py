@@ -190,7 +190,7 @@ class Runner:
             return
         try:
             count = await asyncio.to_thread(samples.deliver, self.home, settings, now=datetime.now().astimezone())
-        except (smtplib.SMTPException, OSError) as error:
+        except (smtplib.SMTPException, OSError, SQLAlchemyError) as error:
             self.output.warn(f"the sample messages were not all accepted ({type(error).__name__})", by="inbound")
         else:
             self.output.line(f"{count} sample messages came in", by="inbound")

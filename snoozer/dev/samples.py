@@ -3,15 +3,18 @@
 import smtplib
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 
 from snoozer.db import engine as database
+from snoozer.db import mailbox_store
 from snoozer.db.models import MailboxMessage
 from snoozer.dev.environment import OWNER
 from snoozer.settings import Settings
@@ -35,17 +38,14 @@ def are_wanted(home: Path, settings: Settings) -> bool:
     """Whether the owner's mailbox is empty and this home never delivered samples."""
     if (home / MARKER_FILE).exists():
         return False
-    engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
-    try:
-        with engine.connect() as connection:
-            stored = select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
-            return connection.execute(stored).scalar_one() == 0
-    finally:
-        engine.dispose()
+    with _engine(settings) as engine, engine.connect() as connection:
+        stored = select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
+        return connection.execute(stored).scalar_one() == 0
 
 
 def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
-    """Deliver the samples to the inbound server and return how many. Raises SMTPException or OSError on a refusal."""
+    """Deliver the samples to the inbound server, as a week of mail, and return how many. Raises SMTPException, OSError
+    or SQLAlchemyError."""
     # This home does not try again after a refusal: some would come twice.
     (home / MARKER_FILE).write_text(f"{now.isoformat()}\n")
     client = smtplib.LMTP if settings.inbound_protocol == "lmtp" else smtplib.SMTP
@@ -53,7 +53,19 @@ def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
     with client(settings.inbound_host, settings.inbound_port, local_hostname="up.snoozer.example") as inbound:
         for message in samples:
             inbound.sendmail("sample@snoozer.example", [OWNER], message)
+    ids = [str(message_from_bytes(message)["Message-ID"]) for message in samples]
+    with _engine(settings) as engine, engine.begin() as connection:
+        mailbox_store.date_arrivals(connection, user_email=OWNER, message_ids=ids)
     return len(samples)
+
+
+@contextmanager
+def _engine(settings: Settings) -> Iterator[Engine]:
+    engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def messages(now: datetime, *, host: str = "") -> Iterator[bytes]:

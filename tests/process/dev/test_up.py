@@ -141,6 +141,8 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with psycopg.connect(settings["DATABASE_URL"]) as connection:
         assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (14,)
+        days = "SELECT count(DISTINCT surfaced_at::date) > 4, bool_and(arrived_at = sent_at) FROM kept_messages"
+        assert connection.execute(days).fetchone() == (True, True), "a week of mail"
         host, _, sink = settings["SMTP_URL"].removeprefix("smtp://").partition(":")
         with smtplib.SMTP(host, int(sink)) as client:
             client.sendmail("a@a.example", ["b@b.example"], b"Subject: kept\r\n\r\n")
