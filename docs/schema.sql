@@ -91,6 +91,23 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_note_update() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(changed.user_email))
+    FROM (
+        SELECT id, user_email, subject, sender_email, note, remind_at, COALESCE(scheduled_for, remind_at), inactive, outcome, recurrence, reply_policy, reply_scope FROM fresh
+        EXCEPT
+        SELECT id, user_email, subject, sender_email, note, remind_at, COALESCE(scheduled_for, remind_at), inactive, outcome, recurrence, reply_policy, reply_scope FROM gone
+    ) AS changed
+    HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION email_snoozes_promise_mailbox_return() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -202,6 +219,66 @@ BEGIN
       AND snooze.message_id = NEW.message_id
       AND NOT snooze.inactive;
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION kept_messages_note_update() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(changed.user_email))
+    FROM (
+        SELECT id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned FROM fresh
+        EXCEPT
+        SELECT id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned FROM gone
+    ) AS changed
+    HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION list_changes_note_delete() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(user_email))
+    FROM gone
+    HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION list_changes_note_insert() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(user_email))
+    FROM fresh
+    HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION mailbox_messages_note_update() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(changed.user_email))
+    FROM (
+        SELECT id, user_email, place, wanted, folder, uidvalidity, uid, moving_to FROM fresh
+        EXCEPT
+        SELECT id, user_email, place, wanted, folder, uidvalidity, uid, moving_to FROM gone
+    ) AS changed
+    HAVING count(*) > 0;
+    RETURN NULL;
 END
 $$;
 
@@ -925,6 +1002,16 @@ CREATE SEQUENCE kept_messages_id_seq
 
 ALTER SEQUENCE kept_messages_id_seq OWNED BY kept_messages.id;
 
+CREATE UNLOGGED TABLE list_changes (
+    transaction_id bigint NOT NULL,
+    people integer[] NOT NULL
+);
+
+CREATE UNLOGGED TABLE list_checkpoints (
+    snapshot text NOT NULL,
+    taken_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE mailbox_flagged (
     mailbox_id bigint NOT NULL,
     uid bigint NOT NULL
@@ -1304,6 +1391,8 @@ CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (returns_at) 
 
 CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
 
+CREATE INDEX ix_list_changes_transaction ON list_changes USING btree (transaction_id);
+
 CREATE INDEX ix_mailbox_messages_returns ON mailbox_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_mailbox_messages_work ON mailbox_messages USING btree (mailbox_id) WHERE ((wanted <> place) OR (moving_to IS NOT NULL));
@@ -1356,6 +1445,12 @@ CREATE TRIGGER email_snoozes_move_mailbox_return AFTER UPDATE ON email_snoozes F
 
 CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))))) EXECUTE FUNCTION email_snoozes_move_return();
 
+CREATE TRIGGER email_snoozes_note_delete AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
+
+CREATE TRIGGER email_snoozes_note_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
+
+CREATE TRIGGER email_snoozes_note_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_note_update();
+
 CREATE TRIGGER email_snoozes_promise_mailbox_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_mailbox_return();
 
 CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
@@ -1366,7 +1461,19 @@ CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR 
 
 CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
 
+CREATE TRIGGER kept_messages_note_delete AFTER DELETE ON kept_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
+
+CREATE TRIGGER kept_messages_note_insert AFTER INSERT ON kept_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
+
+CREATE TRIGGER kept_messages_note_update AFTER UPDATE ON kept_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION kept_messages_note_update();
+
 CREATE TRIGGER mailbox_messages_fill_return BEFORE INSERT ON mailbox_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+
+CREATE TRIGGER mailbox_messages_note_delete AFTER DELETE ON mailbox_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
+
+CREATE TRIGGER mailbox_messages_note_insert AFTER INSERT ON mailbox_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
+
+CREATE TRIGGER mailbox_messages_note_update AFTER UPDATE ON mailbox_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION mailbox_messages_note_update();
 
 CREATE TRIGGER mailbox_messages_stay BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((NOT old.returns) OR (NOT new.returns))) EXECUTE FUNCTION mailbox_messages_stay();
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, ledger, mailbox_messages, queue, quotas, workers
+from snoozer.db import accounts, events, ledger, list_changes, mailbox_messages, queue, quotas, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
@@ -37,6 +37,8 @@ ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+# A page that knows of no change for longer, such as that of a laptop that slept, fetches its list anyway.
+KEEP_CHANGES = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,19 @@ def run_daily(engine: Engine, *, config: Retention) -> bool:
 def run_hourly(engine: Engine) -> bool:
     """Run the chore of every hour where it is due by its last record; returns whether it ran."""
     return run_if_due(engine, "hourly", every=HOUR, chore=lambda: prune(engine))
+
+
+def forget_changes(engine: Engine) -> bool:
+    """Run the chore of every five minutes where it is due by its last record; returns whether it ran."""
+    return run_if_due(engine, "list changes", every=KEEP_CHANGES, chore=lambda: prune_changes(engine))
+
+
+def prune_changes(engine: Engine) -> None:
+    """Delete notes of changed lists that are older than the last call."""
+    run_exclusive(engine, "advance list changes", list_changes.advance)
+    prune_batch = partial(list_changes.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget list changes", prune_batch) or 0) >= MAX_PRUNED:
+        pass
 
 
 def prune(engine: Engine) -> None:

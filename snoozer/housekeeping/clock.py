@@ -60,6 +60,7 @@ def command(once: bool) -> None:
             chores.maintain_partitions(engine, config=retention)
             chores.archive(engine, config=retention)
             chores.prune(engine)
+            chores.prune_changes(engine)
         else:
             _run_scheduler(engine, config, until=stopping)
     finally:
@@ -79,6 +80,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
+    add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
     returns = ReturnLoop(engine, poll=config.poll)
