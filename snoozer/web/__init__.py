@@ -39,6 +39,8 @@ from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
+from snoozer.web.live import streams
+from snoozer.web.live.routes import blueprint as live
 from snoozer.web.mailbox.routes import blueprint as mailbox
 from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
@@ -64,6 +66,7 @@ BLUEPRINTS = (
     connected_mail,
     share,
     pwa,
+    live,
     dev_mail,
     api.blueprint,
     admin,
@@ -107,6 +110,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops)  # type: ignore[method-assign]
     context.init_app(app, engine=engine, settings=settings)
     language.init_app(app)
+    streams.init_app(app, engine=engine)
     security_headers.init_app(app, settings=settings)
     compression.init_app(app)
     errors.init_app(app)

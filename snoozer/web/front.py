@@ -1,12 +1,13 @@
 """An ASGI application in front of the site: gathers each request's body in the event loop, with limits and deadlines,
-and calls the WSGI application in a thread once the body is whole. No thread ever waits for a client."""
+and calls the WSGI application in a thread once the body is whole. No thread ever waits for a client, nor for what a
+response that goes on will say next."""
 
 import asyncio
 import logging
 import re
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,6 +25,11 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+Stream = AsyncGenerator[bytes, None]
+
+# In the environ: a function that the application calls with a stream, which goes on where its response ends. It is read
+# in the event loop until it ends or the client hangs up, and is closed then.
+STREAM = "snoozer.stream"
 
 # A body is kept in memory up to this size, and above it in a file.
 MEMORY_BYTES = 64 * 1024
@@ -62,11 +68,13 @@ class Capacity:
 
 
 class Response(NamedTuple):
-    """`status` is a code and a reason, such as "200 OK". A large body is a file, which is closed once it is sent."""
+    """`status` is a code and a reason, such as "200 OK". A large body is a file, which is closed once it is sent;
+    `stream` goes on after the body."""
 
     status: str
     headers: Headers
     body: bytes | IO[bytes]
+    stream: Stream | None = None
 
     @property
     def length(self) -> int:
@@ -108,6 +116,12 @@ class Front:
         self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
         self._in_threads = 0
         self._held = self._unsent = 0
+        self._streams: set[asyncio.Task[None]] = set()
+
+    def end_streams(self) -> None:
+        """Ends responses that go on."""
+        for task in self._streams:
+            task.cancel()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
@@ -117,7 +131,26 @@ class Front:
             response = self._refuse(scope["path"], refusal)
         except _Gone:
             return
-        await self._send(scope, response, send)
+        if response.stream is not None:
+            await self._go_on(response, response.stream, receive, send)
+        else:
+            await self._send(scope, response, send)
+
+    async def _go_on(self, response: Response, stream: Stream, receive: Receive, send: Send) -> None:
+        """Sends a response with its stream, until one of both sides ends it."""
+        await send({"type": "http.response.start", "status": int(response.status[:3]), "headers": _fields(response)})
+        sending = asyncio.create_task(_send_pieces(stream, send))
+        hanging_up = asyncio.create_task(_until_gone(receive))
+        self._streams.add(sending)
+        try:
+            await asyncio.wait({sending, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._streams.discard(sending)
+            sending.cancel()
+            hanging_up.cancel()
+            await asyncio.gather(sending, hanging_up, return_exceptions=True)
+            await stream.aclose()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, scope: Message, response: Response, send: Send) -> None:
         """Large ones wait in files for their clients, so they are few."""
@@ -204,6 +237,7 @@ class Front:
         """The application's response. An error is logged without the request: its path may hold a token."""
         started: list[tuple[str, Headers]] = []
         body = SpooledTemporaryFile(max_size=LARGE_BYTES)  # noqa: SIM115 - closed here, or once it is sent
+        streams: list[Stream] = []
 
         def start_response(status: str, headers: Headers, exc_info: Any = None) -> Callable[[bytes], Any]:
             started.append((status, headers))
@@ -211,7 +245,7 @@ class Front:
 
         try:
             with environ["wsgi.input"]:
-                result = self._app(environ, start_response)
+                result = self._app({**environ, STREAM: streams.append}, start_response)
                 try:
                     for piece in result:
                         body.write(piece)
@@ -227,7 +261,7 @@ class Front:
             return Response(*started[-1], body)
         with body:
             body.seek(0)
-            return Response(*started[-1], body.read())
+            return Response(*started[-1], body.read(), streams[0] if streams else None)
 
 
 def _last(response: Response) -> Response:
@@ -240,9 +274,28 @@ def _busy() -> Refusal:
     return Refusal(503, "busy", text, **{"Retry-After": "30"})
 
 
+async def _send_pieces(stream: Stream, send: Send) -> None:
+    async for piece in stream:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _fields(response: Response) -> list[tuple[bytes, bytes]]:
+    """The header fields; what goes on has no length."""
+    return [
+        (name.encode("latin-1"), value.encode("latin-1"))
+        for name, value in response.headers
+        if response.stream is None or name.lower() != "content-length"
+    ]
+
+
 async def _write(response: Response, send: Send) -> None:
     code, body, length = int(response.status[:3]), response.body, response.length
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    headers = _fields(response)
     if code >= 200 and code not in {204, 304} and all(name.lower() != b"content-length" for name, _ in headers):
         headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": code, "headers": headers})

@@ -190,6 +190,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
 
     def handle_exit_signal(self) -> None:
         super().handle_exit_signal()
+        if isinstance(self.asgi, Front):
+            self.asgi.end_streams()
         for connection in list(self.connections):
             connection.end_if_idle()
 

@@ -59,9 +59,10 @@ class LiveSite:
 
 @contextmanager
 def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **variables: str) -> Iterator[LiveSite]:
-    """Starts gunicorn with these options and environment variables; at the end stops it and waits until it has
-    flushed."""
+    """Starts gunicorn with these options and environment variables, in which {port} is its port; at the end stops it
+    and waits until it has flushed."""
     with socket.create_server(("127.0.0.1", 0)) as listener, (home / "web.log").open("wb") as log:
+        port = listener.getsockname()[1]
         process = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}", *options, "wsgi:app"],
             cwd=CHECKOUT,
@@ -74,13 +75,13 @@ def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **v
                 "MAIL_FROM": "snoozer@snoozer.example",
                 "BASE_URL": "http://snoozer.example",
             }
-            | variables,
+            | {name: value.format(port=port) for name, value in variables.items()},
             pass_fds=[listener.fileno()],
             stdout=log,
             stderr=log,
         )
         try:
-            yield LiveSite(port=listener.getsockname()[1], log=home / "web.log", pid=process.pid)
+            yield LiveSite(port=port, log=home / "web.log", pid=process.pid)
         finally:
             process.terminate()
             process.wait(timeout=30)

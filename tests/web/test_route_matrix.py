@@ -37,6 +37,7 @@ ACCESS = {
     "mailbox_sign_in": "person",
     "pwa": "everybody",
     "share": "everybody",
+    "live": "person",
     "dev_mail": "person",
     "admin": "operator",
     "api": "token",

@@ -1,0 +1,180 @@
+"""Streams of events to open lists. They say that a list changed, never what is in it: the page fetches its list.
+
+The streams of a process wait in its event loop. One thread asks the database for all of them, once a second while
+there are any.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+
+from flask import Flask, current_app
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.db import list_changes
+from snoozer.db.engine import autocommit, per_query_timeout
+from snoozer.db.errors import error_text
+from snoozer.db.list_changes import Changes, OpenList
+from snoozer.runtime.backoff import Backoff
+from snoozer.web.front import Stream
+
+log = logging.getLogger("snoozer.web")
+
+POLL_SECONDS = 1.0
+QUERY_SECONDS = 5.0
+# Proxies close what is silent; the shortest common limit is 30 seconds.
+BEAT_SECONDS = 15.0
+MAX_STREAMS = 1_000
+MAX_STREAMS_OF_ACCOUNT = 10
+# When many lists change at once they are fetched over so much time for each, and are not all late for that.
+SPREAD_SECONDS, MAX_SPREAD_SECONDS = 0.01, 5.0
+# After a stream ended, browsers connect anew within this time, and not all at once.
+MIN_RETRY_MS, MAX_RETRY_MS = 1_000, 4_000
+
+_KEY = "snoozer-streams"
+_random = random.Random()  # noqa: S311 - to spread load
+
+
+@dataclass(eq=False)
+class _OpenStream:
+    """One browser's stream. `shown` is asked for next; what was found and not sent yet is in `unsent`."""
+
+    account_id: int
+    shown: OpenList
+    loop: asyncio.AbstractEventLoop
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
+    unsent: Changes | None = None
+    has_to_poll: bool = False
+
+    def add(self, changes: Changes) -> None:
+        """Called in the event loop."""
+        self.unsent = changes.after(self.unsent)
+        self.waiting.set()
+
+
+class Streams:
+    """All streams of a process. `events` is read in its event loop."""
+
+    def __init__(
+        self, engine: Engine, *, most: int = MAX_STREAMS, most_of_account: int = MAX_STREAMS_OF_ACCOUNT
+    ) -> None:
+        self._engine, self._most, self._most_of_account = engine, most, most_of_account
+        self._open: dict[_OpenStream, None] = {}
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    async def events(self, *, account_id: int, shown: OpenList) -> Stream:
+        """The events for one list, until its session ends; each names the snapshot up to which it is the answer.
+
+        `change` has the transactions that it does not show, or null where they are unknown. `poll` is sent where there
+        are too many streams, also to the oldest one of a person who opens one too many. `end` is sent when the session
+        has ended.
+        """
+        stream = _OpenStream(account_id=account_id, shown=shown, loop=asyncio.get_running_loop())
+        yield f"retry: {_random.randint(MIN_RETRY_MS, MAX_RETRY_MS)}\n".encode()
+        if not self._enter(stream):
+            yield _event("poll", None)
+            return
+        try:
+            yield _event("ready", None)
+            while True:
+                try:
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await stream.waiting.wait()
+                except TimeoutError:
+                    yield _event("beat", stream.shown.snapshot)
+                    continue
+                stream.waiting.clear()
+                changes, stream.unsent = stream.unsent, None
+                if changes is not None and changes.is_signed_in:
+                    yield _event("change", changes.snapshot, changes.transaction_ids)
+                elif changes is not None:
+                    yield _event("end", None)
+                    return
+                if stream.has_to_poll:
+                    yield _event("poll", None)
+                    return
+        finally:
+            with self._lock:
+                self._open.pop(stream, None)
+
+    def _enter(self, stream: _OpenStream) -> bool:
+        """Returns whether there is room. The first one starts the thread."""
+        with self._lock:
+            if len(self._open) >= self._most:
+                return False
+            of_account = [one for one in self._open if one.account_id == stream.account_id and not one.has_to_poll]
+            if len(of_account) >= self._most_of_account:
+                of_account[0].has_to_poll = True
+                of_account[0].waiting.set()
+            self._open[stream] = None
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="lists", daemon=True)
+                self._thread.start()
+            return True
+
+    def _run(self) -> None:
+        """Asks until no stream is left. While the database is away, streams stay open, and learn of the rest then."""
+        backoff, pause = Backoff(first=POLL_SECONDS, cap=QUERY_SECONDS, healthy_after=QUERY_SECONDS), Event()
+        while self._goes_on():
+            began = time.monotonic()
+            try:
+                with autocommit(self._engine) as connection:
+                    while self._goes_on():
+                        self._ask(connection)
+                        pause.wait(POLL_SECONDS)
+                    return
+            except SQLAlchemyError as error:
+                log.info("open lists learn of no change for a moment: %s", error_text(error))
+                pause.wait(backoff.next_wait(worked_for=time.monotonic() - began))
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            if not self._open:
+                self._thread = None
+            return bool(self._open)
+
+    def _ask(self, connection: Connection) -> None:
+        with self._lock:
+            streams = list(self._open)
+        if not streams:
+            return
+        with per_query_timeout(QUERY_SECONDS):
+            answer = list_changes.find(connection, [stream.shown for stream in streams])
+            if not answer.has_checkpoint:
+                list_changes.begin(connection)
+        changed = [pair for pair in zip(streams, answer.changes, strict=True) if _is_news(pair[1])]
+        for stream, changes in zip(streams, answer.changes, strict=True):
+            stream.shown = OpenList(token_hash=stream.shown.token_hash, snapshot=changes.snapshot)
+        if changed:
+            changed[0][0].loop.call_soon_threadsafe(_hand_out, changed)
+
+
+def _is_news(changes: Changes) -> bool:
+    return changes.is_changed or not changes.is_signed_in
+
+
+def _hand_out(changed: Sequence[tuple[_OpenStream, Changes]]) -> None:
+    spread = min(len(changed) * SPREAD_SECONDS, MAX_SPREAD_SECONDS)
+    for stream, changes in changed:
+        stream.loop.call_later(_random.uniform(0, spread), stream.add, changes)
+
+
+def _event(name: str, snapshot: str | None, data: object = None) -> bytes:
+    id = f"id: {snapshot}\n" if snapshot else ""
+    return f"{id}event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def init_app(app: Flask, *, engine: Engine) -> None:
+    app.extensions[_KEY] = Streams(engine)
+
+
+def streams() -> Streams:
+    found: Streams = current_app.extensions[_KEY]
+    return found
