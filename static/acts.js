@@ -11,6 +11,8 @@
   let undone = null;
   let unanswered = null;
   let leaves = false;
+  let begun = 0;
+  let pressed = false;
 
   const focusOn = (title) => (title || document.getElementById("main")).focus({ preventScroll: !title });
 
@@ -23,11 +25,24 @@
 
   const isBusy = () => waiting > 0 || document.querySelector("dialog[open]") !== null;
 
-  // Nothing moves under a dialog, a later act, or a search that is being typed.
+  // Nothing moves under a dialog, a later act, a search that is being typed, a finger, or while rows are selected.
+  const isHeld = () => pressed || document.activeElement.matches("#place .search input") || document.querySelector(".list input[type=checkbox]:checked") !== null;
+
   function settle() {
     if (isBusy() || leaves) return;
     if (unanswered) return openAnswer(unanswered);
-    if (fresh !== null && !document.activeElement.matches("#place input")) replaceList();
+    if (isHeld()) return;
+    if (fresh !== null) replaceList();
+    document.dispatchEvent(new CustomEvent("list:idle"));
+  }
+
+  // The row by which the page keeps its place: the one with the focus, or the first that can be seen. At the top of the
+  // page there is none: what comes on top is to be seen.
+  function anchor() {
+    if (scrollY === 0) return null;
+    const row = document.activeElement.closest(".list .row") ?? [...document.querySelectorAll(".list .row:not([hidden])")].find((one) => one.getBoundingClientRect().top >= 0);
+    const title = row?.querySelector(".row-title");
+    return title ? { href: title.href, top: title.getBoundingClientRect().top } : null;
   }
 
   function replaceList() {
@@ -36,6 +51,7 @@
     const at = before.indexOf(document.activeElement.closest(".row")?.querySelector(".row-title"));
     const isLost = document.activeElement === document.body;
     const top = scrollY;
+    const place = anchor();
     document.getElementById("place").replaceWith(fresh.getElementById("place"));
     document.title = fresh.title;
     const now = titles();
@@ -43,9 +59,14 @@
     const back = undone === null ? undefined : named(undone) || now.find((title) => !known.has(title.href));
     if (back || at >= 0) focusOn(back || named(before[at].href) || now[Math.min(at, now.length - 1)]);
     else if (isLost && undone !== null) focusOn(null);
-    if (!back) scrollTo(scrollX, top);
+    if (!back) {
+      scrollTo(scrollX, top);
+      const kept = place && named(place.href);
+      if (kept) scrollBy(0, kept.getBoundingClientRect().top - place.top);
+    }
     fresh = null;
     undone = null;
+    document.dispatchEvent(new CustomEvent("list:shown"));
   }
 
   // What was done before is no longer what was done last.
@@ -123,10 +144,40 @@
       toast.rowHref = act.href;
       window.announce(toast);
     }
-    if (!answer?.ok) return window.announce(`It is saved, but the list cannot be shown: ${page ? heading(page) : "the server cannot be reached"}.`);
+    // What was fetched before does not show this act.
+    fresh = null;
+    if (!answer?.ok) {
+      document.dispatchEvent(new CustomEvent("list:stale"));
+      return window.announce(`It is saved, but the list cannot be shown: ${page ? heading(page) : "the server cannot be reached"}.`);
+    }
     fresh = page;
     if (act.toast) undone = act.toast.rowHref ?? "";
   }
+
+  // Fetches the list because something in it changed, and shows it. Resolves to whether the server gave it, and to nothing
+  // where something is in its way: then "list:idle" is dispatched once nothing is any more.
+  window.refreshList = async () => {
+    if (isBusy() || isHeld() || leaves) return undefined;
+    const earlier = begun;
+    let page;
+    try {
+      const answer = await asked(location.href, { headers: { Accept: "text/html", "Snoozer-Refresh": "1" } });
+      if (!answer.ok) return false;
+      page = await parsed(answer);
+    } catch {
+      return false;
+    }
+    // An act that was begun meanwhile brings a later one.
+    if (begun !== earlier || leaves) return undefined;
+    if (!page.getElementById("place")) {
+      leaves = true;
+      location.reload();
+      return undefined;
+    }
+    fresh = page;
+    settle();
+    return true;
+  };
 
   document.addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
@@ -152,6 +203,7 @@
     else row?.setAttribute("aria-busy", "true");
     act.toast?.remove();
     waiting += 1;
+    begun += 1;
     saves = saves.then(() => save(act)).finally(() => {
       waiting -= 1;
       settle();
@@ -161,6 +213,11 @@
   // A dialog's close does not bubble.
   document.addEventListener("close", () => setTimeout(settle), true);
   document.addEventListener("focusout", () => setTimeout(settle));
+  document.addEventListener("change", (event) => { if (event.target.matches(".list input[type=checkbox]")) setTimeout(settle); });
+  document.addEventListener("pointerdown", (event) => { pressed = event.target.closest(".list .row") !== null; });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    addEventListener(kind, () => { if (pressed) setTimeout(() => { pressed = false; settle(); }); });
+  }
   addEventListener("beforeunload", (event) => { if (waiting > 0 && !leaves) event.preventDefault(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 

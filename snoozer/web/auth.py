@@ -12,10 +12,10 @@ from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts
+from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
 from snoozer.db.queries import mailboxes
-from snoozer.db.statements import database_time
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.browser_name import browser_name
@@ -72,8 +72,8 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 
 def current_account() -> Account | None:
-    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, and whether
-    delivery or a connected mailbox fails."""
+    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, a snapshot of
+    the database that all later reading sees, and whether delivery or a connected mailbox fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -82,8 +82,9 @@ def current_account() -> Account | None:
                 g.account = accounts.session_account(connection, session=token)
                 if g.account is not None:
                     context.use_locale(g.account.locale)
-                    now = database_time(connection)
-                    g.times = TimeFormatter(now=now, zone=g.account.zone, locale=g.account.locale)
+                    present = list_changes.present(connection)
+                    g.snapshot = present.snapshot
+                    g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale)
                     g.delivery = context.delivery_status(connection)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-from flask import Flask, abort, current_app, g, get_flashed_messages
+from flask import Flask, abort, current_app, g, get_flashed_messages, request
 from flask import flash as queue_message
 from sqlalchemy import Connection, Engine
 
@@ -16,6 +16,10 @@ from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
 
 T = TypeVar("T")
+
+# A list that is fetched because something in it changed. It takes no message from the queue: that of an act belongs to
+# the page on which it was done.
+REFRESH_HEADER = "Snoozer-Refresh"
 
 # What `snooze_events.route` holds for an action on a page.
 ROUTE = "web"
@@ -81,5 +85,7 @@ def flash(text: str, *, undo: str | None = None, **fields: str) -> None:
 
 
 def flashes() -> list[FlashMessage]:
-    """Returns the queued messages and removes them from the queue."""
+    """Returns the queued messages and removes them from the queue; none for a list that refreshes itself."""
+    if REFRESH_HEADER in request.headers:
+        return []
     return [FlashMessage(*message) for message in get_flashed_messages(category_filter=["toast"])]

@@ -7,8 +7,10 @@ from typing import Any
 from flask import Flask, current_app, g, request, url_for
 
 from snoozer import translations
+from snoozer.db.list_changes import is_snapshot
 from snoozer.resources import resource_folder
 from snoozer.web import auth, context, language
+from snoozer.web.front import STREAM
 from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.initials import initials, tone
@@ -33,6 +35,7 @@ def init_app(app: Flask) -> None:
         mailbox_state=mailbox_state,
         flashes=context.flashes,
         frame_sandbox=FRAME_SANDBOX,
+        list_state=_list_state,
     )
     app.jinja_env.filters.update(
         bytes=size_in_words,
@@ -65,6 +68,16 @@ def _page_variables() -> dict[str, Any]:
         "has_sink": context.settings().sink,
         "sample_imap_port": context.settings().sample_imap_port,
         "current_path": _current_path(),
+    }
+
+
+def _list_state() -> dict[str, str]:
+    """Returns what a list says of itself to its script: the snapshot that it shows, empty where that is too long to be
+    asked about, and whether there is a stream of its changes."""
+    snapshot = g.get("snapshot", "")
+    return {
+        "seen": snapshot if is_snapshot(snapshot) else "",
+        "live": "stream" if STREAM in request.environ else "poll",
     }
 
 
