@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import (
     BIGINT,
     Connection,
+    Constraint,
     Index,
+    PrimaryKeyConstraint,
     Select,
     UniqueConstraint,
     exists,
@@ -216,7 +218,7 @@ def disabled_guards(connection: Connection) -> list[Defect]:
         (name, str(key.name))
         for name, model in metadata.tables.items()
         for key in model.constraints
-        if key.name and not isinstance(key, UniqueConstraint)
+        if key.name and not isinstance(key, UniqueConstraint) and _has_columns(key)
     ]
     constraints, triggers = sorted(keys + _pairs(CHECKS)), _pairs(TRIGGERS)
     values = {
@@ -281,6 +283,11 @@ def _indexes() -> dict[str, Index | UniqueConstraint]:
 def _is_unique(name: str) -> bool:
     index = _indexes()[name]
     return isinstance(index, UniqueConstraint) or bool(index.unique)
+
+
+def _has_columns(constraint: Constraint) -> bool:
+    """Whether it is in the schema: SQLAlchemy gives a primary key without columns to a table that has none."""
+    return not isinstance(constraint, PrimaryKeyConstraint) or len(constraint.columns) > 0
 
 
 def _pairs(by_table: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
