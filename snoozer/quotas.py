@@ -33,6 +33,7 @@ class Limits:
     mail_bytes_per_day: int
     mailbox_checks_per_hour: int
     exports_per_hour: int
+    imported_snoozes_per_day: int
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ _MAIL_BYTES = Quota("mail_bytes_per_day", DAY, "of mail a day")
 _FAILED_TOKENS = Quota("failed_tokens_per_minute", MINUTE, "requests a minute with invalid tokens from one network")
 _MAILBOX_CHECKS = Quota("mailbox_checks_per_hour", HOUR, "connections an hour to mail servers that you name")
 _EXPORTS = Quota("exports_per_hour", HOUR, "downloads of everything an hour")
+_IMPORTED = Quota("imported_snoozes_per_day", DAY, "imported snoozes a day")
 _SIGN_INS = Quota("sign_ins_per_hour", HOUR, "sign-in mails an hour for one network")
 
 
@@ -93,6 +95,11 @@ def spend_mailbox_check(connection: Connection, limits: Limits, *, user_email: s
 def spend_export(connection: Connection, limits: Limits, *, user_email: str) -> None:
     """Count a file of all that a person has. Raises QuotaReached."""
     _spend(connection, limits, _EXPORTS, user_email)
+
+
+def spend_import(connection: Connection, limits: Limits, *, user_email: str, rows: int) -> None:
+    """Count the snoozes that a person imports. Raises QuotaReached."""
+    _spend(connection, limits, _IMPORTED, user_email, amount=rows)
 
 
 def spend_failed_token(connection: Connection, limits: Limits, *, network: str) -> None:

@@ -18,6 +18,7 @@ Event = Literal[
     "account_closed",
     "account_opened",
     "data_exported",
+    "data_imported",
     "console_sign_in",
     "token_created",
     "tokens_revoked",

@@ -119,6 +119,7 @@ class Settings(BaseSettings):
     mails_per_day: Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
     mailbox_checks_per_hour: Limit = Field(default=20, alias="SNOOZER_LIMIT_MAILBOX_CHECKS_PER_HOUR")
     exports_per_hour: Limit = Field(default=20, alias="SNOOZER_LIMIT_EXPORTS_PER_HOUR")
+    imported_snoozes_per_day: Limit = Field(default=20_000, alias="SNOOZER_LIMIT_IMPORTED_SNOOZES_PER_DAY")
     mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")

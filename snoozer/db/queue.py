@@ -10,6 +10,11 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from snoozer.db.queue_rows import Claims as Claims
+from snoozer.db.queue_rows import ImportedSnooze as ImportedSnooze
+from snoozer.db.queue_rows import Lane as Lane
+from snoozer.db.queue_rows import PriorityLevel as PriorityLevel
+from snoozer.db.queue_rows import RestoredCase as RestoredCase
 from snoozer.db.reminder_time import ReminderTime as ReminderTime
 from snoozer.db.reminder_time import Terms as Terms
 from snoozer.db.reminder_time import ZoneShift as ZoneShift
@@ -38,46 +43,8 @@ class EnqueueOptions:
 DEFAULT_OPTIONS = EnqueueOptions()
 
 
-@dataclass(frozen=True, kw_only=True)
-class RestoredCase:
-    """A snooze that may have been sent already after a restore, and its reminder's Message-ID, as in the mail server's
-    log. It was retired, unless it `repeats`."""
-
-    id: int
-    promise: datetime
-    repeats: bool
-    reminder_message_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lane:
-    """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
-
-    priority: int = 0
-    keyed: bool = False
-    crashes: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class PriorityLevel:
-    """A priority of which something is due at `now`, by the database's clock, and in which lanes; poison rows apart."""
-
-    priority: int
-    lanes: list[Lane]
-    now: datetime
-
-
-class Claims(list[Claim]):
-    """Claims in the order of their promises. `set_behind`: how many rows were found to wait behind others of a key."""
-
-    set_behind: int = 0
-
-    @property
-    def looked_at(self) -> int:
-        return len(self) + self.set_behind
-
-
 POISON = 2
+DEFAULT_LANE = Lane()
 
 # Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
@@ -107,13 +74,19 @@ def enqueue(
     return row.id, row.created
 
 
+def import_waiting(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[ImportedSnooze]:
+    """Enter what an import has that waits or is paused."""
+    values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}
+    return rows_as(execute(connection, "queue/import_waiting", **values), ImportedSnooze)
+
+
 def claim(
     connection: Connection,
     *,
     worker: str,
     batch_size: int,
     lease: timedelta,
-    lane: Lane = Lane(),
+    lane: Lane = DEFAULT_LANE,
     after: Position | None = None,
     until: Position | None = None,
     heavy_users: Sequence[str] = (),

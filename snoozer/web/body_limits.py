@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 64 * 1024
 MAX_FIELDS = 1_000
 MAX_PARTS = 100
 
-UPLOADS = frozenset({"mailbox.add_files"})
+UPLOADS = frozenset({"personal_data.read_file", "mailbox.add_files"})
 
 
 def init_app(app: Flask) -> None:

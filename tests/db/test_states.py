@@ -141,6 +141,12 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
     (
+        "import_waiting",
+        transactional(
+            lambda connection, held: queue.import_waiting(connection, import_id=1, user_email=ANN, with_past=True)
+        ),
+    ),
+    (
         "lock_due_before",
         transactional(lambda connection, held: queue.lock_due_before(connection, until=now(), after=0, batch_size=9)),
     ),
@@ -241,7 +247,7 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    assert set(transitions(engine)) == drawn - {("[*]", "waiting", "enqueue")}
+    assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in ("enqueue", "import_waiting")}
     assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
     states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "waiting"}
     assert states | WAITING == set(get_args(State))

@@ -18,6 +18,7 @@ STATEMENT_FOLDERS = {
     "breaker": ["breaker"],
     "events": ["events"],
     "health_checks": ["health_checks"],
+    "imports": ["imports"],
     "ledger": ["ledger"],
     "mailbox_leases": ["mailbox_leases"],
     "mailbox_messages": ["mailbox_messages"],

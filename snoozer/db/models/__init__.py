@@ -13,6 +13,7 @@ from snoozer.db.models.account import (
     UserPreset,
 )
 from snoozer.db.models.base import Base
+from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn, SnoozedMessage
 from snoozer.db.models.snooze import (

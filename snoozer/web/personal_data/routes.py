@@ -1,15 +1,20 @@
-"""What is stored about a person, as files for that person."""
+"""What is stored about a person, as files for that person, and such files read again."""
 
-from flask import Blueprint, Response, abort, render_template, request
+from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import quotas, security_log
 from snoozer.db.models import Account
+from snoozer.db.queries import imports
 from snoozer.db.queries import personal_data as queries
+from snoozer.personal_data import importing
+from snoozer.personal_data import reading as reading_file
 from snoozer.personal_data.files import FILES
+from snoozer.personal_data.reading import NotAnExport
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
+from snoozer.web.context import flash
 from snoozer.web.mailbox.files import FILE_POLICY
 
 blueprint = Blueprint("personal_data", __name__, url_prefix="/settings/data")
@@ -42,6 +47,68 @@ def download(account: Account) -> ResponseReturnValue:
     return response
 
 
-def _page(connection: Connection, account: Account) -> str:
+@blueprint.post("/import")
+@login_required
+def read_file(account: Account) -> ResponseReturnValue:
+    """Reads a file once and keeps what it holds, for its owner to look at; nothing is saved yet."""
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        with context.transaction() as connection:
+            return _page(connection, account, error="Choose a file first: the JSON or CSV of an export."), 422
+    settings, now = context.settings(), time_formatter().now
+    try:
+        reading = reading_file.read(file.stream, now=now, keep_months=settings.keep_months)
+    except NotAnExport as error:
+        with context.transaction() as connection:
+            return _page(connection, account, error=f"{error} Nothing was saved."), 422
+    with context.transaction() as connection:
+        quotas.spend_export(connection, settings.limits, user_email=account.email)
+        importing.stage(connection, account=account, reading=reading)
+    return redirect(url_for(".preview"), code=303)
+
+
+@blueprint.get("/import")
+@login_required
+def preview(account: Account) -> ResponseReturnValue:
+    """What confirming would do."""
+    with context.transaction() as connection:
+        summary = imports.summary(connection, account_id=account.id)
+        if summary is None:
+            return redirect(url_for(".show", _anchor="import"), code=303)
+        lists = {name: imports.rows(connection, account_id=account.id, verdict=name) for name in ("changed", "refused")}
+    return render_template("personal_data/import.html", summary=summary, lists=lists)
+
+
+@blueprint.post("/import/confirm")
+@login_required
+def confirm(account: Account) -> ResponseReturnValue:
+    """Saves what is new. What should have come back since does so now, or is history, as chosen."""
+    past = request.form.get("past", "now")
+    if past not in {"now", "history"}:
+        abort(400)
+    with context.transaction() as connection:
+        limits = context.settings().limits
+        done = importing.confirm(connection, account=account, limits=limits, with_past=past == "now")
+    if done is None:
+        flash("That file is forgotten already. Nothing was changed.")
+        return redirect(url_for(".show", _anchor="import"), code=303)
+    security_log.record("data_imported", account=account.id, snoozes=done.waiting + done.finished)
+    words = f"{done.waiting} {'snooze comes' if done.waiting == 1 else 'snoozes come'} back here now"
+    flash(f"{words}, and {done.finished} {'is' if done.finished == 1 else 'are'} in your history.")
+    return redirect(url_for(".show"), code=303)
+
+
+@blueprint.post("/import/discard")
+@login_required
+def discard(account: Account) -> ResponseReturnValue:
+    """Forgets what was read."""
+    with context.transaction() as connection:
+        importing.discard(connection, account=account)
+    flash("The file is forgotten. Nothing was changed.")
+    return redirect(url_for(".show", _anchor="import"), code=303)
+
+
+def _page(connection: Connection, account: Account, *, error: str | None = None) -> str:
     counts = queries.counts(connection, user_email=account.email)
-    return render_template("personal_data/show.html", counts=counts)
+    pending = imports.summary(connection, account_id=account.id) is not None
+    return render_template("personal_data/show.html", counts=counts, error=error, pending=pending)

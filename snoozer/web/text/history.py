@@ -29,6 +29,7 @@ _SENTENCES = {
     "reactivated": "An operator sent it back to work.",
     "dismissed": "An operator closed the case. Nothing more is sent.",
     "edited": "You changed it {route}.",
+    "imported": "You brought it along from another place.",
     "cancelled": "You cancelled it {route}.",
     "undone": "You undid that {route}.",
     "done": "You were done with it {route}.",

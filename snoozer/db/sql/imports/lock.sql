@@ -1,0 +1,9 @@
+-- The import of a person whose account is open, locked until the transaction ends, and so is the account: neither is
+-- deleted meanwhile.
+SELECT imports.id, imports.presets
+FROM imports
+JOIN accounts ON accounts.id = imports.account_id
+WHERE imports.account_id = :account_id
+  AND accounts.disabled_at IS NULL
+FOR UPDATE OF imports
+FOR SHARE OF accounts
