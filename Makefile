@@ -55,7 +55,7 @@ schema: ## docs/schema.sql, after a new migration
 # Words only, no line numbers: what is added in two places then merges by itself.
 messages: ## locale/*/LC_MESSAGES/messages.po, after a change of what people read
 	@bin/setup dev
-	@.venv/bin/pybabel -q extract -F babel.cfg -k _ -k N_ --no-default-keywords -k gettext -k ngettext:1,2 --no-location \
+	@.venv/bin/pybabel -q extract -F babel.cfg -k _ -k N_ --no-default-keywords -k gettext -k ngettext:1,2 -k npgettext:1c,2,3 --no-location \
 		--sort-output --omit-header --no-wrap -o .venv/messages.pot .
 	@.venv/bin/pybabel -q update -i .venv/messages.pot -d locale --no-fuzzy-matching --ignore-obsolete --no-wrap \
 		--ignore-pot-creation-date

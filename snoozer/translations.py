@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
-
-from jinja2 import Environment
+from typing import Any
 
 from snoozer.resources import resource_folder
 
@@ -57,16 +56,21 @@ def ngettext(singular: str, plural: str, number: int, /, **values: object) -> st
     return catalogue(_language.get()).ngettext(singular, plural, number) % {"num": number, **values}
 
 
+def npgettext(context: str, singular: str, plural: str, number: int, /, **values: object) -> str:
+    """`ngettext` where the same English is translated by its place in the sentence, which `context` names."""
+    return catalogue(_language.get()).npgettext(context, singular, plural, number) % {"num": number, **values}
+
+
 def N_(message: str, /) -> str:  # noqa: N802 - the name that gettext's tools know
     """Marks a message of a table for the catalogue; it is translated where it is shown."""
     return message
 
 
-def use_in_templates(environment: Environment) -> None:
-    """Adds `_`, `ngettext` and `{% trans %}` in the current language. Values are escaped, messages are not."""
+def use_in_templates(environment: Any) -> None:
+    """Adds to a Jinja environment `_`, `ngettext` and `{% trans %}` in the current language. Values are escaped, messages are not."""
     environment.policies["ext.i18n.trimmed"] = True
     environment.add_extension("jinja2.ext.i18n")
-    environment.install_gettext_callables(  # type: ignore[attr-defined]
+    environment.install_gettext_callables(
         lambda message: catalogue(_language.get()).gettext(message),
         lambda singular, plural, number: catalogue(_language.get()).ngettext(singular, plural, number),
         newstyle=True,

@@ -16,10 +16,11 @@ from snoozer.timephrase.date_expr import (
     this_or_next,
     years,
 )
-from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, full_date
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import nth_weekday
 from snoozer.timephrase.result import ParseError
+from snoozer.translations import gettext
 
 _WEEK = timedelta(days=7)
 
@@ -77,7 +78,7 @@ def _next(weekday: int) -> DayResolver:
 
 def _passed(weekday: int) -> DayResolver:
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
-        raise ParseError("past", "That day has passed; choose one that is still to come.")
+        raise ParseError("past", gettext("That day has passed; choose one that is still to come."))
 
     return resolve
 
@@ -126,10 +127,16 @@ def _agreeing(weekday: int, day: DayExpr) -> DayResolver:
             if candidate is not None and candidate.weekday() == weekday:
                 same = candidate == chosen.day
                 return ResolvedDay(day=candidate, flags=chosen.flags if same else frozenset())
-        its = WEEKDAY_NAMES[chosen.day.weekday()]
-        named_date = f"{chosen.day.day} {MONTH_NAMES[chosen.day.month - 1]} {chosen.day.year}"
+        its = gettext(WEEKDAY_NAMES[chosen.day.weekday()])
+        named_date = full_date(chosen.day)
         raise ParseError(
-            "invalid_date", f"{named_date} is a {its}, not a {WEEKDAY_NAMES[weekday]}; correct one of them."
+            "invalid_date",
+            gettext(
+                "%(date)s is a %(weekday)s, not a %(other)s; correct one of them.",
+                date=named_date,
+                weekday=its,
+                other=gettext(WEEKDAY_NAMES[weekday]),
+            ),
         )
 
     return resolve
@@ -203,9 +210,15 @@ def _nth_from_now(nth: int, weekday: int, months: int | None) -> DayResolver:
 def _existing(nth: int, weekday: int, year: int, month: int) -> date:
     day = nth_weekday(year, month, nth=nth, weekday=weekday) if 1 <= year <= 9999 else None
     if day is None:
-        name = f"{MONTH_NAMES[month - 1]} {year}"
+        name = f"{gettext(MONTH_NAMES[month - 1])} {year}"
         raise ParseError(
-            "invalid_date", f"{name} has no {WEEKDAY_NAMES[weekday]} number {nth}; count to four, or say last."
+            "invalid_date",
+            gettext(
+                "%(month)s has no %(weekday)s number %(nth)s; count to four, or say last.",
+                month=name,
+                weekday=gettext(WEEKDAY_NAMES[weekday]),
+                nth=nth,
+            ),
         )
     return day
 

@@ -11,6 +11,7 @@ from snoozer.timephrase.context import ParseContext
 from snoozer.timephrase.describe import MONTH_NAMES
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
+from snoozer.translations import gettext
 
 Cycle = Literal["never", "each month", "each year"]
 _NUMBER = re.compile(r"[0-9]+")
@@ -77,10 +78,15 @@ def in_year(year: int, month: int, day: int) -> date:
 def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
     if not 1 <= month <= 12:
         return ParseError(
-            "invalid_date", f"A year has 12 months, so there is no month {month}; check the order of day and month."
+            "invalid_date",
+            gettext(
+                "A year has 12 months, so there is no month %(month)s; check the order of day and month.", month=month
+            ),
         )
-    named = f"{MONTH_NAMES[month - 1]} {year}" if year else MONTH_NAMES[month - 1]
-    return ParseError("invalid_date", f"{named} has no day {day}; give a day that the month has.")
+    named = f"{gettext(MONTH_NAMES[month - 1])} {year}" if year else gettext(MONTH_NAMES[month - 1])
+    return ParseError(
+        "invalid_date", gettext("%(month)s has no day %(day)s; give a day that the month has.", month=named, day=day)
+    )
 
 
 def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
@@ -280,7 +286,7 @@ def _in_month(day: int, offset: int | None) -> DayExpr:
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         first = context.today.replace(day=1)
         if not 1 <= day <= 31:
-            raise ParseError("invalid_date", f"No month has a day {day}; the last one is the 31st.")
+            raise ParseError("invalid_date", gettext("No month has a day %(day)s; the last one is the 31st.", day=day))
         if offset is not None:
             month = plus_months(first, offset)[0]
             return ResolvedDay(day=in_year(month.year, month.month, day))
@@ -290,6 +296,8 @@ def _in_month(day: int, offset: int | None) -> DayExpr:
                 chosen = month.replace(day=day)
                 if chosen > context.today or context.ahead(chosen, at):
                     return ResolvedDay(day=chosen)
-        raise ParseError("invalid_date", f"None of the coming months has a day {day}; name the month.")
+        raise ParseError(
+            "invalid_date", gettext("None of the coming months has a day %(day)s; name the month.", day=day)
+        )
 
     return DayExpr(resolve=resolve, cycle="each month" if offset is None else "never")

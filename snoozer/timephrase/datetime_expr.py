@@ -13,6 +13,7 @@ from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, marked_hours, named_time
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
+from snoozer.translations import gettext
 
 _ONE_DAY = timedelta(days=1)
 _RECENT_DAYS = timedelta(days=7)
@@ -185,7 +186,7 @@ class DateTimeExpr:
                 before, after = named.isoformat(), (named + _ONE_DAY).isoformat()
                 raise ParseError(
                     "unrecognised",
-                    "A day has a midnight at either end; give the date and 00:00.",
+                    gettext("A day has a midnight at either end; give the date and 00:00."),
                     (f"{before} 00:00", f"{after} 00:00"),
                 )
         return None, ClockTime()
@@ -195,7 +196,12 @@ def abbreviation_error(abbreviation: str) -> ParseError:
     place, offset = ABBREVIATIONS[abbreviation]
     return ParseError(
         "tz_abbreviation",
-        f"{abbreviation.upper()} is not one clear zone; name a place such as {place}, or an offset such as {offset}.",
+        gettext(
+            "%(abbreviation)s is not one clear zone; name a place such as %(place)s, or an offset such as %(offset)s.",
+            abbreviation=abbreviation.upper(),
+            place=place,
+            offset=offset,
+        ),
     )
 
 

@@ -1,18 +1,22 @@
 """Sentences a person can check: "Friday 6 March, 08:00 (in 22 hours), America/New_York", and every flag explained."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
+from snoozer.translations import N_, ngettext, npgettext
+from snoozer.translations import gettext as _
 
 MONTH_NAMES = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
+    N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"),
+    N_("July"), N_("August"), N_("September"), N_("October"), N_("November"), N_("December"),
 )  # fmt: skip
-WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
+WEEKDAY_NAMES = (
+    N_("Monday"), N_("Tuesday"), N_("Wednesday"), N_("Thursday"), N_("Friday"), N_("Saturday"), N_("Sunday"),
+)  # fmt: skip
+_NTH = {1: N_("first"), 2: N_("second"), 3: N_("third"), 4: N_("fourth"), 5: N_("fifth"), -1: N_("last")}
 _MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 _MONTH, _YEAR = 30.44 * DAY, 365.25 * DAY
@@ -43,32 +47,66 @@ _AHEAD = SpanStyle(
 )
 
 
-def span_in_words(span: timedelta, style: SpanStyle = ROUNDED) -> str:
-    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours."""
+def span_in_words(span: timedelta, style: SpanStyle = ROUNDED, *, after: bool = False) -> str:
+    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours. `after` is within a sentence, behind
+    in, for, since or ago."""
     if style.seconds and span < MINUTE:
-        return counted(round(span.total_seconds()), "second")
+        return counted(round(span.total_seconds()), "second", after=after)
     minutes = round(span / MINUTE)
     if minutes < style.two_units_below / MINUTE:
         units = ((minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute"))
-        return " ".join([counted(number, unit) for number, unit in units if number][:2]) or "0 minutes"
+        return " ".join([counted(number, unit, after=after) for number, unit in units if number][:2]) or counted(
+            0, "minute"
+        )
     unit, size = next(((unit, size) for unit, size, limit in style.units if span < limit), ("year", _YEAR))
-    return counted(round(span / size), unit)
+    return counted(round(span / size), unit, after=after)
 
 
 def distance(span: timedelta) -> str:
     """How far ahead: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
-    return f"in {span_in_words(span, _AHEAD)}"
+    return _("in %(span)s", span=span_ahead(span))
 
 
-def counted(number: int, unit: str) -> str:
+def distance_back(span: timedelta) -> str:
+    """How long ago: 40 minutes ago."""
+    return _("%(span)s ago", span=span_ahead(span))
+
+
+def span_ahead(span: timedelta, *, after: bool = True) -> str:
+    """A span as `distance` rounds it: 22 hours, 5 days, 6 weeks."""
+    return span_in_words(span, _AHEAD, after=after)
+
+
+def counted(number: int, unit: str, *, after: bool = False) -> str:
     """1 hour, 2 hours."""
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+    if after and unit in {"day", "month", "year"}:
+        return {
+            "day": npgettext("after in, for, since, ago", "%(num)s day", "%(num)s days", number),
+            "month": npgettext("after in, for, since, ago", "%(num)s month", "%(num)s months", number),
+            "year": npgettext("after in, for, since, ago", "%(num)s year", "%(num)s years", number),
+        }[unit]
+    return {
+        "byte": ngettext("%(num)s byte", "%(num)s bytes", number),
+        "second": ngettext("%(num)s second", "%(num)s seconds", number),
+        "minute": ngettext("%(num)s minute", "%(num)s minutes", number),
+        "hour": ngettext("%(num)s hour", "%(num)s hours", number),
+        "day": ngettext("%(num)s day", "%(num)s days", number),
+        "week": ngettext("%(num)s week", "%(num)s weeks", number),
+        "month": ngettext("%(num)s month", "%(num)s months", number),
+        "year": ngettext("%(num)s year", "%(num)s years", number),
+    }[unit]
+
+
+def full_date(day: date) -> str:
+    """6 March 2026."""
+    return _("%(day)s %(month)s %(year)s", day=day.day, month=_(MONTH_NAMES[day.month - 1]), year=day.year)
 
 
 def date_in_words(when: datetime, *, now: datetime) -> str:
     """Friday 6 March, and the year when it is not this one."""
     year = "" if when.year == now.year else f" {when.year}"
-    return f"{WEEKDAY_NAMES[when.weekday()]} {when.day} {MONTH_NAMES[when.month - 1]}{year}"
+    weekday, month = _(WEEKDAY_NAMES[when.weekday()]), _(MONTH_NAMES[when.month - 1])
+    return _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=when.day, month=month) + year
 
 
 def time_in_words(when: datetime) -> str:
@@ -77,7 +115,7 @@ def time_in_words(when: datetime) -> str:
 
 def _clear_time(at: datetime, zone: str) -> str:
     """01:30, and 01:30 UTC-05:00 where the clock of the zone shows it twice."""
-    _, changed = resolve_wall_time(at.replace(tzinfo=None), zone_of(zone))
+    changed = resolve_wall_time(at.replace(tzinfo=None), zone_of(zone))[1]
     return time_in_words(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
 
 
@@ -97,12 +135,17 @@ def describe(
     """The whole sentence. `at`, `now`, `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
     when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
     if wall_zone != zone:
-        when += f", which is {date_in_words(wall, now=now)}, {time_in_words(wall)} in {wall_zone}"
+        there = f"{date_in_words(wall, now=now)}, {time_in_words(wall)}"
+        when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=wall_zone)
     if condition:
-        when = f"If no one replies by then: {when}"
+        when = _("If no one replies by then: %(when)s", when=when)
     if recurrence:
-        then = f", then {date_in_words(following, now=now)}" if following else ", and not again"
-        when = f"{describe_recurrence(recurrence)}: first {when}{then}"
+        repeats = describe_recurrence(recurrence)
+        if following:
+            then = date_in_words(following, now=now)
+            when = _("%(repeats)s: first %(when)s, then %(then)s", repeats=repeats, when=when, then=then)
+        else:
+            when = _("%(repeats)s: first %(when)s, and not again", repeats=repeats, when=when)
     notes = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
     return " ".join([f"{when}.", *notes])
 
@@ -117,45 +160,66 @@ def explain_flag(
 ) -> str:
     """What a flag means, as a sentence."""
     if flag == "ambiguous" and alternative:
-        return f"It could also mean {date_in_words(alternative, now=now)}, {time_in_words(alternative)}."
+        other = f"{date_in_words(alternative, now=now)}, {time_in_words(alternative)}"
+        return _("It could also mean %(when)s.", when=other)
     if flag == "clamped" and recurrence:
-        return "In a month without that day it comes on the last day of the month."
-    return {
-        "ambiguous": "It could also mean another time.",
-        "assumed_meridiem": f"No am or pm was given, so {time_in_words(wall)} was assumed.",
-        "clamped": "The month has no such day, so its last day was taken.",
-        "dst_gap": "The clocks go forward then and skip the time that was asked for, so it is later by what they skip.",
-        "dst_overlap": "The clocks go back then and this time comes twice; it is the first of the two.",
-        "next_year": f"The date does not come again this year, so it is in {wall.year}.",
-    }[flag]
+        return _("In a month without that day it comes on the last day of the month.")
+    return _(_FLAGS[flag], time=time_in_words(wall), year=wall.year)
+
+
+_FLAGS = {
+    "ambiguous": N_("It could also mean another time."),
+    "assumed_meridiem": N_("No am or pm was given, so %(time)s was assumed."),
+    "clamped": N_("The month has no such day, so its last day was taken."),
+    "dst_gap": N_("The clocks go forward then and skip the time that was asked for, so it is later by what they skip."),
+    "dst_overlap": N_("The clocks go back then and this time comes twice; it is the first of the two."),
+    "next_year": N_("The date does not come again this year, so it is in %(year)s."),
+}
 
 
 def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str:
     """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` is the hour in other words."""
-    unit = recurrence.unit
-    parts = [f"Every {unit}" if recurrence.interval == 1 else f"Every {recurrence.interval} {unit}s"]
+    unit, number = recurrence.unit, recurrence.interval
+    parts = [
+        {
+            "day": ngettext("Every day", "Every %(num)s days", number),
+            "week": ngettext("Every week", "Every %(num)s weeks", number),
+            "month": ngettext("Every month", "Every %(num)s months", number),
+            "year": ngettext("Every year", "Every %(num)s years", number),
+        }[unit]
+    ]
+    month = None if recurrence.month is None else _(MONTH_NAMES[recurrence.month - 1])
     if unit == "week":
-        days = _listed(WEEKDAY_NAMES[day] for day in recurrence.weekdays)
-        if recurrence.interval > 1:
-            parts.append(f"on {days}")
+        days = _listed([_(WEEKDAY_NAMES[day]) for day in recurrence.weekdays])
+        if number > 1:
+            parts.append(_("on %(days)s", days=days))
+        elif recurrence.weekdays == _MONDAY_TO_FRIDAY:
+            parts = [_("Every weekday")]
         else:
-            parts = ["Every weekday" if recurrence.weekdays == _MONDAY_TO_FRIDAY else f"Every {days}"]
+            parts = [_("Every %(days)s", days=days)]
     elif recurrence.nth is not None:
-        parts.append(f"on the {_NTH[recurrence.nth]} {WEEKDAY_NAMES[recurrence.weekdays[0]]}")
+        nth, weekday = _(_NTH[recurrence.nth]), _(WEEKDAY_NAMES[recurrence.weekdays[0]])
+        parts.append(_("on the %(nth)s %(weekday)s", nth=nth, weekday=weekday))
+        parts += [_("of %(month)s", month=month)] if month else []
+    elif recurrence.day is not None and recurrence.day < 0:
+        parts.append(_("on the last day"))
+        parts += [_("of %(month)s", month=month)] if month else []
+    elif recurrence.day is not None and month:
+        parts.append(_("on day %(day)s of %(month)s", day=recurrence.day, month=month))
     elif recurrence.day is not None:
-        parts.append("on the last day" if recurrence.day < 0 else f"on day {recurrence.day}")
-    if recurrence.month is not None:
-        parts.append(f"of {MONTH_NAMES[recurrence.month - 1]}")
-    parts.append(f"at {at or time_in_words(datetime.combine(recurrence.start, recurrence.at))}")
+        parts.append(_("on day %(day)s", day=recurrence.day))
+    parts.append(_("at %(time)s", time=at or time_in_words(datetime.combine(recurrence.start, recurrence.at))))
     if until := recurrence.until:
-        parts.append(f"until {until.day} {MONTH_NAMES[until.month - 1]} {until.year}")
+        parts.append(_("until %(date)s", date=full_date(until)))
     if recurrence.times is not None:
-        parts.append("once" if recurrence.times == 1 else f"{recurrence.times} times")
-    if recurrence.weekend_rule != "none":
-        parts.append(f"(on the working day {recurrence.weekend_rule} when that is a weekend)")
+        parts.append(ngettext("once", "%(num)s times", recurrence.times))
+    if recurrence.weekend_rule == "before":
+        parts.append(_("(on the working day before when that is a weekend)"))
+    elif recurrence.weekend_rule == "after":
+        parts.append(_("(on the working day after when that is a weekend)"))
     return " ".join(parts)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return _("%(names)s and %(last)s", names=", ".join(rest), last=last) if rest else last

@@ -12,6 +12,7 @@ from snoozer.timephrase.context import ParseContext
 from snoozer.timephrase.date_expr import ResolvedDay, plus_months
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
+from snoozer.translations import gettext
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _DAYS = {"day": 1, "week": 7, "fortnight": 14}
@@ -54,7 +55,7 @@ class Duration:
     def bounded(self) -> "Duration":
         """Itself. Raises ParseError when it reaches beyond ten years."""
         if self.months > _MAX_MONTHS or max(self.days, self.workdays) > _MAX_DAYS or self.seconds > _MAX_DAYS * 86400:
-            raise ParseError("too_far", "That is more than ten years away; choose a time within ten years.")
+            raise ParseError("too_far", gettext("That is more than ten years away; choose a time within ten years."))
         return self
 
     def add_to(self, day: date, workdays: tuple[int, ...], *, sign: int = 1) -> ResolvedDay:
@@ -72,7 +73,7 @@ class Duration:
         """The instant (UTC) after this duration: first the date moves, then the hours elapse."""
         duration = self.bounded()
         if duration.is_zero:
-            raise ParseError("too_soon", "That is now; choose a time at least one minute away.")
+            raise ParseError("too_soon", gettext("That is now; choose a time at least one minute away."))
         elapsed = timedelta(seconds=float(duration.seconds))
         if not (duration.months or duration.days or duration.workdays):
             return context.now + elapsed, frozenset()

@@ -19,6 +19,7 @@ from snoozer.timephrase.result import Kind, ParsedTime, ParseError, TimeKind
 from snoozer.timephrase.suggestions import candidates
 from snoozer.timephrase.time_of_day_expr import ClockTime
 from snoozer.timephrase.zones import canonical, is_offset, wall_time, zone_of
+from snoozer.translations import N_, gettext, speaking
 
 MAX_PHRASE_LENGTH = 200
 MAX_YEARS = 10
@@ -29,25 +30,26 @@ _QUARTER = 15
 _DEFAULT_HOURS = WorkingHours()
 _ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
-    "past": "That lies in the past; choose a time that is still to come.",
-    "too_soon": "That is now; choose a time at least one minute away.",
-    "negative": "A length of time cannot be negative; leave out the minus sign.",
+    "past": N_("That lies in the past; choose a time that is still to come."),
+    "too_soon": N_("That is now; choose a time at least one minute away."),
+    "negative": N_("A length of time cannot be negative; leave out the minus sign."),
 }
 
 
 def parse(
     phrase: str, *, now: datetime, zone: str, locale: str = "en_US", hours: WorkingHours = _DEFAULT_HOURS
 ) -> ParsedTime:
-    """What the whole phrase means for a person in that zone.
+    """What the whole phrase means for a person in that zone, in the language of the locale.
 
     `now` is aware and may come in any zone. Raises ParseError, and nothing else, for every other text.
     """
     customs = Locale.named(locale)
-    context = _context(now=now, zone=zone, locale=customs, hours=hours)
-    try:
-        return _evaluate(phrase, context, customs)
-    except ParseError as error:
-        raise ParseError(error.code, error.message, _suggestions(phrase, error, context, customs)) from None
+    with speaking(customs.language.data.name):
+        context = _context(now=now, zone=zone, locale=customs, hours=hours)
+        try:
+            return _evaluate(phrase, context, customs)
+        except ParseError as error:
+            raise ParseError(error.code, error.message, _suggestions(phrase, error, context, customs)) from None
 
 
 def parse_end(phrase: str, *, first: date, now: datetime, zone: str, locale: str) -> tuple[date | None, int | None]:
@@ -72,14 +74,18 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
     """Raises ParseError when the zone is unknown or `now` has no offset."""
     name = canonical(zone)
     if name is None:
-        raise ParseError("unknown_zone", "That time zone is not known; use a name such as Europe/Berlin or UTC.")
+        raise ParseError(
+            "unknown_zone", gettext("That time zone is not known; use a name such as Europe/Berlin or UTC.")
+        )
     if now.utcoffset() is None:
-        raise ParseError("invalid_time", "The present moment has no zone; give it with an offset.")
+        raise ParseError("invalid_time", gettext("The present moment has no zone; give it with an offset."))
     try:
         instant = now.astimezone(UTC)
         today = instant.astimezone(zone_of(name)).date()
     except OverflowError:
-        raise ParseError("too_far", "The present moment is at the end of the calendar; give one within it.") from None
+        raise ParseError(
+            "too_far", gettext("The present moment is at the end of the calendar; give one within it.")
+        ) from None
     region = locale.region
     return ParseContext(
         now=instant, zone=name, today=today, hours=hours, month_first=region.month_first, twelve_hour=region.twelve_hour
@@ -110,8 +116,8 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
     except OverflowError:
         raise _too_far() from None
     if isinstance(meaning, Rejected):
-        raise ParseError(meaning.code, _REJECTIONS[meaning.code])
-    sentence = "When someone replies, with no time set."
+        raise ParseError(meaning.code, gettext(_REJECTIONS[meaning.code]))
+    sentence = gettext("When someone replies, with no time set.")
     return ParsedTime(phrase=phrase, kind="condition", zone=context.zone, condition="until_reply", sentence=sentence)
 
 
@@ -119,7 +125,10 @@ def _interpret(phrase: str, locale: Locale) -> Interpretation:
     """The most likely interpretation of the whole phrase, in the person's language or else in English; the two are not
     mixed."""
     if len(phrase) > MAX_PHRASE_LENGTH:
-        raise ParseError("unrecognised", f"A time has at most {MAX_PHRASE_LENGTH} characters; write a shorter one.")
+        raise ParseError(
+            "unrecognised",
+            gettext("A time has at most %(max)s characters; write a shorter one.", max=MAX_PHRASE_LENGTH),
+        )
     normalized = normalize(phrase)
     words = set(_LETTERS.findall(_T_OF_ISO.sub(" ", normalized))) & locale.language.words
     for language in locale.languages:
@@ -127,12 +136,12 @@ def _interpret(phrase: str, locale: Locale) -> Interpretation:
         if tokens is None:
             continue
         if is_blank(tokens):
-            raise ParseError("empty", "No time was given; write when it should come back.")
+            raise ParseError("empty", gettext("No time was given; write when it should come back."))
         found = next(interpretations(tokens), None)
         if found is not None:
             return found
     raise ParseError(
-        "unrecognised", "That cannot be read as a time; the whole of it must be one, such as tomorrow 9am."
+        "unrecognised", gettext("That cannot be read as a time; the whole of it must be one, such as tomorrow 9am.")
     )
 
 
@@ -176,7 +185,7 @@ def _later_today(context: ParseContext) -> datetime:
     over = timedelta(minutes=wall.minute % _QUARTER, seconds=wall.second, microseconds=wall.microsecond)
     at = exact + (timedelta(minutes=_QUARTER) - over if over else timedelta())
     if wall_time(at, context.zone).date() != context.today:
-        raise ParseError("no_later_today", "Three hours from now is tomorrow already; choose a time tomorrow.")
+        raise ParseError("no_later_today", gettext("Three hours from now is tomorrow already; choose a time tomorrow."))
     return at
 
 
@@ -186,7 +195,7 @@ def _recurring(phrase: str, expr: RecurrenceExpr, context: ParseContext) -> Pars
         raise abbreviation_error(zone.abbreviation)
     if zone is not None and is_offset(zone.name):
         raise ParseError(
-            "unrecognised", "A repetition needs a place for its clock, such as Europe/Berlin, not an offset."
+            "unrecognised", gettext("A repetition needs a place for its clock, such as Europe/Berlin, not an offset.")
         )
     there = context if zone is None else replace(context, zone=zone.name)
     there = replace(there, today=there.wall.date())
@@ -250,9 +259,11 @@ def _check_lead(resolved: ResolvedTime, context: ParseContext) -> None:
         if resolved.alternative:
             other = context.local(resolved.alternative)
             instead = (f"{other:%Y-%m-%d}" if other.time() == context.hours.morning else f"{other:%Y-%m-%d %H:%M}",)
-        raise ParseError("past", "That time has passed; choose one that is still to come.", instead)
+        raise ParseError("past", gettext("That time has passed; choose one that is still to come."), instead)
     if at - context.now < MIN_LEAD:
-        raise ParseError("too_soon", "That is less than a minute away; choose a time at least one minute from now.")
+        raise ParseError(
+            "too_soon", gettext("That is less than a minute away; choose a time at least one minute from now.")
+        )
     if at > _latest(context):
         raise _too_far()
 
@@ -267,4 +278,7 @@ def _latest(context: ParseContext) -> datetime:
 
 
 def _too_far() -> ParseError:
-    return ParseError("too_far", f"That is more than {MAX_YEARS} years away; choose a time within {MAX_YEARS} years.")
+    return ParseError(
+        "too_far",
+        gettext("That is more than %(years)s years away; choose a time within %(years)s years.", years=MAX_YEARS),
+    )

@@ -13,6 +13,7 @@ from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import Recurrence, Unit, WeekendRule
 from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.time_of_day_expr import ClockTime, clock_times, named_time
+from snoozer.translations import gettext
 
 _UNITS: dict[str, tuple[Unit, int]] = {
     "day": ("day", 1),
@@ -282,7 +283,7 @@ def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> t
     first = _first(_place_weekdays(base, expr), context, in_step=expr.starting is not None)
     ending = replace(first, until=_until(expr, context, first.start))
     if next(ending.dates(), None) is None:
-        raise ParseError("past", "The end date comes before the first time; choose a later end date.")
+        raise ParseError("past", gettext("The end date comes before the first time; choose a later end date."))
     return ending, flags
 
 
@@ -295,17 +296,22 @@ def is_clamped(recurrence: Recurrence) -> bool:
 
 def _check(expr: RecurrenceExpr) -> None:
     if expr.unclear:
-        raise ParseError("unrecognised", "That could count weeks or days of a month; say which.")
+        raise ParseError("unrecognised", gettext("That could count weeks or days of a month; say which."))
     if expr.interval < 1 or expr.times == 0:
-        raise ParseError("unrecognised", "A repetition needs a number of at least 1.")
+        raise ParseError("unrecognised", gettext("A repetition needs a number of at least 1."))
     if expr.interval > {"day": 3660, "week": 520, "month": 120, "year": 10}[expr.unit]:
-        raise ParseError("too_far", "That is more than ten years from one time to the next; choose a shorter rhythm.")
+        raise ParseError(
+            "too_far", gettext("That is more than ten years from one time to the next; choose a shorter rhythm.")
+        )
     if (expr.times or 0) > _MAX_TIMES:
-        raise ParseError("too_far", f"Something can repeat at most {_MAX_TIMES} times; give a smaller number or none.")
+        raise ParseError(
+            "too_far",
+            gettext("Something can repeat at most %(times)s times; give a smaller number or none.", times=_MAX_TIMES),
+        )
     if expr.day is None or expr.day == -1:
         return
     if expr.month is None and not 1 <= expr.day <= 31:
-        raise ParseError("invalid_date", f"No month has a day {expr.day}; the last one is the 31st.")
+        raise ParseError("invalid_date", gettext("No month has a day %(day)s; the last one is the 31st.", day=expr.day))
     if expr.month is not None and not 1 <= expr.day <= length_of(_LEAP_YEAR, expr.month):
         raise no_such_day(expr.day, expr.month)
 
@@ -336,14 +342,14 @@ def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurre
         moved = next(found.dates())
         if context.instant(moved, base.at)[0] - context.now >= MIN_LEAD:
             return found
-    raise ParseError("too_far", "That never comes; choose a day that exists.")
+    raise ParseError("too_far", gettext("That never comes; choose a day that exists."))
 
 
 def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, frozenset[str]]:
     """The date, and the flag when it is one of the next year. A date of today need not have its time ahead."""
     chosen = day.resolve(context, at if day.cycle == "never" else time.max, True)
     if chosen.day < context.today:
-        raise ParseError("past", "The day it starts on has passed; choose one that is still to come.")
+        raise ParseError("past", gettext("The day it starts on has passed; choose one that is still to come."))
     return _clear(day, chosen.day, chosen.other), chosen.flags & {"next_year"}
 
 
@@ -360,6 +366,11 @@ def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
     """The date. Raises ParseError when a numeric one could be another: a limit has no alternative to offer."""
     if other is not None and not day.relative:
         raise ParseError(
-            "unrecognised", f"The date could be {chosen.isoformat()} or {other.isoformat()}; write the month's name."
+            "unrecognised",
+            gettext(
+                "The date could be %(date)s or %(other)s; write the month's name.",
+                date=chosen.isoformat(),
+                other=other.isoformat(),
+            ),
         )
     return chosen

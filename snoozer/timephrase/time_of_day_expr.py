@@ -8,9 +8,16 @@ from datetime import time
 from snoozer.timephrase.context import WorkingHours
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
+from snoozer.translations import N_, gettext
 
 # From when to when a bare hour can belong to a part of the day, in hours.
 _PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 24)}
+_PART_NAMES = {
+    "morning": N_("morning"),
+    "afternoon": N_("afternoon"),
+    "evening": N_("evening"),
+    "night": N_("night"),
+}
 _NO_HOUR = -1
 _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 
@@ -41,18 +48,24 @@ class ClockTime:
         if self.could_be:
             raise ParseError(
                 "unrecognised",
-                "This could be a date or a time of the day; write it with a colon or a month.",
+                gettext("This could be a date or a time of the day; write it with a colon or a month."),
                 self.could_be,
             )
         if self.named_hour and self.is_named:
             return hours.named(self.named_hour), frozenset()
         if self.meridiem and not 1 <= self.hour <= 12:
             raise ParseError(
-                "invalid_time", f"{self.hour} with am or pm is no time; use 1 to 12 with it, or 24 hours without it."
+                "invalid_time",
+                gettext(
+                    "%(hour)s with am or pm is no time; use 1 to 12 with it, or 24 hours without it.", hour=self.hour
+                ),
             )
         if self.hour > 23 or self.minute > 59 or self.second > 59:
             raise ParseError(
-                "invalid_time", f"No clock shows {self.hour}:{self.minute:02}; hours go to 23 and minutes to 59."
+                "invalid_time",
+                gettext(
+                    "No clock shows %(time)s; hours go to 23 and minutes to 59.", time=f"{self.hour}:{self.minute:02}"
+                ),
             )
         hour, flags = self._hour(twelve_hour=twelve_hour)
         hour, minute = divmod((hour * 60 + self.minute + self.shift) % (24 * 60), 60)
@@ -82,7 +95,9 @@ class ClockTime:
             return self._hour_in_part(hour, self.named_hour), frozenset()
         if self.meridiem or not self.am_or_pm or not twelve_hour:
             if self.bare and hour == 0 and twelve_hour:
-                raise ParseError("invalid_time", "0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
+                raise ParseError(
+                    "invalid_time", gettext("0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
+                )
             return hour, frozenset()
         return hour + (12 if hour <= 6 else 0), frozenset({"assumed_meridiem"})
 
@@ -91,7 +106,14 @@ class ClockTime:
         for candidate in (hour, hour + 12) if self.am_or_pm else (hour,):
             if start <= candidate < end:
                 return candidate
-        raise ParseError("invalid_time", f"{hour}:{self.minute:02} is not in the {part}; name one or the other.")
+        raise ParseError(
+            "invalid_time",
+            gettext(
+                "%(time)s is not in the %(part)s; name one or the other.",
+                time=f"{hour}:{self.minute:02}",
+                part=gettext(_PART_NAMES[part]),
+            ),
+        )
 
 
 def named_time(name: str) -> ClockTime:

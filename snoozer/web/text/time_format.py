@@ -3,16 +3,34 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from snoozer.timephrase.describe import MINUTE, counted
+from snoozer.timephrase.describe import (
+    MINUTE,
+    MONTH_NAMES,
+    WEEKDAY_NAMES,
+    counted,
+    distance_back,
+    full_date,
+    span_ahead,
+)
 from snoozer.timephrase.describe import distance as distance_ahead
 from snoozer.timephrase.describe import span_in_words as exact_span
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import N_, ngettext
+from snoozer.translations import gettext as _
+
+_SHORT_WEEKDAYS = (N_("Mon"), N_("Tue"), N_("Wed"), N_("Thu"), N_("Fri"), N_("Sat"), N_("Sun"))
+_SHORT_MONTHS = (
+    N_("Jan"), N_("Feb"), N_("Mar"), N_("Apr"), N_("May"), N_("Jun"),
+    N_("Jul"), N_("Aug"), N_("Sep"), N_("Oct"), N_("Nov"), N_("Dec"),
+)  # fmt: skip
+_NEAR_DAYS = {-1: N_("Yesterday"), 0: N_("Today"), 1: N_("Tomorrow")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeFormatter:
-    """Formats instants in `zone` relative to `now`, which is the database's time."""
+    """Formats instants in `zone` relative to `now`, which is the database's time. Words are in the language of the
+    response; the locale decides the clock and the order of day and month."""
 
     now: datetime
     zone: str
@@ -33,13 +51,14 @@ class TimeFormatter:
 
     def date(self, moment: datetime) -> str:
         """Friday 27 November, with the year when it is another one."""
-        return self._dated(self.local(moment), weekday="%A")
+        return self._dated(self.local(moment))
 
     def day(self, moment: datetime) -> str:
         """Today, Tomorrow, Yesterday, Friday (within the next six days), or the date."""
         away = self._days_away(moment)
-        named = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}.get(away)
-        return named or (f"{self.local(moment):%A}" if 1 < away < 7 else self.date(moment))
+        if away in _NEAR_DAYS:
+            return _(_NEAR_DAYS[away])
+        return _(WEEKDAY_NAMES[self.local(moment).weekday()]) if 1 < away < 7 else self.date(moment)
 
     def words(self, moment: datetime) -> str:
         """Friday 08:00 · Tomorrow 08:00 · Friday 27 November, 08:00."""
@@ -49,7 +68,7 @@ class TimeFormatter:
     def inline(self, moment: datetime) -> str:
         """The same inside a sentence: promised for today 08:00."""
         words = self.words(moment)
-        return words[0].lower() + words[1:] if words.startswith(("Today", "Tomorrow", "Yesterday")) else words
+        return words[0].lower() + words[1:] if self._days_away(moment) in _NEAR_DAYS else words
 
     def chip(self, moment: datetime) -> str:
         """The shortest: 08:00 today, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
@@ -63,16 +82,15 @@ class TimeFormatter:
         """Fri 08:00 this week, Fri 27 Nov 08:00 later."""
         local = self.local(moment)
         if -7 < self._days_away(moment) < 7:
-            return f"{local:%a} {self.time(moment)}"
-        return f"{self._dated(local, weekday='%a', short=True)} {self.time(moment)}"
+            return f"{_(_SHORT_WEEKDAYS[local.weekday()])} {self.time(moment)}"
+        return f"{self._dated(local, short=True)} {self.time(moment)}"
 
     def distance(self, moment: datetime) -> str:
         """In 22 hours, 5 minutes ago, now: rounded as in the sentence that reads a phrase."""
         span = moment - self.now
         if abs(span) < timedelta(seconds=30):
-            return "now"
-        ahead = distance_ahead(abs(span))
-        return ahead if span > timedelta(0) else f"{ahead.removeprefix('in ')} ago"
+            return _("now")
+        return distance_ahead(span) if span > timedelta(0) else distance_back(-span)
 
     def exact(self, moment: datetime) -> str:
         """Friday 27 November 2026, 08:00:05 (UTC+01:00, Europe/Berlin)."""
@@ -80,16 +98,25 @@ class TimeFormatter:
         offset = f"{local:%z}"
         utc = "UTC" if not int(offset[:5]) else f"UTC{offset[:3]}:{offset[3:5]}"
         place = utc if self.zone in {"UTC", utc} else f"{utc}, {self.zone}"
-        return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M:%S} ({place})"
+        weekday = _(WEEKDAY_NAMES[local.weekday()])
+        day = _("%(weekday)s %(date)s", weekday=weekday, date=full_date(local))
+        return f"{day}, {local:%H:%M:%S} ({place})"
 
     def _days_away(self, moment: datetime) -> int:
         return (self.local(moment).date() - self.local(self.now).date()).days
 
-    def _dated(self, local: datetime, *, weekday: str, short: bool = False) -> str:
-        month = local.strftime("%b" if short else "%B")
-        day = f"{month} {local.day}" if Locale.named(self.locale).region.month_first else f"{local.day} {month}"
-        year = "" if local.year == self.local(self.now).year else f" {local.year}"
-        return f"{local.strftime(weekday)} {day}{year}"
+    def _dated(self, local: datetime, *, short: bool = False) -> str:
+        weekdays, months = (_SHORT_WEEKDAYS, _SHORT_MONTHS) if short else (WEEKDAY_NAMES, MONTH_NAMES)
+        weekday, month = _(weekdays[local.weekday()]), _(months[local.month - 1])
+        if Locale.named(self.locale).region.month_first:
+            day = f"{weekday} {month} {local.day}"
+        elif short:
+            day = _(
+                "%(short_weekday)s %(day)s %(short_month)s", short_weekday=weekday, day=local.day, short_month=month
+            )
+        else:
+            day = _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=local.day, month=month)
+        return day if local.year == self.local(self.now).year else f"{day} {local.year}"
 
 
 def parse_instant(text: str | None) -> datetime | None:
@@ -101,14 +128,14 @@ def parse_instant(text: str | None) -> datetime | None:
     return instant if instant.tzinfo is not None else None
 
 
-def span_in_words(span: timedelta) -> str:
-    """How long, rounded as a distance is; below a minute in seconds."""
-    return exact_span(span) if span < MINUTE else distance_ahead(span).removeprefix("in ")
+def span_in_words(span: timedelta, *, after: bool = False) -> str:
+    """How long, rounded as a distance is; below a minute in seconds. `after` is behind for or since."""
+    return exact_span(span, after=after) if span < MINUTE else span_ahead(span, after=after)
 
 
 def count_in_words(number: int) -> str:
     """Once, twice, 3 times."""
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+    return _("twice") if number == 2 else ngettext("once", "%(num)s times", number)
 
 
 def size_in_words(size: int) -> str:
