@@ -18,6 +18,7 @@ from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.mime.headers import MAX_ADDRESS_LENGTH
 from snoozer.timephrase.zones import canonical
+from snoozer.translations import gettext
 
 LINK_LIFETIME = timedelta(minutes=10)
 SESSION_LIFETIME = timedelta(days=90)
@@ -62,7 +63,7 @@ def normalize(email: str) -> str:
     """The address in the spelling that accounts use. Raises InvalidAddress."""
     folded = email.strip().lower()
     if len(folded) > MAX_ADDRESS_LENGTH or not _ADDRESS.fullmatch(folded):
-        raise InvalidAddress("That is not a mail address. It looks like ann@example.org.")
+        raise InvalidAddress(gettext("That is not a mail address. It looks like ann@example.org."))
     return folded
 
 

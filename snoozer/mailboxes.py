@@ -28,15 +28,17 @@ from snoozer.imap.transport import NEVER
 from snoozer.oauth import AccessTokens, OAuthError, Providers
 from snoozer.runtime import outbound
 from snoozer.runtime.outbound import OutboundError
+from snoozer.translations import N_, gettext
 
 MAX_MAILBOXES = 10
 # For one reply, and for a whole check.
 REPLY_SECONDS = 10.0
 CHECK_SECONDS = 25.0
 
-NO_ROOM = f"{MAX_MAILBOXES} mailboxes are connected, and that is the most. Disconnect one first."
-_NO_IDLE = "The server does not report changes by itself, so a message that you move is noticed within some minutes."
-_NO_MOVE = (
+_NO_IDLE = N_(
+    "The server does not report changes by itself, so a message that you move is noticed within some minutes."
+)
+_NO_MOVE = N_(
     "The server cannot move messages in one step, so an original stays marked as deleted until a mail program "
     "cleans up."
 )
@@ -50,6 +52,13 @@ class Report:
     problem: Problem | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+def no_room() -> str:
+    """A sentence for a person who has connected as many as there may be."""
+    return gettext(
+        "%(count)s mailboxes are connected, and that is the most. Disconnect one first.", count=MAX_MAILBOXES
+    )
 
 
 class NotConnected(Exception):
@@ -262,9 +271,11 @@ def connect(
     """Connect a mailbox that was checked; one that is known by its server and user name is connected anew. From then on
     it is logged in to by the password, or by what `refresh_token` gives. Returns its id. Raises NotConnected."""
     if not mailboxes.lock_owner(connection, account_id=account_id):
-        raise NotConnected("This account is closed, so no mailbox can be connected to it.")
+        raise NotConnected(gettext("This account is closed, so no mailbox can be connected to it."))
     if mailboxes.is_taken(connection, host=server.host, username=login.username, account_id=account_id):
-        raise NotConnected("Another account of this Snoozer has connected this mailbox. Disconnect it there first.")
+        raise NotConnected(
+            gettext("Another account of this Snoozer has connected this mailbox. Disconnect it there first.")
+        )
     mailbox = NewMailbox(
         address=address,
         host=server.host,
@@ -276,7 +287,7 @@ def connect(
     )
     id = mailboxes.connect(connection, account_id=account_id, mailbox=mailbox, most=MAX_MAILBOXES)
     if id is None:
-        raise NotConnected(NO_ROOM)
+        raise NotConnected(no_room())
     return id
 
 

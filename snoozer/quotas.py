@@ -10,6 +10,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from snoozer.db import quotas
+from snoozer.translations import N_, gettext
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -50,22 +51,22 @@ class QuotaReached(Exception):
 
     def __init__(self, quota: Quota, *, most: int, retry_after: int) -> None:
         many = f"{most / MEBIBYTE:,.3g} MB" if "bytes" in quota.name else f"{most:,}"
-        super().__init__(f"The limit is {many} {quota.words}.")
+        super().__init__(gettext("The limit is %(many)s %(what)s.", many=many, what=gettext(quota.words)))
         self.name = quota.name
         self.retry_after = retry_after
 
 
-_TOKEN_SNOOZES = Quota("token_snoozes_per_minute", MINUTE, "snoozes a minute for one token")
-_SNOOZES = Quota("snoozes_per_minute", MINUTE, "snoozes a minute")
-_SNOOZES_OF_DAY = Quota("snoozes_per_day", DAY, "snoozes a day")
-_UPLOADS = Quota("upload_bytes_per_day", DAY, "of message files a day")
-_MAILS = Quota("mails_per_day", DAY, "mails a day")
-_MAIL_BYTES = Quota("mail_bytes_per_day", DAY, "of mail a day")
-_FAILED_TOKENS = Quota("failed_tokens_per_minute", MINUTE, "requests a minute with invalid tokens from one network")
-_MAILBOX_CHECKS = Quota("mailbox_checks_per_hour", HOUR, "connections an hour to mail servers that you name")
-_EXPORTS = Quota("exports_per_hour", HOUR, "downloads of everything an hour")
-_IMPORTED = Quota("imported_snoozes_per_day", DAY, "imported snoozes a day")
-_SIGN_INS = Quota("sign_ins_per_hour", HOUR, "sign-in mails an hour for one network")
+_TOKEN_SNOOZES = Quota("token_snoozes_per_minute", MINUTE, N_("snoozes a minute for one token"))
+_SNOOZES = Quota("snoozes_per_minute", MINUTE, N_("snoozes a minute"))
+_SNOOZES_OF_DAY = Quota("snoozes_per_day", DAY, N_("snoozes a day"))
+_UPLOADS = Quota("upload_bytes_per_day", DAY, N_("of message files a day"))
+_MAILS = Quota("mails_per_day", DAY, N_("mails a day"))
+_MAIL_BYTES = Quota("mail_bytes_per_day", DAY, N_("of mail a day"))
+_FAILED_TOKENS = Quota("failed_tokens_per_minute", MINUTE, N_("requests a minute with invalid tokens from one network"))
+_MAILBOX_CHECKS = Quota("mailbox_checks_per_hour", HOUR, N_("connections an hour to mail servers that you name"))
+_EXPORTS = Quota("exports_per_hour", HOUR, N_("downloads of everything an hour"))
+_IMPORTED = Quota("imported_snoozes_per_day", DAY, N_("imported snoozes a day"))
+_SIGN_INS = Quota("sign_ins_per_hour", HOUR, N_("sign-in mails an hour for one network"))
 
 
 def spend_snooze(connection: Connection, limits: Limits, *, user_email: str, token: str | None = None) -> None:

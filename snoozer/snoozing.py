@@ -12,6 +12,7 @@ from snoozer.db.models import MailboxMessage, Snooze, SnoozedMessage
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
+from snoozer.translations import gettext
 
 # In octets: a line of a mail (RFC 5322). The database refuses more.
 MAX_MESSAGE_ID_OCTETS = 998
@@ -55,7 +56,7 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
     if reading.at is None:
         raise SnoozeError(
             "condition",
-            "That waits for a reply that may never come. Name a time at which it comes back without one.",
+            gettext("That waits for a reply that may never come. Name a time at which it comes back without one."),
             ("3 days if no reply", "next week if no reply", "in 2 weeks"),
         )
     return reading
@@ -88,7 +89,7 @@ def reminder_time_of(
         at = reading.alternative
         wall = at.astimezone(zone_of(reading.zone)).replace(tzinfo=None)
     if at is None:
-        raise SnoozeError("not_an_instant", "That names no time. Name one, such as tomorrow 8am.")
+        raise SnoozeError("not_an_instant", gettext("That names no time. Name one, such as tomorrow 8am."))
     return ReminderTime(
         remind_at=at,
         duration_hours=_hours(at - now),
@@ -104,9 +105,9 @@ def reminder_time_of(
 def reminder_time_at(at: datetime, *, now: datetime, zone: str, note: str | None = None) -> ReminderTime:
     """The reminder time for an exact instant, as programs send it. Raises SnoozeError when it is past or too far."""
     if at <= now:
-        raise SnoozeError("past", "That time has passed. Give one that lies ahead.")
+        raise SnoozeError("past", gettext("That time has passed. Give one that lies ahead."))
     if at > now + timedelta(days=3653):
-        raise SnoozeError("too_far", "That is more than ten years away. Give a time within ten years.")
+        raise SnoozeError("too_far", gettext("That is more than ten years away. Give a time within ten years."))
     return ReminderTime(remind_at=at, duration_hours=_hours(at - now), note=clean_note(note), zone=zone)
 
 
@@ -255,7 +256,10 @@ def clean_note(note: str | None) -> str | None:
     """The note without a frame of spaces, None for an empty one. Raises SnoozeError when it is too long."""
     note = (note or "").replace("\x00", "").strip()
     if len(note) > MAX_NOTE_LENGTH:
-        raise SnoozeError("note_too_long", f"The note has {len(note)} characters; {MAX_NOTE_LENGTH} is the most.")
+        raise SnoozeError(
+            "note_too_long",
+            gettext("The note has %(length)s characters; %(max)s is the most.", length=len(note), max=MAX_NOTE_LENGTH),
+        )
     return note or None
 
 

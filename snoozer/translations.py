@@ -67,7 +67,7 @@ def N_(message: str, /) -> str:  # noqa: N802 - the name that gettext's tools kn
 
 
 def use_in_templates(environment: Any) -> None:
-    """Adds to a Jinja environment `_`, `ngettext` and `{% trans %}` in the current language. Values are escaped, messages are not."""
+    """Adds to a Jinja environment `_`, `ngettext` and `{% trans %}`. Values are escaped, messages are not."""
     environment.policies["ext.i18n.trimmed"] = True
     environment.add_extension("jinja2.ext.i18n")
     environment.install_gettext_callables(

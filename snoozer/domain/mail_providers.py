@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from snoozer.translations import N_
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
@@ -25,8 +27,10 @@ PROVIDERS = (
         host="imap.gmail.com",
         domains=("gmail.com", "googlemail.com"),
         mail_hosts=("google.com", "googlemail.com"),
-        hint="Gmail wants an app password: in your Google account switch on the 2-step verification, then make one "
-        "under Security, App passwords.",
+        hint=N_(
+            "Gmail wants an app password: in your Google account switch on the 2-step verification, then make one "
+            "under Security, App passwords."
+        ),
         oauth="google",
     ),
     Provider(
@@ -34,8 +38,10 @@ PROVIDERS = (
         host="outlook.office365.com",
         domains=("outlook.com", "outlook.de", "hotmail.com", "hotmail.de", "live.com", "live.de", "msn.com"),
         mail_hosts=("protection.outlook.com", "mx.microsoft"),
-        hint="Microsoft accepts no passwords from mail programs any more, only its own sign-in, which is not set up in "
-        "this Snoozer: an operator can do that. Mail of this address can be brought here as files or by forwarding.",
+        hint=N_(
+            "Microsoft accepts no passwords from mail programs any more, only its own sign-in, which is not set up in "
+            "this Snoozer: an operator can do that. Mail of this address can be brought here as files or by forwarding."
+        ),
         takes_passwords=False,
         oauth="microsoft",
     ),
@@ -44,49 +50,57 @@ PROVIDERS = (
         host="imap.mail.me.com",
         domains=("icloud.com", "me.com", "mac.com"),
         mail_hosts=("mail.icloud.com",),
-        hint="iCloud wants an app-specific password, made in your Apple account under Sign-In and Security; the user "
-        "name is your main address, not an alias.",
+        hint=N_(
+            "iCloud wants an app-specific password, made in your Apple account under Sign-In and Security; the user "
+            "name is your main address, not an alias."
+        ),
     ),
     Provider(
         name="Yahoo",
         host="imap.mail.yahoo.com",
         domains=("yahoo.com", "yahoo.de", "yahoo.co.uk", "yahoo.fr", "ymail.com", "rocketmail.com"),
         mail_hosts=("yahoodns.net",),
-        hint="Yahoo wants an app password, made in your account under Security.",
+        hint=N_("Yahoo wants an app password, made in your account under Security."),
     ),
     Provider(
         name="AOL",
         host="imap.aol.com",
         domains=("aol.com", "aol.de"),
-        hint="AOL wants an app password, made in your account under Security.",
+        hint=N_("AOL wants an app password, made in your account under Security."),
     ),
     Provider(
         name="Fastmail",
         host="imap.fastmail.com",
         domains=("fastmail.com", "fastmail.fm"),
         mail_hosts=("messagingengine.com",),
-        hint="Fastmail wants an app password, made in its settings under Privacy & Security.",
+        hint=N_("Fastmail wants an app password, made in its settings under Privacy & Security."),
     ),
     Provider(
         name="GMX",
         host="imap.gmx.net",
         domains=("gmx.net", "gmx.de", "gmx.at", "gmx.ch"),
-        hint="Allow IMAP in the settings of GMX first, under POP3 & IMAP. With two-factor sign-in it wants an "
-        "application-specific password.",
+        hint=N_(
+            "Allow IMAP in the settings of GMX first, under POP3 & IMAP. With two-factor sign-in it wants an "
+            "application-specific password."
+        ),
     ),
     Provider(
         name="GMX",
         host="imap.gmx.com",
         domains=("gmx.com", "gmx.co.uk", "gmx.us"),
-        hint="Allow IMAP in the settings of GMX first, under POP3 & IMAP. With two-factor sign-in it wants an "
-        "application-specific password.",
+        hint=N_(
+            "Allow IMAP in the settings of GMX first, under POP3 & IMAP. With two-factor sign-in it wants an "
+            "application-specific password."
+        ),
     ),
     Provider(
         name="WEB.DE",
         host="imap.web.de",
         domains=("web.de",),
-        hint="Allow IMAP in the settings of WEB.DE first, under POP3/IMAP. With two-factor sign-in it wants an "
-        "application-specific password.",
+        hint=N_(
+            "Allow IMAP in the settings of WEB.DE first, under POP3/IMAP. With two-factor sign-in it wants an "
+            "application-specific password."
+        ),
     ),
     Provider(name="Telekom", host="secureimap.t-online.de", domains=("t-online.de", "magenta.de")),
     Provider(name="mailbox.org", host="imap.mailbox.org", domains=("mailbox.org",), mail_hosts=("mailbox.org",)),
@@ -96,7 +110,7 @@ PROVIDERS = (
         host="imap.zoho.com",
         domains=("zoho.com", "zohomail.com"),
         mail_hosts=("zoho.com",),
-        hint="Allow IMAP in the settings of Zoho Mail first; with two-factor sign-in it wants an app password.",
+        hint=N_("Allow IMAP in the settings of Zoho Mail first; with two-factor sign-in it wants an app password."),
     ),
 )
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from snoozer.imap.reading import PartInfo
 from snoozer.mailbox_reading.mailbox import Attachment, MailboxError
 from snoozer.mime import message_parser
+from snoozer.translations import N_, gettext
 
-NO_PART = "This message has no such attachment."
+NO_PART = N_("This message has no such attachment.")
 
 _NUMBER = re.compile(r"p([0-9]{1,4}(?:\.[0-9]{1,4}){0,20})")
 
@@ -25,7 +26,7 @@ def contents_in(original: bytes) -> Contents:
 def attachment_in(contents: Contents, part: str) -> tuple[Attachment, bytes]:
     """One of them. Raises MailboxError (`gone`)."""
     if part not in contents:
-        raise MailboxError("gone", NO_PART)
+        raise MailboxError("gone", gettext(NO_PART))
     return contents[part]
 
 

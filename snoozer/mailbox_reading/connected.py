@@ -44,6 +44,7 @@ from snoozer.mailbox_reading.mailbox import (
 )
 from snoozer.mime import message_parser
 from snoozer.mime.transfer_encodings import decode_body
+from snoozer.translations import N_, gettext
 
 T = TypeVar("T")
 
@@ -51,9 +52,9 @@ T = TypeVar("T")
 SHOWN_BYTES = 2 * 1024 * 1024
 MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
 
-_STAYED = "The mail server did not move the message. Try again in a moment."
-_UNKNOWN = "The message was moved, and cannot be distinguished from another one there. Look into the folder."
-_NOT_SEARCHED = (
+_STAYED = N_("The mail server did not move the message. Try again in a moment.")
+_UNKNOWN = N_("The message was moved, and cannot be distinguished from another one there. Look into the folder.")
+_NOT_SEARCHED = N_(
     "The search was not finished: some servers read every message for it. Fewer words, or from: and subject:, are "
     "faster."
 )
@@ -132,7 +133,7 @@ class ConnectedMailbox:
             return self.run(read)
         except MailboxError as error:
             if terms and error.code == "unavailable":
-                raise MailboxError("unavailable", f"{_NOT_SEARCHED} {error.sentence}") from error
+                raise MailboxError("unavailable", f"{gettext(_NOT_SEARCHED)} {error.sentence}") from error
             raise
 
     def _rows(self, found: Found, folder: str) -> list[Row]:
@@ -170,7 +171,7 @@ class ConnectedMailbox:
             opened = _examined(connection, at)
             found = connection.start_of(at.uid, size=SHOWN_BYTES)
             if found is None or found[0].head.deleted:
-                raise MailboxError("gone", GONE)
+                raise MailboxError("gone", gettext(GONE))
             each, start = found
             uids = connection.conversation(at.uid, number=each.number, exists=opened.exists, ids=ids_of(each.head))
             others = connection.listed(uid for uid in uids if uid != at.uid) if len(uids) > 1 else []
@@ -203,7 +204,7 @@ class ConnectedMailbox:
             _examined(connection, at)
             original = connection.fetch_original(at.uid)
             if original is None:
-                raise MailboxError("gone", GONE)
+                raise MailboxError("gone", gettext(GONE))
             return original
 
         return self.run(read, seconds=DOWNLOAD_SECONDS)
@@ -223,7 +224,7 @@ class ConnectedMailbox:
             _examined(connection, at)
             start = connection.fetch_section(at.uid, "", size=SHOWN_BYTES)
             if start is None or len(start) >= SHOWN_BYTES:
-                raise MailboxError("gone", GONE if start is None else NO_PART)
+                raise MailboxError("gone", gettext(GONE if start is None else NO_PART))
             return start
 
         return self.run(read)
@@ -236,10 +237,10 @@ class ConnectedMailbox:
             [*found] = connection.listed([at.uid])
             info = next((part for each in found for part in each.parts if part.number == number), None)
             if not found or info is None:
-                raise MailboxError("gone", GONE if not found else NO_PART)
+                raise MailboxError("gone", gettext(GONE if not found else NO_PART))
             content = connection.fetch_section(at.uid, number, size=MAX_DOWNLOAD_BYTES)
             if content is None:
-                raise MailboxError("gone", NO_PART)
+                raise MailboxError("gone", gettext(NO_PART))
             return info, content
 
         info, content = self.run(read, seconds=seconds)
@@ -279,7 +280,7 @@ def _examined(connection: Connection, at: MessageKey) -> Selected:
 
 def _require_same(at: MessageKey, opened: Selected) -> None:
     if opened.uidvalidity != at.uidvalidity:
-        raise MailboxError("gone", GONE)
+        raise MailboxError("gone", gettext(GONE))
 
 
 def _is_snoozed(connection: Connection, name: str) -> bool:
@@ -293,12 +294,13 @@ def _moved(connection: Connection, at: MessageKey, *, to: str) -> str:
         return str(at)
     target = connection.statuses([to]).get(to)
     if target is None:
-        raise MailboxError("no_folder", NO_FOLDER)
+        raise MailboxError("no_folder", gettext(NO_FOLDER))
     place = Place(to, target.uidvalidity)
     arrivals = connection.move([at.uid], source=Place(at.folder, at.uidvalidity), target=place)
     arrival = arrivals[at.uid]
     if arrival.outcome == "moved" and arrival.uid is not None:
         return str(MessageKey(to, target.uidvalidity, arrival.uid))
     if arrival.outcome == "stayed":
-        raise MailboxError("unavailable", _STAYED)
-    raise MailboxError("gone", GONE if arrival.outcome == "gone" else _UNKNOWN)
+        raise MailboxError("unavailable", gettext(_STAYED))
+    sentence = GONE if arrival.outcome == "gone" else _UNKNOWN
+    raise MailboxError("gone", gettext(sentence))

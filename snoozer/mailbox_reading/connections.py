@@ -21,6 +21,7 @@ from snoozer.mailbox_reading.keys import GONE, NO_FOLDER
 from snoozer.mailbox_reading.mailbox import MailboxError
 from snoozer.mailboxes import Logins
 from snoozer.runtime import outbound
+from snoozer.translations import N_, gettext
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ REFUSED_SECONDS = 60.0
 
 REFUSED = frozenset({"login", "sign_in"})
 _REFUSED = "The mail server did not accept this sign-in."
-_BUSY = "Too many requests are waiting for this mailbox's server. Try again in a moment."
+_BUSY = N_("Too many requests are waiting for this mailbox's server. Try again in a moment.")
 
 
 @dataclass
@@ -165,7 +166,7 @@ class ConnectionPool:
             counters.append((state.downloads, DOWNLOADS_PER_ACCOUNT, MAX_DOWNLOADS))
         with state.changed:
             if any(counter[account_id] >= own or counter.total() >= most for counter, own, most in counters):
-                raise MailboxError("busy", _BUSY)
+                raise MailboxError("busy", gettext(_BUSY))
             for counter, _, _ in counters:
                 counter[account_id] += 1
         try:
@@ -202,7 +203,7 @@ class ConnectionPool:
         with state.changed:
             while not self._has_room(state, id):
                 if not state.changed.wait(until - time.monotonic()):
-                    raise MailboxError("busy", _BUSY)
+                    raise MailboxError("busy", gettext(_BUSY))
             for stale in [each for each in state.idle.get(id, []) if anew or each.signed_in != signed_in]:
                 state.idle[id].remove(stale)
                 stale.close()
@@ -310,8 +311,8 @@ def _sign_in_of(mailbox: MailboxAccess) -> bytes:
 
 def _as_mailbox_error(error: ImapError, mailbox: MailboxAccess) -> MailboxError:
     if error.code == "uidvalidity":
-        return MailboxError("gone", GONE)
+        return MailboxError("gone", gettext(GONE))
     if error.code == "no_folder":
-        return MailboxError("no_folder", NO_FOLDER)
+        return MailboxError("no_folder", gettext(NO_FOLDER))
     problem = explain(error.code, host=mailbox.host, port=mailbox.port, is_connected=True)
     return MailboxError("login" if error.code in REFUSED else "unavailable", f"{problem.what} {problem.remedy}")

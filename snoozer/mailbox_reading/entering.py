@@ -18,6 +18,7 @@ from snoozer.mailbox_reading.keys import GONE, MessageKey
 from snoozer.mailbox_reading.mailbox import MailboxError, Role
 from snoozer.mime import headers
 from snoozer.snoozing import Message
+from snoozer.translations import gettext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def _look(connection: ImapConnection, at: MessageKey) -> tuple[Head, Role]:
     opened = connection.examine(at.folder)
     found = connection.heads([at.uid]) if opened.uidvalidity == at.uidvalidity else []
     if not found or found[0].deleted:
-        raise MailboxError("gone", GONE)
+        raise MailboxError("gone", gettext(GONE))
     return found[0], role
 
 

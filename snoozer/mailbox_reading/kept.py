@@ -20,9 +20,10 @@ from snoozer.mailbox_reading.mailbox import (
     Row,
 )
 from snoozer.mime import message_parser
+from snoozer.translations import N_, gettext
 
 TITLE = "Kept by Snoozer"
-GONE = "There is no such message in your mailbox. The link may be old."
+GONE = N_("There is no such message in your mailbox. The link may be old.")
 _FOLDERS: dict[str, tuple[queries.Folder, str, Role]] = {
     "inbox": ("inbox", "Inbox", "inbox"),
     "asleep": ("snoozed", "Asleep", "snoozed"),
@@ -62,7 +63,7 @@ class KeptMailbox:
         size: int = PAGE_SIZE,
     ) -> Page:
         if folder is not None and folder not in _FOLDERS:
-            raise MailboxError("no_folder", NO_FOLDER)
+            raise MailboxError("no_folder", gettext(NO_FOLDER))
         terms = terms_of(search)
         with self._engine.begin() as connection:
             found = queries.in_folder(
@@ -129,7 +130,7 @@ class KeptMailbox:
         id = int(key) if key.isascii() and key.isdecimal() and len(key) < 20 else 0
         found = queries.one(connection, id=id, user_email=self._user_email, whole=whole) if id < _MAX_ID else None
         if found is None:
-            raise MailboxError("gone", GONE)
+            raise MailboxError("gone", gettext(GONE))
         return found
 
 

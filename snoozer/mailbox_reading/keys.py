@@ -6,14 +6,15 @@ from binascii import Error
 from typing import NamedTuple, Self
 
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.translations import N_, gettext
 
 MAX_NAME_LENGTH = 1_000
 _NUMBER = r"([1-9][0-9]{0,9})"
 _MESSAGE = re.compile(rf"([A-Za-z0-9_-]+)\.{_NUMBER}\.{_NUMBER}")
 _CURSOR = re.compile(rf"{_NUMBER}\.{_NUMBER}\.([0-9]{{1,10}})")
 
-NO_FOLDER = "There is no such folder in this mailbox any more. Choose another one from the list."
-GONE = "This message is not there any more: another program has moved or deleted it."
+NO_FOLDER = N_("There is no such folder in this mailbox any more. Choose another one from the list.")
+GONE = N_("This message is not there any more: another program has moved or deleted it.")
 
 
 class MessageKey(NamedTuple):
@@ -31,7 +32,7 @@ class MessageKey(NamedTuple):
         """The inverse of `str`. Raises MailboxError (`gone`)."""
         found = _MESSAGE.fullmatch(text)
         if found is None:
-            raise MailboxError("gone", GONE)
+            raise MailboxError("gone", gettext(GONE))
         return cls(folder_name(found[1]), int(found[2]), int(found[3]))
 
 
@@ -66,5 +67,5 @@ def folder_name(key: str) -> str:
     except (ValueError, Error):
         name = ""
     if not name or len(name) > MAX_NAME_LENGTH or "\0" in name:
-        raise MailboxError("no_folder", NO_FOLDER)
+        raise MailboxError("no_folder", gettext(NO_FOLDER))
     return name

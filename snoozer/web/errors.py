@@ -10,49 +10,62 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
 from snoozer.db.errors import error_text, is_transient
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web import api, auth, body_limits, context
 
 log = logging.getLogger("snoozer.web")
 
 # The title and the explanation of each status.
 TEXTS = {
-    400: ("That request cannot be read", "Something in it is missing or broken. Go back and try it once more."),
-    403: ("This page is not for your account", "It needs another role. Ask an operator of this Snoozer for it."),
-    404: (
-        "There is nothing at this address",
-        "The link may be old, or the message belongs to another account. Your snoozes are where you left them.",
+    400: (N_("That request cannot be read"), N_("Something in it is missing or broken. Go back and try it once more.")),
+    403: (
+        N_("This page is not for your account"),
+        N_("It needs another role. Ask an operator of this Snoozer for it."),
     ),
-    405: ("That cannot be done here", "This address takes other requests. Nothing was changed."),
+    404: (
+        N_("There is nothing at this address"),
+        N_("The link may be old, or the message belongs to another account. Your snoozes are where you left them."),
+    ),
+    405: (N_("That cannot be done here"), N_("This address takes other requests. Nothing was changed.")),
     413: (
-        "That message is too large",
-        "Snoozer keeps messages of up to {largest} MB. Nothing was saved. "
-        "You can still be reminded of it: fill in its subject by hand on the Add page.",
+        N_("That message is too large"),
+        N_(
+            "Snoozer keeps messages of up to %(largest)s MB. Nothing was saved. "
+            "You can still be reminded of it: fill in its subject by hand on the Add page."
+        ),
     ),
     421: (
-        "This is not Snoozer's address",
-        "This Snoozer is at {base_url} and under no other name, so nothing was done. That address is set by "
-        "BASE_URL where it runs, and a proxy in front of it must pass the Host header on.",
+        N_("This is not Snoozer's address"),
+        N_(
+            "This Snoozer is at %(base_url)s and under no other name, so nothing was done. That address is set by "
+            "BASE_URL where it runs, and a proxy in front of it must pass the Host header on."
+        ),
     ),
     500: (
-        "Something broke on our side",
-        "It was written to the log. What you did last was not saved; everything saved before is still there. "
-        "Try it once more, and tell an operator of this Snoozer if it happens again.",
+        N_("Something broke on our side"),
+        N_(
+            "It was written to the log. What you did last was not saved; everything saved before is still there. "
+            "Try it once more, and tell an operator of this Snoozer if it happens again."
+        ),
     ),
     503: (
-        "The database cannot be reached",
-        "Nothing can be read or saved until it is back. Everything that was snoozed is kept, and its reminders go out "
-        "as soon as the database answers. Try again in a minute.",
+        N_("The database cannot be reached"),
+        N_(
+            "Nothing can be read or saved until it is back. Everything that was snoozed is kept, and its reminders go "
+            "out as soon as the database answers. Try again in a minute."
+        ),
     ),
 }
 # Pages without navigation: it would lead to the pages of a name that is not Snoozer's, or to a database that is away.
 NO_ACCOUNT = frozenset({421, 503})
 FORM_TOO_LARGE_TEXT = (
-    "That is too much at once",
-    "A form holds up to {form} kB. Nothing was saved. Go back, shorten what you typed, and send it again.",
+    N_("That is too much at once"),
+    N_("A form holds up to %(form)s kB. Nothing was saved. Go back, shorten what you typed, and send it again."),
 )
 CSRF_TEXT = (
-    "This form was open for too long",
-    "It belongs to an earlier visit, so nothing was changed. Go back, reload the page and send it again.",
+    N_("This form was open for too long"),
+    N_("It belongs to an earlier visit, so nothing was changed. Go back, reload the page and send it again."),
 )
 
 
@@ -74,7 +87,8 @@ def _handle_http_error(error: HTTPException) -> Response:
         known = FORM_TOO_LARGE_TEXT
     title, explanation = known
     largest, form = context.settings().largest_message // (1024 * 1024), body_limits.MAX_BODY_BYTES // 1024
-    explanation = explanation.format(largest=largest, form=form, base_url=context.settings().base_url)
+    title = _(title)
+    explanation = _(explanation, largest=largest, form=form, base_url=context.settings().base_url)
     if request_ctx.url_adapter is None:
         # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
         return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")

@@ -6,11 +6,13 @@ from flask import Flask, Response, g, make_response, render_template, request
 
 from snoozer import security_log
 from snoozer.quotas import QuotaReached
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.api.problems import Refused, response_of
 from snoozer.web.network import network_id
 from snoozer.web.text.time_format import span_in_words
 
-TITLE = "That was a lot at once"
+TITLE = N_("That was a lot at once")
 
 
 def init_app(app: Flask) -> None:
@@ -23,13 +25,12 @@ def _response(reached: QuotaReached) -> Response:
         "quota_reached", quota=reached.name, account=account.id if account else None, network=network_id()
     )
     headers = {"Retry-After": str(reached.retry_after)}
-    wait = span_in_words(timedelta(seconds=reached.retry_after))
-    text = f"{reached} Nothing was saved. Try again in {wait}."
+    wait = span_in_words(timedelta(seconds=reached.retry_after), after=True)
+    text = f"{reached} {_('Nothing was saved. Try again in %(span)s.', span=wait)}"
     if request.path.startswith("/api/"):
         return response_of(Refused(429, "quota_reached", text, headers=headers, quota=reached.name))
-    explanation = (
-        f"{text} Everything that was saved before is still there; an operator of this Snoozer can raise the limit."
-    )
+    still = _("Everything that was saved before is still there; an operator of this Snoozer can raise the limit.")
+    explanation = f"{text} {still}"
     return make_response(
-        render_template("errors/error.html", code=429, title=TITLE, explanation=explanation), 429, headers
+        render_template("errors/error.html", code=429, title=_(TITLE), explanation=explanation), 429, headers
     )

@@ -10,6 +10,7 @@ from snoozer.mailbox_reading.keys import NO_FOLDER
 from snoozer.mailbox_reading.mailbox import Attachment, Mailbox, MailboxError, Row
 from snoozer.mime import message_parser
 from snoozer.snoozing import SnoozeResult
+from snoozer.translations import gettext
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import flash
@@ -38,7 +39,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
     folders = mailbox.folders()
     choices = folder_choices(folders, current=folder, counts_all=pages.is_kept)
     if not choices:
-        raise MailboxError("no_folder", NO_FOLDER)
+        raise MailboxError("no_folder", gettext(NO_FOLDER))
     page = mailbox.page(folder, after=after, search=search, threads=search is None)
     here = next((choice for choice in choices if choice.is_current), choices[0])
     times = time_formatter()

@@ -9,6 +9,7 @@ from snoozer.db.models import Account
 from snoozer.domain.mailbox_problems import explain
 from snoozer.imap.connection import Login, Server
 from snoozer.mailboxes import Report
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times
 from snoozer.web.settings.presets import Pair, default_presets
@@ -57,5 +58,7 @@ def presets(account: Account) -> tuple[Pair, ...]:
 
 def in_words(report: Report) -> str:
     """What a person is to know about a mailbox that works."""
-    left_out = [f"No folder could be made for: {', '.join(report.left_out)}."] if report.left_out else []
-    return " ".join([*report.notes, *left_out])
+    left_out = (
+        [_("No folder could be made for: %(names)s.", names=", ".join(report.left_out))] if report.left_out else []
+    )
+    return " ".join([*map(_, report.notes), *left_out])

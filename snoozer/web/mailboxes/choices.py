@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from snoozer.db.mailboxes import Choices
 from snoozer.imap.messages import FLAGGED
+from snoozer.translations import gettext as _
 from snoozer.web.forms import one_line
 from snoozer.web.settings.presets import Pair
 
@@ -65,13 +66,17 @@ class ChoicesForm:
 def _errors(form: ChoicesForm, times: Sequence[str]) -> list[tuple[str, str]]:
     errors = []
     if form.brings_back not in BRINGS_BACK:
-        errors.append(("brings_back", "Choose one of the three."))
+        errors.append(("brings_back", _("Choose one of the three.")))
     if form.flag not in FLAGS:
-        errors.append(("flag", "Choose one of the three."))
+        errors.append(("flag", _("Choose one of the three.")))
     if form.flag == "keyword" and not _KEYWORD.fullmatch(form.keyword):
-        errors.append(("keyword", "A keyword has letters, digits, $, - and _, and at most 60 of them: $Snooze is one."))
+        errors.append(
+            ("keyword", _("A keyword has letters, digits, $, - and _, and at most 60 of them: $Snooze is one."))
+        )
     if form.flag == "keyword" and _TAKEN.fullmatch(form.keyword):
-        errors.append(("keyword", "Mail programs set this keyword by themselves. Choose another one, such as $Snooze."))
+        errors.append(
+            ("keyword", _("Mail programs set this keyword by themselves. Choose another one, such as $Snooze."))
+        )
     if form.flag in FLAGS[1:] and form.flag_time not in times:
-        errors.append(("flag_time", "Choose one of your times."))
+        errors.append(("flag_time", _("Choose one of your times.")))
     return errors

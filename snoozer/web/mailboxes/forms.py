@@ -8,6 +8,7 @@ from snoozer import accounts, autoconfig
 from snoozer.imap.connection import Login, Server
 from snoozer.mailbox_discovery import Discovery
 from snoozer.runtime.outbound import MAX_HOST_LENGTH
+from snoozer.translations import gettext as _
 from snoozer.web.forms import one_line
 
 MAX_USERNAME_LENGTH = 320
@@ -68,9 +69,9 @@ class ServerForm:
 def password_error(password: str) -> str | None:
     """A sentence where the text can be no password at a mail server."""
     if not password:
-        return "Type the password."
+        return _("Type the password.")
     if len(password) > MAX_PASSWORD_LENGTH or not password.isprintable():
-        return "That is not a password: it is too long, or holds a character that cannot be typed."
+        return _("That is not a password: it is too long, or holds a character that cannot be typed.")
     return None
 
 
@@ -81,13 +82,13 @@ def _errors(form: ServerForm, password: str) -> list[tuple[str, str]]:
     except accounts.InvalidAddress as error:
         errors.append(("address", str(error)))
     if not form.host or " " in form.host:
-        errors.append(("host", "Type the name of the server, as in imap.example.org."))
+        errors.append(("host", _("Type the name of the server, as in imap.example.org.")))
     if not (form.port.isascii() and form.port.isdigit() and 0 < int(form.port) < 65_536):
-        errors.append(("port", "A port is a number: 993 with TLS, 143 with STARTTLS."))
+        errors.append(("port", _("A port is a number: 993 with TLS, 143 with STARTTLS.")))
     if form.security not in SECURITIES:
-        errors.append(("security", f"Choose one of {', '.join(SECURITIES.values())}."))
+        errors.append(("security", _("Choose one of %(names)s.", names=", ".join(SECURITIES.values()))))
     if not form.username:
-        errors.append(("username", "Type the user name; often it is the whole address."))
+        errors.append(("username", _("Type the user name; often it is the whole address.")))
     if wrong := password_error(password):
         errors.append(("password", wrong))
     return errors

@@ -11,6 +11,7 @@ from snoozer.domain.mail_providers import Provider
 from snoozer.domain.mailbox_problems import Problem, explain
 from snoozer.imap.connection import Login, Server
 from snoozer.mailboxes import NotConnected
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import flash, found_or_404
@@ -65,7 +66,7 @@ def connect(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         has_room = mailboxes.has_room(connection, account_id=account.id, server=form.server, username=form.username)
     if not has_room:
-        return _server_page(form, problem=_refused(mailboxes.NO_ROOM)), 422
+        return _server_page(form, problem=_refused(mailboxes.no_room())), 422
     report = checks.check(account, form.server, form.login(password))
     if report.problem is not None:
         return _server_page(form, problem=report.problem), 422
@@ -82,7 +83,7 @@ def connect(account: Account) -> ResponseReturnValue:
     except NotConnected as error:
         return _server_page(form, problem=_refused(str(error))), 422
     security_log.record("mailbox_connected", account=account.id, mailbox=id)
-    flash(f"The mailbox is connected. {checks.in_words(report)}".strip())
+    flash(f"{_('The mailbox is connected.')} {checks.in_words(report)}".strip())
     return redirect(url_for(".show", id=id), code=303)
 
 
@@ -113,7 +114,7 @@ def change_password(account: Account, id: int) -> ResponseReturnValue:
             or None
         )
     security_log.record("mailbox_password_changed", account=account.id, mailbox=id)
-    flash("The new password works. The mailbox is watched again.")
+    flash(_("The new password works. The mailbox is watched again."))
     return redirect(url_for(".show", id=id), code=303)
 
 
@@ -129,7 +130,7 @@ def choose(account: Account, id: int) -> ResponseReturnValue:
         return _mailbox_page(account, id, form=form), 422
     with context.transaction() as connection:
         found_or_404(mailboxes.choose(connection, id=id, account_id=account.id, choices=form.choices) or None)
-    flash("Saved.")
+    flash(_("Saved."))
     return redirect(url_for(".show", id=id), code=303)
 
 
@@ -139,7 +140,7 @@ def disconnect(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         found_or_404(mailboxes.disconnect(connection, id=id, account_id=account.id) or None)
     security_log.record("mailbox_disconnected", account=account.id, mailbox=id)
-    flash("The mailbox is being disconnected: what is snoozed in it goes back first.")
+    flash(_("The mailbox is being disconnected: what is snoozed in it goes back first."))
     return redirect(url_for(".index"), code=303)
 
 
@@ -150,7 +151,7 @@ def forget(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         found_or_404(mailboxes.forget(connection, id=id, account_id=account.id) or None)
     security_log.record("mailbox_forgotten", account=account.id, mailbox=id)
-    flash("The mailbox and its password are forgotten. What was snoozed in it lies in its folder Snoozed.")
+    flash(_("The mailbox and its password are forgotten. What was snoozed in it lies in its folder Snoozed."))
     return redirect(url_for(".index"), code=303)
 
 

@@ -20,6 +20,8 @@ from snoozer.imap.connection import Login, Server
 from snoozer.mailbox_sign_in import MAX_CODE_LENGTH, MAX_STATE_LENGTH, Session
 from snoozer.mailboxes import NotConnected, RefreshToken
 from snoozer.oauth import Grant, OAuthError
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import get_cookie, login_required
 from snoozer.web.context import flash, found_or_404
@@ -32,14 +34,18 @@ CALLBACK = "/settings/mailboxes/sign-in"
 
 _OVER = Problem(
     code="over",
-    what="This sign-in is over.",
-    remedy="It was begun in another browser, took longer than a quarter of an hour, or was used already. Begin again.",
+    what=N_("This sign-in is over."),
+    remedy=N_(
+        "It was begun in another browser, took longer than a quarter of an hour, or was used already. Begin again."
+    ),
 )
 _NOT_ALLOWED = Problem(
     code="not_allowed",
-    what="The provider gave Snoozer no access to the mailbox.",
-    remedy="That is so where the question was answered with no, or where an administrator of the provider has to allow "
-    "Snoozer first.",
+    what=N_("The provider gave Snoozer no access to the mailbox."),
+    remedy=N_(
+        "That is so where the question was answered with no, or where an administrator of the provider has to allow "
+        "Snoozer first."
+    ),
 )
 _PROBLEMS = {"client": "oauth_client", "away": "oauth_away", "no_refresh_token": "no_refresh_token"}
 
@@ -57,7 +63,7 @@ def begin(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         server = Server(client.host, client.port, client.security)
         if not mailboxes.has_room(connection, account_id=account.id, server=server, username=address):
-            return _failed(client, Problem(code="refused", what=mailboxes.NO_ROOM, remedy=""))
+            return _failed(client, Problem(code="refused", what=mailboxes.no_room(), remedy=""))
     return _leave(account, client, address=address, mailbox_id=None)
 
 
@@ -77,14 +83,14 @@ def come_back(account: Account) -> ResponseReturnValue:
     """From the provider, with a code or an error. Nothing is changed, and nothing is asked of the provider."""
     state, code = request.args.get("state", ""), request.args.get("code", "")
     if len(state) > MAX_STATE_LENGTH or len(code) > MAX_CODE_LENGTH:
-        return _failed(None, _OVER)
+        return _failed(None, _translated(_OVER))
     with context.transaction() as connection:
         pending = mailbox_sign_in.find(connection, _session(account), state=state)
     client = context.settings().oauth_providers.find(pending.provider) if pending is not None else None
     if pending is None or client is None:
-        return _failed(None, _OVER)
+        return _failed(None, _translated(_OVER))
     if not code:
-        return _failed(client, _NOT_ALLOWED)
+        return _failed(client, _translated(_NOT_ALLOWED))
     return render_template(
         "mailboxes/sign_in.html", client=client, problem=None, pending=pending, code=code, state=state
     )
@@ -99,7 +105,7 @@ def finish(account: Account) -> ResponseReturnValue:
         pending = mailbox_sign_in.take(connection, _session(account), state=state)
     client = context.settings().oauth_providers.find(pending.provider) if pending is not None else None
     if pending is None or client is None or not 0 < len(code) <= MAX_CODE_LENGTH:
-        return _failed(client, _OVER)
+        return _failed(client, _translated(_OVER))
     server = Server(client.host, client.port, client.security)
     if pending.mailbox_id is not None:
         with context.transaction() as connection:
@@ -109,14 +115,17 @@ def finish(account: Account) -> ResponseReturnValue:
         with checks.one_check(account):
             grant = _exchanged(pending, code)
             if grant is None:
-                return _failed(client, _OVER)
+                return _failed(client, _translated(_OVER))
             login = Login(pending.address, access_token=grant.access_token)
             report = checks.look(account, server, login)
     except checks.Busy:
         return _failed(client, explain("busy", host=server.host, port=server.port))
     except OAuthError as error:
         is_over = error.code == "sign_in"
-        return _failed(client, _OVER if is_over else explain(_PROBLEMS[error.code], host=server.host, port=server.port))
+        return _failed(
+            client,
+            _translated(_OVER) if is_over else explain(_PROBLEMS[error.code], host=server.host, port=server.port),
+        )
     if report.problem is not None:
         return _failed(client, report.problem)
     try:
@@ -126,10 +135,10 @@ def finish(account: Account) -> ResponseReturnValue:
         return _failed(client, Problem(code="refused", what=str(error), remedy=""))
     if pending.mailbox_id is None:
         security_log.record("mailbox_connected", account=account.id, mailbox=id)
-        flash(f"The mailbox is connected. {checks.in_words(report)}".strip())
+        flash(f"{_('The mailbox is connected.')} {checks.in_words(report)}".strip())
     else:
         security_log.record("mailbox_signed_in", account=account.id, mailbox=id)
-        flash("The sign-in works. The mailbox is watched again.")
+        flash(_("The sign-in works. The mailbox is watched again."))
     return redirect_to(url_for("mailboxes.show", id=id), code=303)
 
 
@@ -192,6 +201,10 @@ def _session(account: Account) -> Session:
 
 def _callback() -> str:
     return context.settings().base_url + CALLBACK
+
+
+def _translated(problem: Problem) -> Problem:
+    return Problem(code=problem.code, what=_(problem.what), remedy=_(problem.remedy))
 
 
 def _failed(client: Client | None, problem: Problem) -> ResponseReturnValue:

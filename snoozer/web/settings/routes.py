@@ -14,6 +14,8 @@ from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zone_search
 from snoozer.timephrase.zone_search import Place
 from snoozer.timephrase.zones import zone_of
+from snoozer.translations import N_, ngettext
+from snoozer.translations import gettext as _
 from snoozer.web import context, language
 from snoozer.web.auth import (
     MAX_COOKIE_DAYS,
@@ -33,8 +35,11 @@ from snoozer.web.settings import presets as preset_form
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 
-NO_ZONE = "There is no zone, city or country of that name. Type a large city near you, or a name such as Europe/Berlin."
-MANY_ZONES = "That may be more than one zone. Choose the one whose clock is yours:"
+NO_ZONE = N_(
+    "There is no zone, city or country of that name. Type a large city near you, or a name such as Europe/Berlin."
+)
+NO_TOKEN_WORKS = N_("No API token works any more.")
+MANY_ZONES = N_("That may be more than one zone. Choose the one whose clock is yours:")
 
 
 @blueprint.get("")
@@ -53,7 +58,7 @@ def save(account: Account) -> ResponseReturnValue:
     zone = typed if typed == account.zone else zone_search.resolve(typed, year=year)
     if zone is None:
         places = zone_search.search(typed, year=year)
-        error = MANY_ZONES if places else NO_ZONE
+        error = _(MANY_ZONES if places else NO_ZONE)
         with context.transaction() as connection:
             return _page(connection, account, zone=typed, locale=locale, error=error, places=places), 422
     if locale not in LOCALES or choice not in {None, "keep", "follow"}:
@@ -77,7 +82,7 @@ def save_presets(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         if act == "reset":
             accounts.clear_presets(connection, account_id=account.id)
-            flash("The usual times are back.")
+            flash(_("The usual times are back."))
             return redirect(url_for(".show", _anchor="presets"), code=303)
         rows = preset_form.read_submission(request.form, times=time_formatter())
         if any(row.error for row in rows):
@@ -92,7 +97,7 @@ def save_presets(account: Account) -> ResponseReturnValue:
         accounts.clear_presets(connection, account_id=account.id)
         if pairs != preset_form.default_presets(account.locale):
             accounts.save_presets(connection, account_id=account.id, presets=pairs)
-    flash("Saved. The sheet offers these times now.")
+    flash(_("Saved. The sheet offers these times now."))
     return redirect(url_for(".show", _anchor="presets"), code=303)
 
 
@@ -124,7 +129,11 @@ def choose_keys() -> ResponseReturnValue:
     keys = request.form.get("keys")
     if keys not in {"on", "off"}:
         abort(400)
-    flash(f"Single letters {'act again' if keys == 'on' else 'do nothing now'} in this browser.")
+    flash(
+        _("Single letters act again in this browser.")
+        if keys == "on"
+        else _("Single letters do nothing now in this browser.")
+    )
     response = make_response(redirect(url_for(".show"), code=303))
     set_cookie(response, "keys", keys, days=MAX_COOKIE_DAYS)
     return response
@@ -138,7 +147,7 @@ def end_session(account: Account, id: int) -> ResponseReturnValue:
         ended = sessions.end_session(connection, account_id=account.id, id=id)
     if ended:
         security_log.record("sessions_ended", account=account.id, sessions=1)
-    flash("That browser is signed out." if ended else "That browser was signed out already.")
+    flash(_("That browser is signed out.") if ended else _("That browser was signed out already."))
     return redirect(url_for(".show", _anchor="sessions"), code=303)
 
 
@@ -156,25 +165,32 @@ def end_sessions(account: Account) -> ResponseReturnValue:
     security_log.record("sessions_ended", account=account.id, sessions=ended, tokens="revoked" if tokens else None)
     if here:
         session.clear()
-        flash(f"You are signed out everywhere{', and no API token works any more' if tokens else ''}.")
+        text = _("You are signed out everywhere.")
+        flash(f"{text} {_(NO_TOKEN_WORKS)}" if tokens else text)
         response = make_response(redirect(url_for("sign_in.request_page"), code=303))
         delete_cookie(response, "session")
         delete_cookie(response, "known")
         return response
-    other = (
-        "No other browser was" if not ended else "1 other browser is" if ended == 1 else f"{ended} other browsers are"
-    )
-    flash(f"{other} signed {'in' if not ended else 'out'}{', and no API token works any more' if tokens else ''}.")
+    if ended:
+        text = ngettext("1 other browser is signed out.", "%(num)s other browsers are signed out.", ended)
+    else:
+        text = _("No other browser was signed in.")
+    flash(f"{text} {_(NO_TOKEN_WORKS)}" if tokens else text)
     response = make_response(redirect(url_for(".show", _anchor="sessions"), code=303))
     trust_browser(response, email=account.email, forgotten=forgotten)
     return response
 
 
 def _saved_text(zone: str, moved: int) -> str:
-    text = f"Saved. Times are shown in {zone.replace('_', ' ')}"
+    place = zone.replace("_", " ")
     if not moved:
-        return f"{text}; what is asleep comes back when it was promised."
-    return f"{text}, and {moved} {'snooze keeps its' if moved == 1 else 'snoozes keep their'} hour there."
+        return _("Saved. Times are shown in %(zone)s; what is asleep comes back when it was promised.", zone=place)
+    return ngettext(
+        "Saved. Times are shown in %(zone)s, and 1 snooze keeps its hour there.",
+        "Saved. Times are shown in %(zone)s, and %(num)s snoozes keep their hour there.",
+        moved,
+        zone=place,
+    )
 
 
 def _page(

@@ -17,6 +17,7 @@ from snoozer.settings import Settings
 from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
+from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.network import network_id
 
@@ -90,7 +91,7 @@ def use_code() -> ResponseReturnValue:
             token = accounts.sign_in_by_code(connection, code=code, browser=browser, **auth.new_session())
     if token is None:
         security_log.record("code_refused", network=network_id())
-        error = "That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it."
+        error = _("That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it.")
         return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
     return _sign_in(token)
 
@@ -131,7 +132,7 @@ def sign_out() -> ResponseReturnValue:
     if account is not None:
         security_log.record("signed_out", account=account.id)
     session.clear()
-    context.flash("You are signed out.")
+    context.flash(_("You are signed out."))
     response = make_response(redirect(url_for("sign_in.request_page"), code=303))
     auth.delete_cookie(response, "session")
     return response

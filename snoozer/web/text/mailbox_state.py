@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer.domain.mailbox_problems import Problem, explain
+from snoozer.translations import gettext as _
 
 # A new mailbox is read within seconds where a process watches mailboxes at all.
 UNREAD_FOR = timedelta(minutes=3)
@@ -26,43 +27,47 @@ def mailbox_state(row: Any, now: datetime) -> MailboxState:
     problem = None if row.problem is None else explain(row.problem, host=row.host, port=row.port, is_connected=True)
     if row.state == "leaving":
         return MailboxState(
-            label="Being disconnected",
+            label=_("Being disconnected"),
             icon="undo",
             kind="paused",
-            explanation="What is snoozed in it goes back to where it was; then it is gone from this list.",
+            explanation=_("What is snoozed in it goes back to where it was; then it is gone from this list."),
             problem=problem,
         )
     if row.state == "paused":
         return MailboxState(
-            label="Paused",
+            label=_("Paused"),
             icon="pause",
             kind="stuck",
-            explanation="Snoozer hardly tries by itself now, so that the server does not lock the account. What is "
-            "snoozed in it is kept, and comes back once it can be reached.",
+            explanation=_(
+                "Snoozer hardly tries by itself now, so that the server does not lock the account. What is "
+                "snoozed in it is kept, and comes back once it can be reached."
+            ),
             problem=problem,
         )
     if problem is not None:
         return MailboxState(
-            label="Cannot be reached",
+            label=_("Cannot be reached"),
             icon="late",
             kind="late",
-            explanation="Snoozer keeps trying. What is snoozed in it is kept, and comes back once it can be reached.",
+            explanation=_(
+                "Snoozer keeps trying. What is snoozed in it is kept, and comes back once it can be reached."
+            ),
             problem=problem,
         )
     if row.synced_at is None:
         return _unread(row.created_at, now)
     return MailboxState(
-        label="Works", icon="check", kind="sent", explanation="Messages that you move into Snooze are noticed."
+        label=_("Works"), icon="check", kind="sent", explanation=_("Messages that you move into Snooze are noticed.")
     )
 
 
 def _unread(created_at: datetime, now: datetime) -> MailboxState:
     waits_long = now - created_at > UNREAD_FOR
     return MailboxState(
-        label="Waits for its first look",
+        label=_("Waits for its first look"),
         icon="late" if waits_long else "clock",
         kind="late" if waits_long else "asleep",
-        explanation="No process of this Snoozer has looked at it yet. Tell an operator to start `snoozer mailbox`."
+        explanation=_("No process of this Snoozer has looked at it yet. Tell an operator to start `snoozer mailbox`.")
         if waits_long
-        else "It is looked at within a minute.",
+        else _("It is looked at within a minute."),
     )
