@@ -1,6 +1,19 @@
--- The whole schema after migration 0036, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0037, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
+
+CREATE FUNCTION accounts_move_day() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE day_shapes
+    SET known_until = '-infinity',
+        refresh_at = '-infinity',
+        changed = TRUE
+    WHERE account_id = NEW.id;
+    RETURN NULL;
+END
+$$;
 
 CREATE FUNCTION email_snoozes_fill_bucket() RETURNS trigger
     LANGUAGE plpgsql
@@ -303,6 +316,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION messages_forget_deferral() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.deferred_until := NULL;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION reminder_sends_keep_sent() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -384,6 +406,33 @@ CREATE FUNCTION snooze_bucket(user_email text) RETURNS smallint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT (('x' || substr(md5(user_email), 1, 8))::bit(32)::bigint % 1024)::smallint $$;
 
+CREATE FUNCTION snooze_deferral(person text, snooze bigint, promise timestamp with time zone, OUT until timestamp with time zone, OUT reason text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    shape day_shapes;
+    present TIMESTAMPTZ := clock_timestamp();
+BEGIN
+    SELECT day.*
+    INTO shape
+    FROM accounts AS account
+    JOIN day_shapes AS day ON day.account_id = account.id
+    WHERE account.email = lower(person);
+    IF NOT FOUND OR (SELECT at_any_hour FROM email_snoozes WHERE id = snooze) THEN
+        RETURN;
+    END IF;
+    IF present >= shape.known_until THEN
+        until := present;
+    ELSIF present >= shape.rest_from
+        AND present < shape.rest_until
+        AND (promise >= shape.rest_from OR present >= shape.rest_from + INTERVAL '2 minutes')
+    THEN
+        until := shape.rest_until;
+        reason := shape.rest_reason;
+    END IF;
+END
+$$;
+
 CREATE FUNCTION snooze_due_soon() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -432,7 +481,7 @@ CREATE FUNCTION snooze_return_alone(person text, message text, promise timestamp
 DECLARE
     entry RECORD;
 BEGIN
-    SELECT its.returns_at, mailbox.state, mailbox.problem
+    SELECT its.returns_at, its.deferred_until AS deferred_until, mailbox.state, mailbox.problem
     INTO entry
     FROM mailbox_messages AS its
     JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
@@ -455,7 +504,7 @@ BEGIN
     IF entry.returns_at = promise
         AND entry.state = 'active'
         AND entry.problem IS NULL
-        AND GREATEST(promise, snooze_server_met()) > clock_timestamp() - INTERVAL '15 minutes'
+        AND GREATEST(promise, entry.deferred_until, snooze_server_met()) > clock_timestamp() - INTERVAL '15 minutes'
     THEN
         RETURN 'awaited';
     END IF;
@@ -502,8 +551,12 @@ CREATE TABLE email_snoozes (
     behind_key boolean DEFAULT false NOT NULL,
     reply_scope text,
     reply_since timestamp with time zone,
+    deferred_until timestamp with time zone,
+    deferred_by text,
+    at_any_hour boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
     CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_email_snoozes_deferral_is_whole CHECK ((num_nulls(deferred_until, deferred_by) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
     CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
     CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
@@ -676,6 +729,31 @@ CREATE TABLE circuit_breakers (
     CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))
 );
 
+CREATE TABLE day_shapes (
+    account_id bigint NOT NULL,
+    working_days smallint[] DEFAULT '{1,2,3,4,5}'::smallint[] NOT NULL,
+    work_from time without time zone DEFAULT '09:00:00'::time without time zone NOT NULL,
+    work_until time without time zone DEFAULT '17:00:00'::time without time zone NOT NULL,
+    quiet_from time without time zone,
+    quiet_until time without time zone,
+    quiet_until_off time without time zone,
+    rests_on_days_off boolean DEFAULT false NOT NULL,
+    away_from date,
+    back_on date,
+    rest_from timestamp with time zone,
+    rest_until timestamp with time zone,
+    rest_reason text,
+    known_until timestamp with time zone DEFAULT now() NOT NULL,
+    refresh_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed boolean DEFAULT true NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_day_shapes_quiet_hours CHECK (((num_nulls(quiet_from, quiet_until) = ANY (ARRAY[0, 2])) AND ((quiet_from <> quiet_until) IS NOT FALSE) AND ((quiet_until_off IS NULL) OR ((quiet_from IS NOT NULL) AND (quiet_until_off <> quiet_from))))),
+    CONSTRAINT ck_day_shapes_rest CHECK (((num_nulls(rest_from, rest_until, rest_reason) = ANY (ARRAY[0, 3])) AND ((rest_from < rest_until) IS NOT FALSE) AND (rest_reason = ANY (ARRAY['quiet'::text, 'day off'::text, 'vacation'::text])))),
+    CONSTRAINT ck_day_shapes_vacation CHECK (((num_nulls(away_from, back_on) = ANY (ARRAY[0, 2])) AND (((back_on > away_from) AND ((back_on - away_from) <= 366)) IS NOT FALSE))),
+    CONSTRAINT ck_day_shapes_work CHECK ((work_from < work_until)),
+    CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))
+);
+
 CREATE TABLE email_snoozes_archive (
     id bigint NOT NULL,
     user_email text NOT NULL,
@@ -714,7 +792,10 @@ CREATE TABLE email_snoozes_archive (
     serialization_key text,
     behind_key boolean NOT NULL,
     reply_scope text,
-    reply_since timestamp with time zone
+    reply_since timestamp with time zone,
+    deferred_until timestamp with time zone,
+    deferred_by text,
+    at_any_hour boolean NOT NULL
 )
 PARTITION BY RANGE (finished_at);
 
@@ -916,6 +997,7 @@ CREATE TABLE kept_messages (
     thread_ids text,
     returns_at timestamp with time zone,
     snooze_id bigint,
+    deferred_until timestamp with time zone,
     CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text]))),
     CONSTRAINT ck_kept_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2])))
 );
@@ -923,10 +1005,10 @@ CREATE TABLE kept_messages (
 CREATE VIEW invariant_messages_return AS
  SELECT kept_messages.snooze_id,
     NULL::bigint AS send_id,
-    GREATEST(kept_messages.returns_at, snooze_server_met()) AS since,
+    GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) AS since,
     'its message is not back in the inbox'::text AS what
    FROM kept_messages
-  WHERE ((kept_messages.returns_at <= CURRENT_TIMESTAMP) AND (GREATEST(kept_messages.returns_at, snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)));
+  WHERE ((GREATEST(kept_messages.returns_at, kept_messages.deferred_until) <= CURRENT_TIMESTAMP) AND (kept_messages.returns_at IS NOT NULL) AND (GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)));
 
 CREATE VIEW invariant_no_second_dot AS
  SELECT sends.snooze_id,
@@ -1085,6 +1167,7 @@ CREATE TABLE mailbox_messages (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     thread_ids text,
     returns boolean DEFAULT true NOT NULL,
+    deferred_until timestamp with time zone,
     CONSTRAINT ck_mailbox_messages_intent_is_whole CHECK ((num_nulls(moving_to, target_folder, target_uidvalidity, target_uidnext) = ANY (ARRAY[0, 4]))),
     CONSTRAINT ck_mailbox_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
     CONSTRAINT ck_mailbox_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text]))),
@@ -1312,6 +1395,9 @@ ALTER TABLE ONLY api_tokens
 ALTER TABLE ONLY circuit_breakers
     ADD CONSTRAINT pk_circuit_breakers PRIMARY KEY (server);
 
+ALTER TABLE ONLY day_shapes
+    ADD CONSTRAINT pk_day_shapes PRIMARY KEY (account_id);
+
 ALTER TABLE ONLY email_snoozes
     ADD CONSTRAINT pk_email_snoozes PRIMARY KEY (id);
 
@@ -1412,6 +1498,8 @@ CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_
 
 CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
 
+CREATE INDEX ix_day_shapes_refresh ON day_shapes USING btree (refresh_at);
+
 CREATE INDEX ix_email_snoozes_archive_person ON ONLY email_snoozes_archive USING btree (user_email, id);
 
 CREATE INDEX ix_email_snoozes_behind ON email_snoozes USING btree (serialization_key) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND behind_key);
@@ -1440,13 +1528,13 @@ CREATE INDEX ix_imports_created ON imports USING btree (created_at);
 
 CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
 
-CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
+CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
 
 CREATE INDEX ix_list_changes_transaction ON list_changes USING btree (transaction_id);
 
-CREATE INDEX ix_mailbox_messages_returns ON mailbox_messages USING btree (returns_at) WHERE (returns_at IS NOT NULL);
+CREATE INDEX ix_mailbox_messages_returns ON mailbox_messages USING btree (GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_mailbox_messages_work ON mailbox_messages USING btree (mailbox_id) WHERE ((wanted <> place) OR (moving_to IS NOT NULL));
 
@@ -1484,6 +1572,8 @@ CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (ser
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
 
+CREATE TRIGGER accounts_move_day AFTER UPDATE ON accounts FOR EACH ROW WHEN ((new.zone <> old.zone)) EXECUTE FUNCTION accounts_move_day();
+
 CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
 
 CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_fill_bucket();
@@ -1514,6 +1604,8 @@ CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR 
 
 CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
 
+CREATE TRIGGER kept_messages_forget_deferral BEFORE UPDATE ON kept_messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
+
 CREATE TRIGGER kept_messages_note_delete AFTER DELETE ON kept_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
 
 CREATE TRIGGER kept_messages_note_insert AFTER INSERT ON kept_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
@@ -1521,6 +1613,8 @@ CREATE TRIGGER kept_messages_note_insert AFTER INSERT ON kept_messages REFERENCI
 CREATE TRIGGER kept_messages_note_update AFTER UPDATE ON kept_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION kept_messages_note_update();
 
 CREATE TRIGGER mailbox_messages_fill_return BEFORE INSERT ON mailbox_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+
+CREATE TRIGGER mailbox_messages_forget_deferral BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
 
 CREATE TRIGGER mailbox_messages_note_delete AFTER DELETE ON mailbox_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
 
@@ -1540,6 +1634,9 @@ ALTER TABLE ONLY account_presets
 
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT fk_api_tokens_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY day_shapes
+    ADD CONSTRAINT fk_day_shapes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY idempotency_keys
     ADD CONSTRAINT fk_idempotency_keys_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

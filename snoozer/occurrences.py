@@ -22,7 +22,7 @@ from snoozer.timephrase import ParsedTime, Recurrence, next_occurrence, next_rem
 from snoozer.timephrase import series as rules
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 
-_COLUMNS = "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note"
+_COLUMNS = "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note at_any_hour deferred_until"
 _UNDOABLE = ("edited", "skipped", "paused", "resumed", "back")
 
 
@@ -137,7 +137,8 @@ def bring_back(connection: Connection, *, id: int, user_email: str, route: str) 
     No reminder is sent for a message that returns to a mailbox; of another one the reminder is what comes.
     """
     row, now = _lock(connection, id=id, user_email=user_email), _now(connection)
-    if row.promise <= now and not row.inactive:
+    is_deferred = row.deferred_until is not None and row.deferred_until > now
+    if row.promise <= now and not row.inactive and not is_deferred:
         raise SnoozeError("due", "Its time has come already, so it is on its way.")
     rest = None if row.recurrence is None else rules.rest(_series(row), row.promise, _zone(row))
     return _bring_back(connection, row, now=now, rest=rest, route=route)
@@ -170,6 +171,8 @@ def _bring_back(connection: Connection, row: Found, *, now: datetime, rest: Recu
     at_once = replace(
         _same_time(row), remind_at=now, recurrence=None if rest is None else rest.as_json(), wall_time=None
     )
+    if rest is None:
+        at_once = replace(at_once, at_any_hour=True)
     owner = {"id": row.id, "user_email": row.user_email}
 
     def write() -> None:
@@ -236,6 +239,7 @@ def _same_time(row: Found) -> ReminderTime:
         zone=row.zone,
         time_kind=row.time_kind,
         recurrence=row.recurrence,
+        at_any_hour=row.at_any_hour,
     )
 
 
@@ -248,6 +252,7 @@ def _terms(row: Found) -> Terms:
         time_kind=row.time_kind,
         paused=row.inactive and row.outcome is None,
         outcome=row.outcome,
+        at_any_hour=row.at_any_hour,
     )
 
 

@@ -58,10 +58,18 @@ def return_due(
     connection: Connection, *, batch_size: int, snooze_ids: Sequence[int] | None = None, id_range: range = ALL_IDS
 ) -> list[int]:
     """Return up to `batch_size` kept messages whose time has come to the top of the inbox, unread, once for a promise;
-    with `snooze_ids`, only those of these snoozes. Returns the snoozes whose messages returned."""
+    with `snooze_ids`, only those of these snoozes, also within a rest of their owners. Returns the snoozes whose
+    messages returned."""
+    if snooze_ids is not None:
+        undefer(connection, snooze_ids=snooze_ids)
     ids = None if snooze_ids is None else list(snooze_ids)
     values = {"batch_size": batch_size, "snooze_ids": ids, **id_bounds(id_range)}
     return list(execute(connection, "mailbox/return_due", **values).scalars())
+
+
+def undefer(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
+    """The messages of these snoozes return when that was promised, also within a rest of their owners."""
+    execute(connection, "mailbox/undefer", snooze_ids=list(snooze_ids))
 
 
 def next_return(connection: Connection) -> float:

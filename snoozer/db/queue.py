@@ -10,6 +10,9 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from snoozer.db.enqueue_options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
+from snoozer.db.enqueue_options import MAX_PRIORITY as MAX_PRIORITY
+from snoozer.db.enqueue_options import EnqueueOptions as EnqueueOptions
 from snoozer.db.queue_rows import Claims as Claims
 from snoozer.db.queue_rows import ImportedSnooze as ImportedSnooze
 from snoozer.db.queue_rows import Lane as Lane
@@ -19,29 +22,7 @@ from snoozer.db.reminder_time import ReminderTime as ReminderTime
 from snoozer.db.reminder_time import Terms as Terms
 from snoozer.db.reminder_time import ZoneShift as ZoneShift
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Failure, Recovered
-
-MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnqueueOptions:
-    """How workers treat a snooze. None keeps the row's present value, or the table's default for a new row.
-
-    Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998
-    octets) only one is in flight at any time.
-    """
-
-    priority: int | None = None
-    serialization_key: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.priority is not None and not MIN_PRIORITY <= self.priority <= MAX_PRIORITY:
-            raise ValueError(f"priority must lie between {MIN_PRIORITY} and {MAX_PRIORITY}, and is {self.priority}")
-
-
-DEFAULT_OPTIONS = EnqueueOptions()
-
+from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
 
 POISON = 2
 DEFAULT_LANE = Lane()
@@ -158,6 +139,24 @@ def unclaim(connection: Connection, *, held: HeldClaims) -> set[int]:
 def defer(connection: Connection, *, held: HeldClaims, delays: Sequence[timedelta]) -> set[int]:
     """Give back claims that wait for something else, each due again after its delay; returns the ids of those."""
     return set(execute(connection, "queue/defer", **_pairs(held), delays=list(delays)).scalars())
+
+
+def deferrals(connection: Connection, *, held: HeldClaims) -> list[Deferral]:
+    """Of these claims, those of people whose day has a shape."""
+    return rows_as(execute(connection, "peek/deferrals", **_pairs(held)), Deferral)
+
+
+def rest(connection: Connection, *, held: HeldClaims, deferrals: Sequence[Deferral]) -> set[int]:
+    """Give back claims that rests of their owners defer, one for each; returns the ids of those given back."""
+    values = {"untils": [one.until for one in deferrals], "reasons": [one.reason for one in deferrals]}
+    return set(execute(connection, "queue/rest", **_pairs(held), **values).scalars())
+
+
+def undefer(connection: Connection, *, user_email: str, rest_until: datetime | None, batch_size: int) -> int:
+    """Make what rests deferred due when it was promised, but for what waits for the end of the present one; returns how
+    many."""
+    values = {"user_email": user_email, "rest_until": rest_until, "batch_size": batch_size}
+    return len(execute(connection, "queue/undefer", **values).all())
 
 
 def lock_lapsed(connection: Connection, *, batch_size: int, lease: timedelta, id_range: range = ALL_IDS) -> list[int]:

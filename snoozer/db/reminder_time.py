@@ -16,7 +16,7 @@ class ReminderTime:
     `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
     "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
     `reply_policy` is what a reply does, and `reply_scope` to what; None keeps what the snooze has, at first `keep` and
-    `message`.
+    `message`. `at_any_hour`, it comes then although its owner's day lets nothing through.
     """
 
     remind_at: datetime
@@ -28,6 +28,7 @@ class ReminderTime:
     recurrence: dict[str, Any] | None = None
     reply_policy: ReplyPolicy | None = None
     reply_scope: ReplyScope | None = None
+    at_any_hour: bool = False
 
     @property
     def columns(self) -> dict[str, object]:
@@ -42,6 +43,7 @@ class ReminderTime:
             "recurrence": None if self.recurrence is None else json.dumps(self.recurrence),
             "reply_policy": self.reply_policy,
             "reply_scope": self.reply_scope,
+            "at_any_hour": self.at_any_hour,
         }
 
 
@@ -56,6 +58,7 @@ class Terms:
     time_kind: str | None
     paused: bool
     outcome: str | None = None
+    at_any_hour: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for an event; `from_json` takes them back."""

@@ -22,8 +22,18 @@ from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.db.queue import HeldClaims
+from snoozer.delivery import deferring
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
-from snoozer.domain.reminder import MAX_RESENDS, NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, DeliveryOutcome, Failure, Send
+from snoozer.domain.reminder import (
+    MAX_RESENDS,
+    NO_ANSWER,
+    RESENT_WITHOUT_ANSWER,
+    Claim,
+    Deferral,
+    DeliveryOutcome,
+    Failure,
+    Send,
+)
 from snoozer.runtime.backoff import Backoff
 from snoozer.timephrase import next_reminder_after
 
@@ -34,6 +44,7 @@ COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at aga
 INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
 # How long a row that another transaction has locked is tried again, before it is left to recovery.
 LOCKED_SECONDS = 10.0
+MOMENT = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +53,7 @@ class Ending:
 
     `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
     RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
-    again after a `delay`. `silence` is why no reply came after the dot.
+    again after a `delay`, or once its owner's day has no `deferral`. `silence` is why no reply came after the dot.
     """
 
     claim: Claim
@@ -53,6 +64,7 @@ class Ending:
     silence: tuple[Send, str] | None = None
     appends_event: bool = True
     delay: timedelta | None = None
+    deferral: Deferral | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -193,11 +205,12 @@ def settle(
     row, so that it is to be settled again. Raises EntriesLocked. The snoozes come before their sends, because every
     other transaction locks them in this order.
     """
-    endings = [_resolve(connection, one, config=config) if one.outcome is None else one for one in endings]
+    endings = _resolve_all(connection, endings, config=config)
     ended = finish(connection, [one.claim for one in endings if one.is_finished])
     failures = [one.failure for one in endings if one.failure is not None]
     retired = queue.release(connection, failures=failures) if failures else {}
-    ended |= _give_back(connection, [one for one in endings if one.failure is None and not one.is_finished])
+    unfinished = [one for one in endings if one.failure is None and not one.is_finished]
+    ended |= _give_back(connection, unfinished, actor=config.actor)
     _record_in_ledger(connection, endings, config=config)
     _record_returns(
         connection, [one.claim for one in endings if one.claim.id in ended and one.is_return], config=config
@@ -217,13 +230,17 @@ def settle(
     return [outcome(one) for one in endings]
 
 
-def _give_back(connection: Connection, endings: Sequence[Ending]) -> set[int]:
+def _give_back(connection: Connection, endings: Sequence[Ending], *, actor: str) -> set[int]:
+    deferrals = {one.claim.id: one.deferral for one in endings if one.deferral is not None}
     delays = {one.claim.id: one.delay for one in endings if one.delay is not None}
+    resting = [one.claim for one in endings if one.claim.id in deferrals]
     waiting = [one.claim for one in endings if one.claim.id in delays]
-    untried = [one.claim for one in endings if one.claim.id not in delays]
+    untried = [one.claim for one in endings if one.claim.id not in delays and one.claim.id not in deferrals]
     given_back = queue.unclaim(connection, held=_held(untried)) if untried else set()
     if waiting:
         given_back |= queue.defer(connection, held=_held(waiting), delays=list(delays.values()))
+    if resting:
+        given_back |= deferring.defer(connection, held=_held(resting), deferrals=list(deferrals.values()), actor=actor)
     return given_back
 
 
@@ -318,9 +335,22 @@ def _append_failures(
         events.append_many(connection, kind=kind, actor=actor, route=ROUTE, lines=details)
 
 
-def _resolve(connection: Connection, ending: Ending, *, config: DeliveryConfig) -> Ending:
-    """The ledger did not reserve it: it was sent already, or may have been and is on hold."""
+def _resolve_all(connection: Connection, endings: Sequence[Ending], *, config: DeliveryConfig) -> list[Ending]:
+    """The endings with an outcome each. What the ledger did not reserve, its owner's day may defer."""
+    unknown = [one.claim for one in endings if one.outcome is None]
+    deferrals = deferring.find(connection, held=_held(unknown)) if unknown else {}
+
+    return [
+        _resolve(connection, one, deferrals.get(one.claim.id), config=config) if one.outcome is None else one
+        for one in endings
+    ]
+
+
+def _resolve(connection: Connection, ending: Ending, deferral: Deferral | None, *, config: DeliveryConfig) -> Ending:
+    """The ledger did not reserve it: a rest defers it, or it was sent already, or may have been and is on hold."""
     claim = ending.claim
+    if deferral is not None and deferral.reason is not None:
+        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, deferral=deferral)
     known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=config.uncertainty)
     if known is not None and known.state == "sent":
         return replace(ending, outcome=DeliveryOutcome.ALREADY_SENT)
@@ -328,6 +358,9 @@ def _resolve(connection: Connection, ending: Ending, *, config: DeliveryConfig) 
         return replace(ending, outcome=DeliveryOutcome.RETURNED)
     if known is not None and known.state == "awaited":
         return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, delay=known.hold_left)
+    if deferral is not None and (known is None or known.state in {"reserved", "failed"}):
+        # It was deferred when it was claimed: the rest is over, or was not known.
+        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, delay=MOMENT)
     fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
     is_exhausted = known is not None and known.resends >= MAX_RESENDS
     if known is not None and known.state == "uncertain" and (is_exhausted or config.uncertainty.for_operator):

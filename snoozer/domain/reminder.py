@@ -116,6 +116,16 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deferral:
+    """A claimed snooze whose owner's day has a shape, and until when a rest defers it; without a `reason` none does
+    now."""
+
+    id: int
+    until: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recovered:
     """A claim that was released because its worker was lost."""
 

@@ -7,6 +7,8 @@ from threading import Event, Thread
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer import day_shapes
+from snoozer.db import day_shapes as days
 from snoozer.db import mailbox_store
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text
@@ -21,7 +23,10 @@ INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 
 def return_due(engine: Engine) -> list[int]:
-    """Return the messages whose time has come, in batches; returns their snoozes. Another process may be doing it."""
+    """Return the messages whose time has come, in batches, but for those that the days of their owners defer; returns
+    their snoozes. Another process may be doing it."""
+    with engine.begin() as connection:
+        days.defer_kept(connection, batch_size=BATCH_SIZE)
     return in_batches(engine, "return", _return_batch)
 
 
@@ -53,7 +58,10 @@ class ReturnLoop:
                 began = time.monotonic()
 
     def _turn(self) -> float:
-        """Return what is due; returns the seconds until the next message is."""
+        """Compute rests that are not known any more, and return what is due; returns the seconds until the next message
+        is."""
+        with self._engine.begin() as connection:
+            day_shapes.refresh(connection)
         left = self._peek()
         if left == 0:
             # What is locked, or is being returned by another process, is due at the next turn, too.

@@ -14,6 +14,8 @@ from queue import Empty, SimpleQueue
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer import day_shapes
+from snoozer.db import day_shapes as days
 from snoozer.db import mailbox_leases, mailbox_messages, replies
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient
@@ -106,6 +108,7 @@ class Watcher:
             if now >= self._record_at:
                 self._record_synced()
                 self._record_at = now + self._record_every
+            self._defer()
             with autocommit(self._engine) as connection:
                 due = mailbox_messages.next_returns(connection, owner=self._ownership.owner)
                 if now >= self._reading_at:
@@ -116,6 +119,12 @@ class Watcher:
             self._ask_at = now + DATABASE_AWAY_SECONDS
             return
         self._note_due(due)
+
+    def _defer(self) -> None:
+        """What is due within a rest of its owner returns at its end."""
+        with self._engine.begin() as connection:
+            day_shapes.refresh(connection)
+            days.defer_connected(connection, batch_size=day_shapes.BATCH_SIZE)
 
     def _keep(self) -> None:
         news = self._ownership.keep({id: watched.attendance.mailbox for id, watched in self._watched.items()})

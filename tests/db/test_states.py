@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import archive, queue, schema
 from snoozer.db.queue import ReminderTime, Terms, ZoneShift
-from snoozer.domain.reminder import Claim
+from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
 from tests.db import schema_file
@@ -118,6 +118,10 @@ def one(held: Claim) -> list[tuple[int, Any]]:
     return [(held.id, held.claim_token)]
 
 
+def deferred(held: Claim) -> Deferral:
+    return Deferral(id=held.id, until=now() + HOUR, reason="quiet")
+
+
 # What is done with a row, by the file that does it.
 ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
@@ -185,6 +189,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             lambda connection, held: queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=later())
         ),
     ),
+    (
+        "rest",
+        transactional(lambda connection, held: queue.rest(connection, held=one(held), deferrals=[deferred(held)])),
+    ),
     ("restore", transactional(lambda connection, held: queue.restore(connection, id=held.id, user_email=ANN))),
     ("retire", spent),
     ("retire_restored", transactional(restored_dump)),
@@ -203,6 +211,12 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
                 scheduled_for=held.scheduled_for,
                 remind_at=now() + HOUR,
             )
+        ),
+    ),
+    (
+        "undefer",
+        transactional(
+            lambda connection, held: queue.undefer(connection, user_email=ANN, rest_until=None, batch_size=9)
         ),
     ),
     ("unclaim", transactional(lambda connection, held: queue.unclaim(connection, held=one(held)))),
@@ -229,7 +243,7 @@ def state(engine: Engine, id: int) -> str:
         return "archived"
     claimed = row.claimed_at is not None
     promise = row.scheduled_for or row.remind_at
-    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, promise=promise, now=now())
+    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, due_at=promise, now=now())
     return "waiting" if found in WAITING else found
 
 

@@ -16,6 +16,7 @@ STATEMENT_FOLDERS = {
     "accounts": ["accounts"],
     "archive": ["archive"],
     "breaker": ["breaker"],
+    "day_shapes": ["day_shapes"],
     "events": ["events"],
     "health_checks": ["health_checks"],
     "imports": ["imports"],

@@ -13,6 +13,7 @@ from snoozer.db.models.account import (
     UserPreset,
 )
 from snoozer.db.models.base import Base
+from snoozer.db.models.day_shape import SavedDayShape
 from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn, SnoozedMessage
@@ -23,6 +24,7 @@ from snoozer.db.models.snooze import (
     Event,
     Send,
     Snooze,
+    due_time,
     is_send_of,
     promised_time,
 )

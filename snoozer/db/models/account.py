@@ -149,7 +149,8 @@ class TypedPhrase(Base):
 class MailboxMessage(Base):
     """A message in the mailbox that Snoozer keeps; `original` is the bytes as received.
 
-    `returns_at` is when it returns to the inbox, for the snooze `snooze_id`; triggers keep both up to date.
+    `returns_at` is when it returns to the inbox, for the snooze `snooze_id`; triggers keep both up to date. A rest of
+    its owner defers that.
     """
 
     __tablename__ = "kept_messages"
@@ -170,10 +171,15 @@ class MailboxMessage(Base):
     returned: Mapped[bool] = mapped_column(server_default=text("false"))
     returns_at: Mapped[datetime | None]
     snooze_id: Mapped[int | None]
+    deferred_until: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", name="uq_kept_messages_message"),
-        Index("ix_kept_messages_returns", "returns_at", postgresql_where=text("returns_at IS NOT NULL")),
+        Index(
+            "ix_kept_messages_returns",
+            text("GREATEST(returns_at, deferred_until)"),
+            postgresql_where=text("returns_at IS NOT NULL"),
+        ),
         Index("ix_kept_messages_sha256", "user_email", "sha256"),
         Index("ix_kept_messages_folder", "user_email", "folder", "surfaced_at", "id", postgresql_include=["unread"]),
     )

@@ -98,7 +98,8 @@ class SnoozedMessage(Base):
     """A message in a connected mailbox that is snoozed, or was: `place` is where it is, `wanted` where it should be.
 
     `moving_to` is the intent of a move, written before it. `returns_at` is when it returns to `home`, for the snooze
-    `snooze_id`; triggers keep both up to date. Of one that does not return, only the reminder comes.
+    `snooze_id`; triggers keep both up to date. A rest of its owner defers that. Of one that does not return, only the
+    reminder comes.
     """
 
     __tablename__ = "mailbox_messages"
@@ -129,13 +130,14 @@ class SnoozedMessage(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
     thread_ids: Mapped[str | None]
+    deferred_until: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", name="uq_mailbox_messages_message"),
         UniqueConstraint("mailbox_id", "folder", "uidvalidity", "uid", name="uq_mailbox_messages_uid"),
         Index(
             "ix_mailbox_messages_returns",
-            "returns_at",
+            text("GREATEST(returns_at, deferred_until)"),
             postgresql_where=text("returns_at IS NOT NULL"),
         ),
         Index(

@@ -70,6 +70,9 @@ class Snooze(Base):
     behind_key: Mapped[bool] = mapped_column(server_default=text("false"))
     reply_scope: Mapped[str | None]
     reply_since: Mapped[datetime | None]
+    deferred_until: Mapped[datetime | None]
+    deferred_by: Mapped[str | None]
+    at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))
 
     __table_args__ = (
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
@@ -125,6 +128,12 @@ def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
     promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
     return promise
+
+
+def due_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
+    """When a row is due: when it was promised, or at the end of the rest of its owner that deferred it."""
+    due: ColumnElement[datetime] = func.greatest(promised_time(snooze), snooze.deferred_until)
+    return due
 
 
 def is_deferred(snooze: Any = Snooze) -> ColumnElement[bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, true
 
-from snoozer.db.models import MailboxMessage, Send, Snooze, is_send_of, promised_time
+from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_send_of, promised_time
 from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
 from snoozer.domain.state import State
 
@@ -62,7 +62,7 @@ def envelope(connection: Connection, *, user_email: str, message_id: str) -> tup
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with the send of its promise, from the live tables or the archive's."""
     return select(
-        *columns(snooze, "id message_id subject sender_email note remind_at"),
+        *columns(snooze, "id message_id subject sender_email note remind_at deferred_until deferred_by"),
         promised_time(snooze).label("promise"),
         snooze.snooze_duration_hours.label("duration_hours"),
         *columns(
@@ -94,9 +94,9 @@ def _is(state: State, *, now: datetime) -> ColumnElement[bool]:
     waiting = and_(not_(Snooze.inactive), Snooze.claimed_at.is_(None))
     match state:
         case "asleep":
-            return and_(waiting, promised_time() > now)
+            return and_(waiting, due_time() > now)
         case "due":
-            return and_(waiting, promised_time() <= now)
+            return and_(waiting, due_time() <= now)
         case "claimed":
             return and_(not_(Snooze.inactive), Snooze.claimed_at.is_not(None))
         case "paused":

@@ -62,7 +62,12 @@ def status(connection: Connection) -> DeliveryStatus:
             .scalar_subquery()
             .label("refuses_everybody"),
             _if_older(func.min(oldest.c.since), DUE_FOR).label("due_since"),
-            select(_if_older(func.min(MailboxMessage.returns_at), RETURN_FOR)).scalar_subquery().label("return_since"),
+            select(
+                _if_older(func.min(func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)), RETURN_FOR)
+            )
+            .where(MailboxMessage.returns_at.is_not(None))
+            .scalar_subquery()
+            .label("return_since"),
         )
     ).one()
     return DeliveryStatus(**row._mapping)

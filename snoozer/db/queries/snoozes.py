@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, due_time, promised_time
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
@@ -136,7 +136,7 @@ def alive(connection: Connection, *, user_email: str, message_id: str) -> Found 
 def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> dict[str, Found]:
     """By message: the snooze whose reminder is overdue or could not be delivered, where there is one."""
     these = _rows().where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
-    overdue = these.where(~Snooze.inactive, promised_time() <= func.clock_timestamp())
+    overdue = these.where(~Snooze.inactive, due_time() <= func.clock_timestamp())
     undeliverable = these.where(Snooze.outcome == "retired", ~_snoozed_again())
     return {row.message_id: row for rows in (undeliverable, overdue) for row in connection.execute(rows)}
 
@@ -182,6 +182,18 @@ def by_the_clock(
     return connection.execute(rows.order_by(Snooze.id).limit(size)).all()
 
 
+def waiting(connection: Connection, *, user_email: str, now: datetime) -> Sequence[Found]:
+    """What has not come yet, by promise, the next one first: what is asleep, and what a rest of its owner defers."""
+    promise = promised_time()
+    rows = select(Snooze.id, Snooze.subject, promise.label("promise"), Snooze.at_any_hour).where(
+        Snooze.user_email == user_email,
+        Snooze.outcome.is_(None),
+        ~Snooze.inactive,
+        or_(promise > now, Snooze.deferred_until > now),
+    )
+    return connection.execute(rows.order_by(promise, Snooze.id)).all()
+
+
 def trouble(
     connection: Connection, *, user_email: str, now: datetime, tolerance: timedelta, max_backoff: timedelta
 ) -> Trouble | None:
@@ -189,7 +201,7 @@ def trouble(
 
     A failed row is tried again within `max_backoff`; rows with a later `remind_at` are not read.
     """
-    promised = promised_time()
+    promised = due_time()
     late = connection.execute(
         select(
             func.count().label("late"), func.min(promised).label("oldest"), func.max(Snooze.last_error).label("reason")
@@ -227,7 +239,7 @@ def _filtered(
     else:
         rows = rows.where(Snooze.outcome.is_(None))
     if filters.state in {"asleep", "late"}:
-        rows = rows.where(~Snooze.inactive, promise > now if filters.state == "asleep" else promise <= now)
+        rows = rows.where(~Snooze.inactive, due_time() > now if filters.state == "asleep" else due_time() <= now)
     if filters.state == "paused":
         rows = rows.where(Snooze.inactive)
     if filters.repeats:

@@ -2,11 +2,11 @@
 -- failed is tried again within a day.
 SELECT count(*) AS late, min(promise) AS oldest
 FROM (
-    SELECT COALESCE(scheduled_for, remind_at) AS promise
+    SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until) AS promise
     FROM email_snoozes
     WHERE NOT inactive
       AND remind_at <= CURRENT_TIMESTAMP + INTERVAL '1 day'
-      AND GREATEST(COALESCE(scheduled_for, remind_at), created_at) < clock_timestamp() - INTERVAL '1 minute'
+      AND GREATEST(COALESCE(scheduled_for, remind_at), deferred_until, created_at) < clock_timestamp() - INTERVAL '1 minute'
     ORDER BY remind_at
     LIMIT 1000
 ) AS overdue

@@ -10,7 +10,13 @@ SELECT
     (
         SELECT count(*)
         FROM mailbox_messages
-        WHERE returns_at < CURRENT_TIMESTAMP - INTERVAL '1 minute'
+        WHERE GREATEST(returns_at, deferred_until) < CURRENT_TIMESTAMP - INTERVAL '1 minute'
+          AND returns_at IS NOT NULL
     ) AS overdue,
-    (SELECT min(returns_at) FROM mailbox_messages WHERE returns_at < CURRENT_TIMESTAMP - INTERVAL '1 minute') AS oldest
+    (
+        SELECT min(GREATEST(returns_at, deferred_until))
+        FROM mailbox_messages
+        WHERE GREATEST(returns_at, deferred_until) < CURRENT_TIMESTAMP - INTERVAL '1 minute'
+          AND returns_at IS NOT NULL
+    ) AS oldest
 FROM mailboxes

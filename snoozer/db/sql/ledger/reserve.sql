@@ -2,7 +2,8 @@
 -- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
 -- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
--- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet. What is late by now is entered with the reason, as it is known.
+-- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet, or
+-- that the day of its owner defers. What is late by now is entered with the reason, as it is known.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
@@ -44,10 +45,11 @@ SELECT
     COALESCE(promise.zone, accounts.zone, 'UTC'),
     CURRENT_TIMESTAMP,
     CASE
-        WHEN promise.scheduled_for >= CURRENT_TIMESTAMP - INTERVAL '30 seconds' THEN NULL
+        WHEN GREATEST(promise.scheduled_for, promise.deferred_until) >= CURRENT_TIMESTAMP - INTERVAL '30 seconds'
+            THEN promise.deferred_by
         WHEN promise.crash_count > 0 THEN 'worker'
         WHEN promise.attempts > 0 THEN 'failure'
-        WHEN promise.last_error_at >= promise.scheduled_for THEN 'mail server'
+        WHEN promise.last_error_at >= GREATEST(promise.scheduled_for, promise.deferred_until) THEN 'mail server'
         WHEN EXISTS (
             SELECT 1
             FROM mailbox_messages AS its
@@ -60,13 +62,14 @@ SELECT
             SELECT 1
             FROM circuit_breakers AS breaker
             WHERE breaker.state <> 'closed'
-               OR breaker.closed_at >= promise.scheduled_for
+               OR breaker.closed_at >= GREATEST(promise.scheduled_for, promise.deferred_until)
         ) THEN 'mail server'
         ELSE 'queue'
     END
 FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
+  AND (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for)) IS NULL
   AND snooze_archived_send(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
   AND (
       promise.entry_id IS NOT NULL

@@ -1,5 +1,5 @@
 -- Return kept messages whose time has come to the top of the inbox, unread, and enter that in the ledger: once for each
--- promise. With `snooze_ids`, only those of these snoozes.
+-- promise. With `snooze_ids`, only those of these snoozes, whose reminders are sent: also within a rest of their owners.
 -- A message or snooze that another transaction has locked is skipped: it may be about to be moved or cancelled.
 WITH due AS MATERIALIZED (
     SELECT
@@ -12,10 +12,15 @@ WITH due AS MATERIALIZED (
         COALESCE(snooze.zone, 'UTC') AS zone
     FROM kept_messages AS kept
     JOIN email_snoozes AS snooze ON snooze.id = kept.snooze_id
-    WHERE kept.returns_at <= CURRENT_TIMESTAMP
+    WHERE GREATEST(kept.returns_at, kept.deferred_until) <= CURRENT_TIMESTAMP
+      AND kept.returns_at IS NOT NULL
+      AND (
+          CAST(:snooze_ids AS bigint[]) IS NOT NULL
+          OR (SELECT until FROM snooze_deferral(kept.user_email, kept.snooze_id, kept.returns_at)) IS NULL
+      )
       AND kept.id BETWEEN :first_id AND :last_id
       AND (CAST(:snooze_ids AS bigint[]) IS NULL OR kept.snooze_id = ANY(CAST(:snooze_ids AS bigint[])))
-    ORDER BY kept.returns_at, kept.id
+    ORDER BY GREATEST(kept.returns_at, kept.deferred_until), kept.id
     LIMIT :batch_size
     FOR KEY SHARE OF snooze SKIP LOCKED
     FOR NO KEY UPDATE OF kept SKIP LOCKED

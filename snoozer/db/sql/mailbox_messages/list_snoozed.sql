@@ -2,7 +2,8 @@
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
-    COALESCE(returns_at <= clock_timestamp(), FALSE) AS is_due
+    COALESCE(GREATEST(returns_at, deferred_until) <= clock_timestamp(), FALSE)
+        AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due
 FROM mailbox_messages
 WHERE mailbox_id = :mailbox_id
   AND place IN ('snoozed', 'missing')

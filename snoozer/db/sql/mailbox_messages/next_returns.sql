@@ -1,9 +1,10 @@
 -- Seconds until something is to be done in each mailbox of this owner: a message is due within two seconds, or is not where
 -- it should be. What is sought waits for the next look.
 WITH work AS (
-    SELECT mailbox_id, returns_at AS at
+    SELECT mailbox_id, GREATEST(returns_at, deferred_until) AS at
     FROM mailbox_messages
-    WHERE returns_at <= CURRENT_TIMESTAMP + INTERVAL '2 seconds'
+    WHERE GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP + INTERVAL '2 seconds'
+      AND returns_at IS NOT NULL
       AND place <> 'missing'
     UNION ALL
     SELECT mailbox_id, CURRENT_TIMESTAMP

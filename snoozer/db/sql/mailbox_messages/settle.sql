@@ -6,7 +6,7 @@ WITH found AS MATERIALIZED (
         seen.uid,
         message.returns_at,
         message.snooze_id,
-        :place = 'home' AND COALESCE(message.returns_at <= clock_timestamp(), FALSE) AS returned
+        :place = 'home' AND COALESCE(GREATEST(message.returns_at, message.deferred_until) <= clock_timestamp(), FALSE) AS returned
     FROM unnest(CAST(:ids AS bigint[]), CAST(:uids AS bigint[])) AS seen (id, uid)
     JOIN mailbox_messages AS message ON message.id = seen.id
     JOIN mailboxes AS mailbox ON mailbox.id = message.mailbox_id

@@ -4,6 +4,8 @@
 UPDATE email_snoozes
 SET remind_at = CURRENT_TIMESTAMP,
     scheduled_for = NULL,
+    deferred_until = NULL,
+    deferred_by = NULL,
     recurrence = CAST(:recurrence AS jsonb),
     behind_key = FALSE,
     updated_at = CURRENT_TIMESTAMP

@@ -4,12 +4,12 @@
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,
-    priority, serialization_key, reply_policy, reply_scope, reply_since
+    priority, serialization_key, at_any_hour, reply_policy, reply_scope, reply_since
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
     :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
-    COALESCE(:priority, 0), :serialization_key, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
+    COALESCE(:priority, 0), :serialization_key, :at_any_hour, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
     CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END
 )
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
@@ -23,6 +23,8 @@ SET claimed_at = NULL,
     last_error_at = NULL,
     remind_at = EXCLUDED.remind_at,
     scheduled_for = NULL,
+    deferred_until = NULL,
+    deferred_by = NULL,
     behind_key = FALSE,
     snooze_duration_hours = EXCLUDED.snooze_duration_hours,
     note = EXCLUDED.note,
@@ -33,6 +35,7 @@ SET claimed_at = NULL,
     traceparent = EXCLUDED.traceparent,
     priority = COALESCE(:priority, snooze.priority),
     serialization_key = COALESCE(:serialization_key, snooze.serialization_key),
+    at_any_hour = EXCLUDED.at_any_hour,
     reply_policy = COALESCE(EXCLUDED.reply_policy, snooze.reply_policy),
     reply_scope = COALESCE(EXCLUDED.reply_scope, snooze.reply_scope),
     reply_since = CASE

@@ -45,6 +45,8 @@ SET claimed_at = NULL,
     last_error_at = NULL,
     remind_at = sent.remind_at,
     scheduled_for = NULL,
+    deferred_until = NULL,
+    deferred_by = NULL,
     updated_at = CURRENT_TIMESTAMP
 FROM sent
 WHERE snooze.id = sent.id

@@ -3,6 +3,8 @@
 UPDATE email_snoozes AS snooze
 SET remind_at = requested.remind_at,
     scheduled_for = NULL,
+    deferred_until = NULL,
+    deferred_by = NULL,
     behind_key = FALSE,
     zone = requested.zone,
     updated_at = CURRENT_TIMESTAMP

@@ -9,9 +9,10 @@ WITH mailbox AS (
     FROM mailboxes
 ),
 late AS (
-    SELECT count(*) AS messages, min(returns_at) AS oldest
+    SELECT count(*) AS messages, min(GREATEST(returns_at, deferred_until)) AS oldest
     FROM mailbox_messages
-    WHERE returns_at <= CURRENT_TIMESTAMP
+    WHERE GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
+      AND returns_at IS NOT NULL
 )
 SELECT
     (

@@ -1,0 +1,21 @@
+-- Lock the days whose rests are to be computed anew, the oldest first; with `account_id`, only that person's. One that
+-- another transaction has locked is being changed or computed there.
+-- The zone is locked, too, so that both are as they are when the lock was granted.
+WITH stale AS MATERIALIZED (
+    SELECT
+        day.account_id, day.working_days, day.work_from, day.work_until, day.quiet_from, day.quiet_until,
+        day.quiet_until_off, day.rests_on_days_off, day.away_from, day.back_on,
+        account.email AS user_email,
+        account.zone,
+        day.changed
+    FROM day_shapes AS day
+    JOIN accounts AS account ON account.id = day.account_id
+    WHERE day.refresh_at <= clock_timestamp()
+      AND (CAST(:account_id AS bigint) IS NULL OR day.account_id = CAST(:account_id AS bigint))
+    ORDER BY day.refresh_at
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF day SKIP LOCKED
+    FOR SHARE OF account SKIP LOCKED
+)
+SELECT stale.*, clock_timestamp() AS now
+FROM stale

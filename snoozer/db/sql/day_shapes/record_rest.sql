@@ -1,0 +1,9 @@
+-- The rest that lasts or comes next for this person: right until `known_until`, to be computed anew from `refresh_at` on.
+UPDATE day_shapes
+SET rest_from = :rest_from,
+    rest_until = :rest_until,
+    rest_reason = :rest_reason,
+    known_until = :known_until,
+    refresh_at = :refresh_at,
+    changed = :changed
+WHERE account_id = :account_id

@@ -1,0 +1,23 @@
+-- Keep the shape of a person's day. Its rests are not known until they are computed (day_shapes/lock_stale.sql).
+INSERT INTO day_shapes (
+    account_id, working_days, work_from, work_until, quiet_from, quiet_until, quiet_until_off,
+    rests_on_days_off, away_from, back_on, known_until, refresh_at
+)
+VALUES (
+    :account_id, CAST(:working_days AS smallint[]), :work_from, :work_until, :quiet_from, :quiet_until, :quiet_until_off,
+    :rests_on_days_off, :away_from, :back_on, '-infinity', '-infinity'
+)
+ON CONFLICT (account_id) DO UPDATE
+SET working_days = EXCLUDED.working_days,
+    work_from = EXCLUDED.work_from,
+    work_until = EXCLUDED.work_until,
+    quiet_from = EXCLUDED.quiet_from,
+    quiet_until = EXCLUDED.quiet_until,
+    quiet_until_off = EXCLUDED.quiet_until_off,
+    rests_on_days_off = EXCLUDED.rests_on_days_off,
+    away_from = EXCLUDED.away_from,
+    back_on = EXCLUDED.back_on,
+    known_until = EXCLUDED.known_until,
+    refresh_at = EXCLUDED.refresh_at,
+    changed = TRUE,
+    updated_at = CURRENT_TIMESTAMP

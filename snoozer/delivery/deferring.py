@@ -1,0 +1,29 @@
+"""Claims whose owners' days let nothing through now: given back until the end of that rest, with an event."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from snoozer import day_shapes
+from snoozer.db import events, queue
+from snoozer.db.queue import HeldClaims
+from snoozer.delivery.claiming import ROUTE
+from snoozer.domain.reminder import Deferral
+
+
+def find(connection: Connection, *, held: HeldClaims) -> dict[int, Deferral]:
+    """Of these claims, those of people whose day has a shape, by id. Computes rests that are not known."""
+    day_shapes.refresh(connection)
+    return {one.id: one for one in queue.deferrals(connection, held=held)}
+
+
+def defer(connection: Connection, *, held: HeldClaims, deferrals: Sequence[Deferral], actor: str) -> set[int]:
+    """Give these claims back, one for each deferral; returns the ids of those given back."""
+    given_back = queue.rest(connection, held=held, deferrals=deferrals)
+    lines: list[tuple[int, dict[str, object]]] = [
+        (one.id, {"why": one.reason, "until": one.until.isoformat()})
+        for one in deferrals
+        if one.until is not None and one.id in given_back
+    ]
+    events.append_many(connection, kind="deferred", actor=actor, route=ROUTE, lines=lines)
+    return given_back

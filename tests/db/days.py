@@ -1,0 +1,57 @@
+"""People whose day has a shape, told from now: `resting(engine)` is in the middle of quiet hours."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Engine, text
+
+from snoozer import day_shapes
+from snoozer.domain.day_shape import DayShape
+from tests.factories import ANN, HOUR, now
+
+UTC_CLOCK = ZoneInfo("UTC")
+
+
+def choose(engine: Engine, shape: DayShape, *, email: str = ANN) -> None:
+    """As the page does, by which the account is made first."""
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO accounts (email, zone, verified_at) VALUES (:e, 'UTC', now()) ON CONFLICT DO NOTHING"),
+            {"e": email},
+        )
+        id = connection.execute(text("SELECT id FROM accounts WHERE email = :e"), {"e": email}).scalar_one()
+        day_shapes.choose(connection, account_id=id, shape=shape)
+
+
+def quiet(*, since: timedelta = HOUR, for_: timedelta = 2 * HOUR, **more: Any) -> DayShape:
+    """Quiet hours that began an hour ago, by the clock of UTC."""
+    start = now() - since
+    return DayShape(quiet_from=wall(start), quiet_until=wall(start + for_), **more)
+
+
+def wall(at: datetime) -> Any:
+    return at.astimezone(UTC_CLOCK).time().replace(second=0, microsecond=0)
+
+
+def resting(engine: Engine, *, email: str = ANN) -> datetime:
+    """Puts the person into quiet hours; returns their end."""
+    choose(engine, quiet(), email=email)
+    with engine.connect() as connection:
+        end: datetime = connection.execute(
+            text("SELECT rest_until FROM day_shapes JOIN accounts ON id = account_id WHERE email = :e"), {"e": email}
+        ).scalar_one()
+    return end
+
+
+def pass_rest(engine: Engine) -> None:
+    """As if every rest and what it deferred had been two hours earlier."""
+    with engine.begin() as connection:
+        for statement in (
+            "UPDATE day_shapes SET rest_from = rest_from - INTERVAL '2 hours', "
+            "rest_until = rest_until - INTERVAL '2 hours'",
+            "UPDATE email_snoozes SET remind_at = remind_at - INTERVAL '2 hours', "
+            "deferred_until = deferred_until - INTERVAL '2 hours' WHERE deferred_until IS NOT NULL",
+            "UPDATE kept_messages SET deferred_until = deferred_until - INTERVAL '2 hours'",
+        ):
+            connection.execute(text(statement))
