@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer import accounts
+from snoozer import accounts, day_shapes
 from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
@@ -84,7 +84,10 @@ def current_account() -> Account | None:
                     context.use_locale(g.account.locale)
                     present = list_changes.present(connection)
                     g.snapshot = present.snapshot
-                    g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale)
+                    days = day_shapes.find_days(connection, account_id=g.account.id, zone=g.account.zone)
+                    g.times = TimeFormatter(
+                        now=present.now, zone=g.account.zone, locale=g.account.locale, days=days
+                    )
                     g.delivery = context.delivery_status(connection)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)

@@ -12,6 +12,7 @@ from snoozer.resources import resource_folder
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
 from snoozer.web.mailbox.files import FRAME_SANDBOX
+from snoozer.web.text.arrival_text import rest_text
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.initials import initials, tone
 from snoozer.web.text.mailbox_state import mailbox_state
@@ -50,6 +51,7 @@ def init_app(app: Flask) -> None:
         lower_first=lower_first,
         recurrence_text=recurrence_text,
         web_links=web_links,
+        rest_text=rest_text,
     )
 
 

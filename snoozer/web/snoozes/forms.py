@@ -44,7 +44,8 @@ class Submitted:
 @dataclass(frozen=True, kw_only=True)
 class SnoozeForm:
     """What the form shows. `recent` are the phrases typed last; `meaning_changed` is true when the phrase now means
-    another time than the one that was shown. A posted form without its field for replies changes nothing about them."""
+    another time than the one that was shown; `at_any_hour` when it is to come also within a rest. A posted form without
+    its field for replies changes nothing about them."""
 
     presets: tuple[timephrase.Preset, ...]
     recent: tuple[timephrase.Preset, ...] = ()
@@ -57,6 +58,7 @@ class SnoozeForm:
     reading: timephrase.ParsedTime | None = None
     error: SnoozeError | None = None
     meaning_changed: bool = False
+    at_any_hour: bool = False
 
     @property
     def time_error(self) -> SnoozeError | None:
@@ -101,6 +103,7 @@ def read_submission(
         return _submit_instant(form, times, at=posted["at"])
     if posted.get("suggestion") or posted.get("act") != "snooze" or posted.get("seen_phrase") != form.phrase:
         return _parse_phrase(form, times)
+    form = replace(form, at_any_hour=posted.get("any_hour") == "on")
     return _submit(form, times, shown_at=posted.get("seen_at", ""))
 
 
@@ -217,6 +220,7 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     except SnoozeError as error:
         return replace(form, error=error)
     phrase = snoozing.clean_phrase(form.phrase) if typed else None
+    reminder_time = replace(reminder_time, at_any_hour=form.at_any_hour)
     return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase, every=form.every)
 
 

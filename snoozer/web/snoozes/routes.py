@@ -23,6 +23,7 @@ from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
 from snoozer.web.snoozes.page import back_to, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
+from snoozer.web.text.arrival_text import arrival_of
 from snoozer.web.text.history import DayGroup, group_by_day
 from snoozer.web.text.phrase_text import asleep_until_text
 from snoozer.web.text.status import LATE_AFTER
@@ -63,7 +64,7 @@ def home(account: Account) -> ResponseReturnValue:
             ),
         }
     live = (row for row in page.rows if not row.inactive)
-    ahead = (row.remind_at for row in live if (row.scheduled_for or row.remind_at) > times.now)
+    ahead = (at for row in live if (at := arrival_of(row, times).at) > times.now)
     return render_template(
         "snoozes/list.html",
         form=snooze_form(times, saved_times=saved_times()),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from snoozer.web.text.arrival_text import REST_ENDS, arrival_of
 from snoozer.web.text.phrase_text import recurrence_ended_text
 from snoozer.web.text.reply_text import came_text
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
@@ -85,13 +86,14 @@ def group_by_day(rows: Iterable[Any], times: TimeFormatter) -> list[DayGroup]:
     due: list[Any] = []
     days: dict[str, list[Any]] = {}
     for row in rows:
-        if (row.scheduled_for or row.remind_at) <= times.now:
+        at = arrival_of(row, times).at
+        if at <= times.now:
             due.append(row)
         else:
-            days.setdefault(times.day(row.remind_at), []).append(row)
+            days.setdefault(times.day(at), []).append(row)
     groups = [DayGroup(name="Due", date="", rows=due)] if due else []
     for name, members in days.items():
-        date = times.date(members[0].remind_at)
+        date = times.date(arrival_of(members[0], times).at)
         # Beside Tomorrow the whole date, beside Friday without the weekday, beside a date nothing.
         groups.append(DayGroup(name=name, date="" if name == date else date.removeprefix(f"{name} "), rows=members))
     return groups
@@ -103,6 +105,11 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
         zone, old = (str(detail.get(key)).replace("_", " ") for key in ("zone", "from"))
         return _ZONE_CHANGES[detail["why"]].format(zone=zone, old=old) + ended
+    if event.kind == "deferred":
+        until = parse_instant(detail.get("until"))
+        when = f" {times.inline(until)}" if until else ""
+        end = REST_ENDS.get(detail.get("why", ""), "later")
+        return f"It was due while nothing comes to you, so it was to come{when}, {end}."
     if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
         return _ENDED_THERE[detail["why"]]
     if (came := came_text(event.kind, detail, times)) is not None:

@@ -9,6 +9,7 @@ from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.web.text.arrival_text import REST_ENDS
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_UPCOMING = 5
@@ -77,7 +78,11 @@ def upcoming_times(row: Any, times: TimeFormatter) -> list[datetime]:
 
 def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ended: dict[str, Any] | None = None) -> str:
     """Returns the confirmation of a saved time; `ended` is the recurrence that it replaced."""
-    until = f"Asleep until {times.inline(reminder_time.remind_at)}"
+    arrival = times.arrival(reminder_time.remind_at)
+    if arrival.reason is None or reminder_time.at_any_hour:
+        until = f"Asleep until {times.inline(reminder_time.remind_at)}"
+    else:
+        until = f"Asleep until {times.inline(arrival.at)}, {REST_ENDS[arrival.reason]}"
     if reminder_time.recurrence is not None:
         until = f"{until}, then {lower_first(recurrence_text(reminder_time.recurrence, times))}"
     until += _UNLESS_REPLIED.get(reminder_time.reply_policy or "", "")

@@ -7,6 +7,7 @@ from typing import Any
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.domain.state import State, state_of
+from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text
 from snoozer.web.text.phrase_text import lower_first
 from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
 
@@ -52,7 +53,8 @@ _SEND_STATES = {
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """`label` and `icon` mean the same; `at` is the promised time, or the end of a snooze that is over. `lateness` is
-    how late its reminder was sent, and why; None where it was on time or was not sent."""
+    how late its reminder was sent, and why; None where it was on time or was not sent. `asked` is for when it was
+    asked, where a rest of its owner defers it."""
 
     state: str
     label: str
@@ -60,21 +62,38 @@ class Status:
     explanation: str
     at: datetime
     lateness: str | None = None
+    asked: str | None = None
 
 
 def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None = None) -> Status:
     """Returns the status of one row of `queries.snoozes`; `delivery` is whether any can be delivered."""
     state, explanation = _state(row, times, delivery)
     label, icon = _LABELS[state]
-    at = row.finished_at if state in {"sent", "cancelled"} else row.scheduled_for or row.remind_at
-    late = _lateness(row.sent_at - row.promise, row.delayed_by) if state == "sent" and row.sent_at else None
-    return Status(state=state, label=label, icon=icon, explanation=explanation, at=at, lateness=late)
+    arrival = arrival_of(row, times)
+    at = row.finished_at if state in {"sent", "cancelled"} else arrival.at if state == "asleep" else row.promise
+    late = _lateness(row.sent_at - due_at(row), row.delayed_by) if state == "sent" and row.sent_at else None
+    asked = state == "asleep" and arrival.reason is not None
+    return Status(
+        state=state,
+        label=label,
+        icon=icon,
+        explanation=arrival_text(row.promise, arrival, times) if asked else explanation,
+        at=at,
+        lateness=late,
+        asked=f"asked for {times.short(row.promise)}" if asked else None,
+    )
+
+
+def due_at(row: Any) -> datetime:
+    """Returns when the row was promised, or the end of the rest that deferred it."""
+    promise: datetime = row.promise
+    return promise if row.deferred_until is None else max(promise, row.deferred_until)
 
 
 def row_state(row: Any, *, now: datetime) -> State:
     """Returns asleep, due, claimed, sent, cancelled, retired or paused."""
     claimed = row.claimed_at is not None
-    return state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, promise=row.promise, now=now)
+    return state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, due_at=due_at(row), now=now)
 
 
 def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
@@ -86,7 +105,7 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
         end, reason = now, _reason_until_now(row)
     else:
         return None
-    late = end - row.promise
+    late = end - due_at(row)
     return (late, _REASONS.get(reason or "", "")) if late > LATE_AFTER else None
 
 
@@ -110,13 +129,13 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
     if send.state != "sent":
         return _SEND_STATES[send.state]
-    late = _lateness(send.sent_at - send.scheduled_for, send.delayed_by)
+    late = REST_ENDS.get(send.delayed_by or "") or _lateness(send.sent_at - send.scheduled_for, send.delayed_by)
     return f"Yes. The mail server took it {times.inline(send.sent_at)}{f', {late}' if late else ''}."
 
 
 def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> tuple[str, str]:
     """Returns the key of the label, and the explanation."""
-    state, promise = row_state(row, now=times.now), row.promise
+    state = row_state(row, now=times.now)
     if state == "due" and row.send_state == "uncertain" and row.scheduled_for:
         return "uncertain", (
             "The reminder was handed over, but the mail server's answer was lost. Look into your inbox. "
@@ -124,7 +143,7 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
         )
     if state == "due" and row.remind_at > times.now:
         return "late", f"{_retrying(row, times)}{_where(row)}"
-    if state == "due" and times.now - promise > LATE_AFTER:
+    if state == "due" and times.now - due_at(row) > LATE_AFTER:
         return "late", f"{_waiting(row, times, delivery)}{_where(row)}"
     if state == "claimed" and row.lease_expires_at <= times.now:
         return "late", "The worker that held it stopped answering. Another one takes it over within moments."
@@ -141,7 +160,7 @@ def _reason_until_now(row: Any) -> str | None:
         return "recipient"
     if row.attempts:
         return "failure"
-    failed = row.last_error_at is not None and row.last_error_at >= row.promise
+    failed = row.last_error_at is not None and row.last_error_at >= due_at(row)
     return "mail server" if failed else row.delayed_by
 
 
@@ -164,7 +183,7 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
 
 
 def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> str:
-    due = f"It has been due for {span_in_words(times.now - row.promise)}"
+    due = f"It has been due for {span_in_words(times.now - due_at(row))}"
     if delivery is not None and delivery.away_since is not None:
         return (
             f"{due}, and the mail server has not been taking mail since {times.inline(delivery.away_since)}. "
@@ -189,6 +208,9 @@ def _where(row: Any) -> str:
 def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
         return "Its message is back in your mailbox. You chose to get no reminder beside it."
+    if row.deferred_by is not None:
+        late = _lateness(row.sent_at - due_at(row), row.delayed_by)
+        return f"The reminder went out {REST_ENDS.get(row.deferred_by, 'later')}{f', {late}' if late else ''}."
     return f"The reminder went out {_lateness(row.sent_at - row.scheduled_for, row.delayed_by) or 'on time'}."
 
 

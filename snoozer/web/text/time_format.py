@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from snoozer.domain.day_shape import Arrival, Days
 from snoozer.timephrase.describe import (
     MINUTE,
     MONTH_NAMES,
@@ -30,11 +31,19 @@ _NEAR_DAYS = {-1: N_("Yesterday"), 0: N_("Today"), 1: N_("Tomorrow")}
 @dataclass(frozen=True, kw_only=True)
 class TimeFormatter:
     """Formats instants in `zone` relative to `now`, which is the database's time. Words are in the language of the
-    response; the locale decides the clock and the order of day and month."""
+    response; the locale decides the clock and the order of day and month. `days` are
+    the person's, where they chose a shape."""
 
     now: datetime
     zone: str
     locale: str
+    days: Days | None = None
+
+    def arrival(self, promise: datetime) -> Arrival:
+        """When something comes that is promised for then, by the shape of the person's day."""
+        if self.days is None or promise <= self.now:
+            return Arrival(at=promise)
+        return self.days.arrival(promise)
 
     def local(self, moment: datetime) -> datetime:
         return moment.astimezone(zone_or_utc(self.zone))

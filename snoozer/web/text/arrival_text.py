@@ -1,0 +1,33 @@
+"""When something comes by the shape of its person's day, in words."""
+
+from datetime import datetime
+from typing import Any
+
+from snoozer.domain.day_shape import Arrival
+from snoozer.web.text.time_format import TimeFormatter
+
+# By the reason of a rest.
+REST_ENDS = {
+    "quiet": "at the end of your quiet hours",
+    "day off": "after your days off",
+    "vacation": "when you are back from your vacation",
+}
+_RESTS = {"quiet": "in your quiet hours", "day off": "on a day off", "vacation": "in your vacation"}
+
+
+def arrival_of(row: Any, times: TimeFormatter) -> Arrival:
+    """Returns when a row of `queries.snoozes` comes that was not sent yet."""
+    if row.deferred_until is not None and row.deferred_until > row.promise:
+        return Arrival(at=row.deferred_until, reason=row.deferred_by)
+    return Arrival(at=row.promise) if row.at_any_hour else times.arrival(row.promise)
+
+
+def arrival_text(promise: datetime, arrival: Arrival, times: TimeFormatter) -> str:
+    """Returns "You asked for Monday 22:30, in your quiet hours. It comes Tuesday 07:00, at the end of your quiet hours." """
+    rest = _RESTS.get(arrival.reason or "", "in a rest")
+    return f"You asked for {times.inline(promise)}, which is {rest}. It comes {times.inline(arrival.at)}."
+
+
+def rest_text(reason: str) -> str:
+    """Returns the rest in which a time lies: "in your quiet hours"."""
+    return _RESTS[reason]
