@@ -7,8 +7,8 @@ CREATE FUNCTION accounts_move_day() RETURNS trigger
     AS $$
 BEGIN
     UPDATE day_shapes
-    SET known_until = '-infinity',
-        refresh_at = '-infinity',
+    SET known_until = to_timestamp(0),
+        refresh_at = to_timestamp(0),
         changed = TRUE
     WHERE account_id = NEW.id;
     RETURN NULL;

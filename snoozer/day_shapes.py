@@ -1,7 +1,7 @@
 """USE CASE of the shape of a person's day: choosing it, what that would move, and what a rest defers.
 
 The rule (`domain/day_shape.py`) says when a person rests. The database keeps the rest that lasts or comes next, so that
-the statements that send and return know it; whoever finds it stale computes it anew. (docs/decisions/0017)
+the statements that send and return know it; what finds it stale computes it anew. (docs/decisions/0017)
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from snoozer.db import day_shapes, queue
 from snoozer.db.models import SavedDayShape
+from snoozer.db.models.day_shape import shape_of
 from snoozer.db.queries import Found, columns, snoozes
 from snoozer.domain.day_shape import HORIZON, Arrival, Days, DayShape
 from snoozer.timephrase.zones import zone_or_utc
@@ -44,7 +45,7 @@ def find(connection: Connection, *, account_id: int) -> DayShape | None:
     """The shape that this person chose; None for one who never did."""
     chosen = select(*columns(SavedDayShape, _COLUMNS)).where(SavedDayShape.account_id == account_id)
     row = connection.execute(chosen).first()
-    return None if row is None else day_shapes.shape_of(dict(row._mapping))
+    return None if row is None else shape_of(dict(row._mapping))
 
 
 def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | None:

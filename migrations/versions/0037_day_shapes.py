@@ -59,8 +59,8 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     UPDATE day_shapes
-    SET known_until = '-infinity',
-        refresh_at = '-infinity',
+    SET known_until = to_timestamp(0),
+        refresh_at = to_timestamp(0),
         changed = TRUE
     WHERE account_id = NEW.id;
     RETURN NULL;

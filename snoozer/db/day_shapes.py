@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection
 
+from snoozer.db.models.day_shape import shape_of
 from snoozer.db.statements import execute, rows_as
 from snoozer.domain.day_shape import DayShape, Rest
 
@@ -26,11 +27,6 @@ class StaleDay:
         """From a row, by the names of its columns."""
         shape = shape_of(columns)
         return cls(account_id=account_id, user_email=user_email, zone=zone, changed=changed, now=now, shape=shape)
-
-
-def shape_of(columns: dict[str, Any]) -> DayShape:
-    """The shape in these columns of a row."""
-    return DayShape(**{**columns, "working_days": frozenset(columns["working_days"])})
 
 
 def save(connection: Connection, *, account_id: int, shape: DayShape) -> None:

@@ -42,6 +42,7 @@ CHECKS = {
     "email_snoozes": (
         "ck_email_snoozes_attempts",
         "ck_email_snoozes_claim_is_whole",
+        "ck_email_snoozes_deferral_is_whole",
         "ck_email_snoozes_finished_is_inactive",
         "ck_email_snoozes_inactive_is_unclaimed",
         "ck_email_snoozes_names_someone",
@@ -91,12 +92,14 @@ TRIGGERS = {
     ),
     "kept_messages": (
         "kept_messages_fill_return",
+        "kept_messages_forget_deferral",
         "kept_messages_note_delete",
         "kept_messages_note_insert",
         "kept_messages_note_update",
     ),
     "mailbox_messages": (
         "mailbox_messages_fill_return",
+        "mailbox_messages_forget_deferral",
         "mailbox_messages_note_delete",
         "mailbox_messages_note_insert",
         "mailbox_messages_note_update",

@@ -37,6 +37,7 @@ from snoozer.web import (
 )
 from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
+from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.health.routes import blueprint as health
 from snoozer.web.live import streams
@@ -61,6 +62,7 @@ BLUEPRINTS = (
     reminder_links,
     settings_pages,
     personal_data,
+    day_shape,
     mailboxes,
     mailbox_sign_in,
     connected_mail,

@@ -1,4 +1,4 @@
-"""People whose day has a shape, told from now: `resting(engine)` is in the middle of quiet hours."""
+"""People whose day has a shape, relative to now: `resting(engine)` is in the middle of quiet hours."""
 
 from datetime import datetime, timedelta
 from typing import Any

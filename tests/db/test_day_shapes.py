@@ -16,7 +16,7 @@ from snoozer.db.queue import ReminderTime
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.domain.day_shape import DayShape
-from snoozer.domain.reminder import DeliveryOutcome
+from snoozer.domain.reminder import Deferral, DeliveryOutcome
 from snoozer.housekeeping.returns import return_due
 from tests.db.days import choose, pass_rest, quiet, resting
 from tests.db.invariants import look
@@ -298,6 +298,28 @@ def test_a_claim_that_was_lost_is_not_given_back(engine: Engine) -> None:
         [outcome] = settle(connection, [Ending(claim=delivery.claim, outcome=None)], config=CONFIG)
     assert outcome is DeliveryOutcome.LOST
     assert (the_row(engine, id).deferred_until, the_events(engine, id)) == (None, [])
+
+
+def test_a_late_worker_defers_nothing(engine: Engine) -> None:
+    resting(engine)
+    id = a_snooze(engine)
+    [delivery] = take(engine)
+    change(engine, "UPDATE email_snoozes SET claim_token = gen_random_uuid()")
+    before = the_row(engine, id)
+    deferral = Deferral(id=id, until=now() + HOUR, reason="quiet")
+    with engine.begin() as connection:
+        held = [(id, delivery.claim.claim_token)]
+        assert queue.rest(connection, held=held, deferrals=[deferral]) == set()
+    assert the_row(engine, id) == before
+
+
+def test_a_message_that_is_due_as_a_rest_begins_does_not_return(engine: Engine) -> None:
+    """Before the loop has entered the end of the rest beside it."""
+    resting(engine)
+    a_kept_message(engine, message_id=MESSAGE)
+    a_snooze(engine, message_id=MESSAGE)
+    with engine.begin() as connection:
+        assert mailbox_store.return_due(connection, batch_size=9) == []
 
 
 def test_what_a_rest_deferred_is_not_called_late(engine: Engine) -> None:

@@ -43,7 +43,7 @@ def shapes(draw: st.DrawFn) -> DayShape:
 
 
 def lets_nothing_through(shape: DayShape, wall: datetime) -> bool:
-    """By what the clock on the wall shows, told apart from the rule."""
+    """By what the clock on the wall shows, apart from the rule."""
     day, at = wall.date(), wall.time()
     if shape.away_from is not None and shape.back_on is not None:
         gone, back = datetime.combine(shape.away_from, time(0)), datetime.combine(shape.back_on, shape.work_from)

@@ -23,4 +23,4 @@ def test_the_state_of_a_snooze_is_one_word(
     inactive: bool, outcome: Outcome | None, claimed: bool, due: bool, state: str
 ) -> None:
     promise = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
-    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, promise=promise, now=NOW) == state
+    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, due_at=promise, now=NOW) == state

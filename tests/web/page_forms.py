@@ -13,6 +13,13 @@ def shown_reading(response: TestResponse) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
+def hidden_field(page: str, name: str) -> str:
+    """Returns the value of the first hidden field of that name."""
+    found = re.search(rf'<input type="hidden" name="{name}" value="([^"]*)"', page)
+    assert found is not None
+    return unescape(found.group(1))
+
+
 def press_undo(browser: FlaskClient, page: str) -> TestResponse:
     """Submits the Undo form of the flash message and follows its redirect."""
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.DOTALL)

@@ -32,6 +32,7 @@ ACCESS = {
     "mailbox": "person",
     "settings": "person",
     "personal_data": "person",
+    "day_shape": "person",
     "mailboxes": "person",
     "connected_mail": "person",
     "mailbox_sign_in": "person",
@@ -70,6 +71,9 @@ FORM = {
     "event": "1",
     "end": "10 times",
     "flag": "off",
+    "working_day": "1",
+    "work_from": "09:00",
+    "work_until": "17:00",
 }
 JSON = {
     "POST": {"message_id": "<matrix@mail.example>", "when": "tomorrow 9am"},

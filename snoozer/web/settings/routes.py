@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import accounts as sessions
-from snoozer import security_log, zone_change
+from snoozer import day_shapes, security_log, zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.snoozing import clean_phrase
@@ -70,6 +70,7 @@ def save(account: Account) -> ResponseReturnValue:
             return render_template("settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
         moved = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
+        day_shapes.refresh(connection, account_id=account.id)
     flash(_saved_text(zone, moved if choice == "follow" else 0))
     return redirect(url_for(".show"), code=303)
 

@@ -23,7 +23,7 @@ def arrival_of(row: Any, times: TimeFormatter) -> Arrival:
 
 
 def arrival_text(promise: datetime, arrival: Arrival, times: TimeFormatter) -> str:
-    """Returns "You asked for Monday 22:30, in your quiet hours. It comes Tuesday 07:00, at the end of your quiet hours." """
+    """Returns "You asked for Monday 22:30, which is in your quiet hours. It comes Tuesday 07:00." as one text."""
     rest = _RESTS.get(arrival.reason or "", "in a rest")
     return f"You asked for {times.inline(promise)}, which is {rest}. It comes {times.inline(arrival.at)}."
 

@@ -5,7 +5,7 @@ INSERT INTO day_shapes (
 )
 VALUES (
     :account_id, CAST(:working_days AS smallint[]), :work_from, :work_until, :quiet_from, :quiet_until, :quiet_until_off,
-    :rests_on_days_off, :away_from, :back_on, '-infinity', '-infinity'
+    :rests_on_days_off, :away_from, :back_on, to_timestamp(0), to_timestamp(0)
 )
 ON CONFLICT (account_id) DO UPDATE
 SET working_days = EXCLUDED.working_days,
