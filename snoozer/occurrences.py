@@ -22,7 +22,10 @@ from snoozer.timephrase import ParsedTime, Recurrence, next_occurrence, next_rem
 from snoozer.timephrase import series as rules
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 
-_COLUMNS = "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note at_any_hour deferred_until"
+_COLUMNS = (
+    "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note at_any_hour "
+    "deferred_until"
+)
 _UNDOABLE = ("edited", "skipped", "paused", "resumed", "back")
 
 

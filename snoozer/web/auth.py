@@ -85,9 +85,7 @@ def current_account() -> Account | None:
                     present = list_changes.present(connection)
                     g.snapshot = present.snapshot
                     days = day_shapes.find_days(connection, account_id=g.account.id, zone=g.account.zone)
-                    g.times = TimeFormatter(
-                        now=present.now, zone=g.account.zone, locale=g.account.locale, days=days
-                    )
+                    g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale, days=days)
                     g.delivery = context.delivery_status(connection)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)

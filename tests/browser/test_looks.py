@@ -61,7 +61,7 @@ def paths(site: Site, engine: Engine) -> list[str]:
             f"/mailbox/{kept}",
             f"/mailbox/{kept}/snooze",
         ),
-        *("/settings/mailboxes", "/settings/mailboxes/connect", f"/settings/mailboxes/{troubled}"),
+        *("/settings/day", "/settings/mailboxes", "/settings/mailboxes/connect", f"/settings/mailboxes/{troubled}"),
         *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/forged", "/r/forged", "/sign-in/forged"),
     ]
 
