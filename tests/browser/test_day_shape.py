@@ -65,10 +65,10 @@ def test_a_time_in_quiet_hours_is_taken_anyway(opened: Opened, engine: Engine) -
 @pytest.mark.parametrize("width", [360, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_its_preview_and_its_errors_can_be_read_and_reached(
-    scheme: str, width: int, opened: Opened, engine: Engine
+    scheme: str, width: int, quiet: Opened, engine: Engine
 ) -> None:
     a_snooze(engine, subject="L" * 200, remind_at=now().replace(hour=23, minute=30) + timedelta(days=2))
-    page = opened("/settings/day", width=width, color_scheme=scheme)
+    page = quiet("/settings/day", width=width, color_scheme=scheme)
     for quiet_until in ("07:00", "22:00"):
         type_night(page)
         page.get_by_label("Until", exact=True).first.fill(quiet_until)

@@ -115,6 +115,11 @@ def test_a_snooze_that_waits_for_the_end_of_a_rest_is_asleep(ann: FlaskClient, e
     assert "Its time has come" not in page
     assert '<b class="asleep">Asleep</b>' in page
     assert "asked for" in ann.get("/").text
+    assert "Back now" in page
+    ann.post(f"/snoozes/{id}/back")
+    row = the_row(engine, id)
+    assert row.remind_at <= now()
+    assert (row.deferred_until, row.at_any_hour) == (None, True)
 
 
 def test_the_reading_of_a_phrase_tells_of_the_rest_and_offers_to_take_it_anyway(
