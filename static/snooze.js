@@ -3,10 +3,11 @@
 (() => {
   "use strict";
   const HANG = 30000;
+  const pending = new Set();
   let saves = Promise.resolve();
-  let waiting = 0;
 
   const place = () => document.getElementById("snooze");
+  const field = (editor) => ["[name=phrase]", "textarea", "[name=end]"].map((one) => editor.querySelector(one)).find(Boolean);
   const editors = () => [...place().querySelectorAll("details.in-place")];
   const heading = (page) => page.querySelector("main h1")?.textContent.trim() || "The server refused it";
 
@@ -61,8 +62,11 @@
 
   document.addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
-    if (event.defaultPrevented || !(form.closest("#snooze") || form.matches("[data-undo]"))) return;
+    if (!form.closest("#snooze") && !form.matches("[data-undo]")) return;
     event.preventDefault();
+    // A second press of what is on its way.
+    if (pending.has(form)) return;
+    pending.add(form);
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);
     const act = {
@@ -72,13 +76,12 @@
       pressed: submitter?.dataset.act,
       toast: form.closest(".toast"),
     };
-    waiting += 1;
-    saves = saves.then(() => save(act)).finally(() => { waiting -= 1; });
-  });
+    saves = saves.then(() => save(act)).finally(() => pending.delete(form));
+  }, true);
 
   // A toggle does not bubble.
   document.addEventListener("toggle", (event) => {
-    if (event.target.matches?.("#snooze details.in-place") && event.target.open) event.target.querySelector("[name=phrase], textarea, input:not([type=hidden])")?.focus();
+    if (event.target.matches?.("#snooze details.in-place") && event.target.open) field(event.target).focus();
   }, true);
   document.addEventListener("click", (event) => {
     const editor = event.target.closest("[data-leave]")?.closest("details.in-place");
@@ -91,15 +94,15 @@
     event.preventDefault();
     leave(editor);
   });
-  addEventListener("beforeunload", (event) => { if (waiting > 0) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { if (pending.size > 0) event.preventDefault(); });
   addEventListener("popstate", () => location.reload());
 
   window.openSheet = () => {
     const editor = document.getElementById("time");
     editor.open = true;
-    editor.querySelector("[name=phrase]").focus();
+    field(editor).focus();
   };
   window.undoLast = () => saves.then(() => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit());
-  if (location.hash === "#time" && window.matchMedia) window.openSheet();
+  if (location.hash === "#time") window.openSheet();
   live();
 })();

@@ -31,7 +31,7 @@ def test_the_page_of_a_snooze_shows_its_phrase_and_its_time_kind(ann: FlaskClien
     wall = put_away(ann, engine, "in 3 days at 8am")
     page = ann.get(f"/snoozes/{wall}").text
     assert "“in 3 days at 8am”" in page
-    assert "By the clock: 08:00 in Europe/Berlin" in page
+    assert "At 08:00 in Europe/Berlin, also when clocks change there." in page
     row = the_row(engine, wall)
     assert (row.time_kind, row.zone, row.wall_time.hour) == ("wall", "Europe/Berlin", 8)
     elapsed = put_away(ann, engine, "in 3 hours")

@@ -315,6 +315,7 @@ class Snooze(BaseModel):
     remind_at: _Timestamp = Field(description="The next try; later than `scheduled_for` after a failed one.")
     scheduled_for: _Timestamp = Field(description="The instant that was promised.")
     reading: str = Field(description="The promise in words.", examples=["Friday 6 March, 08:00, Europe/Berlin."])
+    repeats: str | None = Field(description="How it repeats, and when that ends, in words; null for what comes once.")
     late_seconds: float | None = Field(
         description="How much later than promised the reminder was sent, or is by now; null up to half a minute."
     )

@@ -10,6 +10,7 @@ from snoozer.db.queries import Found
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.web import context
 from snoozer.web.api import models
+from snoozer.web.text.phrase_text import recurrence_text
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.status import late_because, row_state
 from snoozer.web.text.time_format import TimeFormatter
@@ -30,6 +31,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
         remind_at=clock.local(row.remind_at).isoformat(),
         scheduled_for=clock.local(row.promise).isoformat(),
         reading=_in_words(clock, row.promise),
+        repeats=None if row.recurrence is None else recurrence_text(row.recurrence, clock),
         late_seconds=None if late is None else round(late[0].total_seconds(), 3),
         late_because=(late[1] or None) if late else None,
         reply_policy=row.reply_policy or "keep",

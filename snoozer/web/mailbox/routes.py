@@ -87,18 +87,19 @@ def done(account: Account, id: int) -> ResponseReturnValue:
 @login_required
 def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     """Back into the inbox. Cancels the snooze of a message in the snoozed folder; elsewhere a live snooze is the next
-    occurrence of one that repeats, and goes on."""
+    occurrence of one that repeats, and goes on. A paused one stays paused, which the answer says."""
     with context.transaction() as connection:
         row = _own(connection, account, id=id)
-        live = snoozes.live(connection, user_email=account.email, message_id=row.message_id)
-        asleep = live if row.folder == "snoozed" else None
+        alive = snoozes.alive(connection, user_email=account.email, message_id=row.message_id)
+        paused = alive is not None and alive.inactive
+        asleep = alive if row.folder == "snoozed" and not paused else None
         if asleep is not None:
             snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         mailbox_store.move_to_inbox(connection, user_email=account.email, message_id=row.message_id)
     recurrence = asleep.recurrence if asleep is not None else None
     ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
     undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
-    flash(f"It is in your inbox.{ended}", undo=undo)
+    flash(f"It is in your inbox.{ended}{' Its snooze stays paused.' if paused else ''}", undo=undo)
     return back(url_for(".browse"))
 
 

@@ -124,4 +124,4 @@ def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
     if row.time_kind != "wall" or row.zone is None:
         return "As an exact instant."
     hour = times.hour(promise.astimezone(zone_or_utc(row.zone)))
-    return f"By the clock: {hour} in {row.zone.replace('_', ' ')}, also when clocks change there."
+    return f"At {hour} in {row.zone.replace('_', ' ')}, also when clocks change there."

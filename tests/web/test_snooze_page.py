@@ -1,0 +1,112 @@
+"""What the page of a snooze answers: words for what was done, and for what was not."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+from werkzeug.test import TestResponse
+
+from tests.db.transitions import a_reserved_send, mark
+from tests.factories import HOUR, People, a_kept_message, a_snooze, asked_for, now, the_row
+from tests.web.page_forms import press_undo, shown_reading
+
+MESSAGE = "<m@mail.example>"
+
+
+def weekly(engine: Engine, **columns: Any) -> int:
+    return asked_for(engine, "every monday 9am", message_id=MESSAGE, **columns)
+
+
+def kept(engine: Engine, folder: str = "snoozed") -> int:
+    id = a_kept_message(engine, message_id=MESSAGE)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = :folder"), {"folder": folder})
+    return id
+
+
+def act(browser: FlaskClient, id: int, name: str, **fields: str) -> TestResponse:
+    return browser.post(f"/snoozes/{id}/{name}", data=fields, follow_redirects=True)
+
+
+def test_a_series_is_brought_back_and_that_undone(ann: FlaskClient, engine: Engine) -> None:
+    id = weekly(engine)
+    kept(engine)
+    before = the_row(engine, id).remind_at
+    answer = act(ann, id, "back").text
+    assert "It is back in your inbox, and comes again" in answer
+    assert "You brought it back on these pages, before Monday 09:00." in answer
+    assert "as before" in press_undo(ann, answer).text
+    assert the_row(engine, id).remind_at == before
+
+
+def test_a_reminder_that_is_brought_forward_is_on_its_way(ann: FlaskClient, engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=now() + HOUR)
+    assert "Its reminder is on its way to you now." in act(ann, id, "back").text
+    assert the_row(engine, id).remind_at <= now()
+
+
+def test_what_is_being_sent_says_so_and_stays(ann: FlaskClient, engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    mark(engine, send)
+    for name in ("pause", "time"):
+        answer = act(ann, held.id, name, at=(now() + HOUR).isoformat())
+        assert "is being sent at this moment" in answer.text
+    assert the_row(engine, held.id).claim_token == held.claim_token
+
+
+def test_an_end_that_is_refused_is_kept_in_its_field(ann: FlaskClient, engine: Engine) -> None:
+    id = weekly(engine)
+    answer = ann.post(f"/snoozes/{id}/end", data={"end": "until 3/4/5/6"})
+    assert answer.status_code == 422
+    assert 'value="until 3/4/5/6"' in answer.text
+    assert "cannot be read as an end" in answer.text
+    past = ann.post(f"/snoozes/{id}/end", data={"end": "until tomorrow"})
+    assert "cancel it" in past.text or the_row(engine, id).recurrence["until"]
+    assert "2 times" in act(ann, id, "end", end="2 times").text
+    assert the_row(engine, id).recurrence["times"] == 2
+    act(ann, id, "end", act="never")
+    assert the_row(engine, id).recurrence["times"] is None
+
+
+def test_programs_read_how_it_repeats_and_when_that_ends(ann: FlaskClient, engine: Engine, people: People) -> None:
+    person = people.ann()
+    id = weekly(engine)
+    act(ann, id, "end", end="until 24 December 2031")
+    answer = ann.get(f"/api/v1/snoozes/{id}", headers=person.bearer).get_json()
+    assert answer["repeats"] == "Every Monday at 09:00 until 24 December 2031"
+    once = a_snooze(engine, remind_at=now() + HOUR)
+    assert ann.get(f"/api/v1/snoozes/{once}", headers=person.bearer).get_json()["repeats"] is None
+
+
+@pytest.mark.parametrize("event", ["", "x", "-1", "9" * 30])
+def test_an_undo_of_nothing_is_a_bad_request(ann: FlaskClient, engine: Engine, event: str) -> None:
+    id = weekly(engine)
+    assert ann.post(f"/snoozes/{id}/revert", data={"event": event}).status_code == 400
+    assert ann.post(f"/snoozes/{id}/skip", data={"promise": event}).status_code == 400
+
+
+def test_a_paused_message_in_the_inbox_keeps_its_pause_and_says_so(ann: FlaskClient, engine: Engine) -> None:
+    id = weekly(engine)
+    message = kept(engine)
+    assert "Paused" in act(ann, id, "pause").text
+    answer = ann.post(f"/mailbox/{message}/inbox", follow_redirects=True).text
+    assert "It is in your inbox. Its snooze stays paused." in answer
+    assert (the_row(engine, id).inactive, the_row(engine, id).outcome) == (True, None)
+
+
+def test_a_paused_series_is_resumed_by_a_new_time_from_the_mailbox_and_goes_on(
+    ann: FlaskClient, engine: Engine
+) -> None:
+    id = weekly(engine, inactive=True)
+    message = kept(engine, "inbox")
+    path, phrase = f"/mailbox/{message}/snooze", {"phrase": "tomorrow 10:30"}
+    ann.post(path, data=phrase | {"act": "snooze"} | shown_reading(ann.post(path, data=phrase)))
+    row = the_row(engine, id)
+    assert (row.inactive, row.recurrence["at"]) == (False, "09:00:00")
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT folder, returns_at FROM kept_messages")).one() == (
+            "snoozed",
+            row.remind_at,
+        )
+        assert connection.execute(text("SELECT count(*) FROM email_snoozes")).scalar_one() == 1
