@@ -83,6 +83,7 @@ class Send:
     resends: int = 0
     refusals: int = 0
     thread_ids: str | None = None
+    locale: str | None = None
 
 
 class DeliveryOutcome(StrEnum):

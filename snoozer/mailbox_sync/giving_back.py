@@ -19,11 +19,20 @@ _DOMAIN = "given-back.snoozer.invalid"
 
 
 def give_back(
-    session: Session, folder: Folder, heads: Sequence[Head], *, uidvalidity: int, error: SnoozeError, now: datetime
+    session: Session,
+    folder: Folder,
+    heads: Sequence[Head],
+    *,
+    uidvalidity: int,
+    error: SnoozeError,
+    now: datetime,
+    language: str,
 ) -> None:
     """Leave the notice that tells why, and enter what lies in the folder: it is moved back by this pass or a later one.
     What is snoozed goes back among what is snoozed, and keeps its time. Raises ImapError, and OwnerChanged."""
-    message_id, mail = unreadable_folder(session, folder, error=error, uidvalidity=uidvalidity, now=now)
+    message_id, mail = unreadable_folder(
+        session, folder, error=error, uidvalidity=uidvalidity, now=now, language=language
+    )
     session.imap.select(INBOX)
     was_moved_too = message_id in {head.message_id for head in heads}
     if not was_moved_too and not session.imap.has_message_id(message_id):

@@ -7,18 +7,20 @@ from sqlalchemy import Connection
 
 from snoozer.db import queue
 from snoozer.db.mailbox_leases import OwnedMailbox
+from snoozer.db.queries.accounts import locale_of
 from snoozer.db.queue import ReminderTime
 from snoozer.db.statements import database_time
 from snoozer.imap.folder_names import Folder
 from snoozer.mailbox_sync.session import Session
 from snoozer.mime.compose import compose_unreadable_folder
 from snoozer.snoozing import SnoozeError
+from snoozer.translations import N_, gettext, language_of, speaking
 
 DEFAULT_SUGGESTIONS = ("tomorrow", "fri 9am", "in 3 days")
 
 
 def unreadable_folder(
-    session: Session, folder: Folder, *, error: SnoozeError, uidvalidity: int, now: datetime
+    session: Session, folder: Folder, *, error: SnoozeError, uidvalidity: int, now: datetime, language: str
 ) -> tuple[str, bytes]:
     """The Message-ID and the bytes of the notice that a folder's name is no time: one a folder and day."""
     occasion = f"{session.mailbox.id} {folder.name} {uidvalidity} {now.date().isoformat()}"
@@ -32,6 +34,7 @@ def unreadable_folder(
         instance=session.sender.instance,
         now=now,
         message_id=message_id,
+        language=language,
     )
     return message_id, mail
 
@@ -39,14 +42,18 @@ def unreadable_folder(
 # What its owner is asked for, by whether the mailbox has a password: the subject and the note.
 _ASKS = {
     True: (
-        "Enter the new password of {address} in Snoozer's settings",
-        "Its mail server refuses the password that Snoozer has. Until you enter the new one, nothing can be snoozed or "
-        "brought back there; nothing is lost.",
+        N_("Enter the new password of %(address)s in Snoozer's settings"),
+        N_(
+            "Its mail server refuses the password that Snoozer has. Until you enter the new one, nothing can be "
+            "snoozed or brought back there; nothing is lost."
+        ),
     ),
     False: (
-        "Sign in again to {address} in Snoozer's settings",
-        "Its provider no longer accepts the sign-in that Snoozer has. Until you sign in again, nothing can be snoozed "
-        "or brought back there; nothing is lost.",
+        N_("Sign in again to %(address)s in Snoozer's settings"),
+        N_(
+            "Its provider no longer accepts the sign-in that Snoozer has. Until you sign in again, nothing can be "
+            "snoozed or brought back there; nothing is lost."
+        ),
     ),
 }
 
@@ -55,11 +62,13 @@ def ask_for_login(connection: Connection, mailbox: OwnedMailbox) -> None:
     """Have one reminder sent that the mailbox's server refuses its password, or its provider the sign-in."""
     now = database_time(connection)
     subject, note = _ASKS[mailbox.login_method == "password"]
+    with speaking(language_of(locale_of(connection, user_email=mailbox.user_email))):
+        subject, note = gettext(subject, address=mailbox.address), gettext(note)
     queue.enqueue(
         connection,
         user_email=mailbox.user_email,
         message_id=f"<{mailbox.id}.{mailbox.fence}@password.snoozer.invalid>",
-        subject=subject.format(address=mailbox.address),
+        subject=subject,
         sender_email=None,
         reminder_time=ReminderTime(
             remind_at=now,

@@ -23,6 +23,7 @@ from snoozer.mime import headers
 from snoozer.snoozing import Message, SnoozeError
 from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.result import ParsedTime
+from snoozer.translations import language_of
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,15 @@ def _notice(session: Session, folder: Folder, new: Sequence[Head], *, uidvalidit
     try:
         reading = read_folder(folder, times, now=now)
     except SnoozeError as error:
-        give_back(session, folder, new, uidvalidity=uidvalidity, error=error, now=now)
+        give_back(
+            session,
+            folder,
+            new,
+            uidvalidity=uidvalidity,
+            error=error,
+            now=now,
+            language=language_of(times.locale),
+        )
         return True
     return snooze_all(session, folder.name, new, uidvalidity=uidvalidity, reading=reading, now=now)
 

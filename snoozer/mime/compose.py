@@ -14,6 +14,7 @@ from itertools import chain
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from snoozer import translations
 from snoozer.domain import links
 from snoozer.domain.reminder import MAX_NOTE_LENGTH, Send
 from snoozer.mime import headers
@@ -29,10 +30,15 @@ from snoozer.mime.mime_writer import (
     write_fields,
 )
 from snoozer.resources import resource_folder
-from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock, full_date
+from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import N_, language_of, speaking
+from snoozer.translations import gettext as _
 
-NO_SUBJECT = "(no subject)"
+NO_SUBJECT = N_("(no subject)")
+# Of the sends that were entered before the ledger had one.
+DEFAULT_LOCALE = "en_GB"
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(resource_folder("templates") / "emails"),
@@ -42,6 +48,8 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+translations.use_in_templates(TEMPLATES)
+TEMPLATES.globals["language"] = translations.current_language
 
 # The path of each button behind the token, one of `links.ACTS`.
 BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
@@ -66,11 +74,12 @@ def place(word: str) -> str:
 class BodyTemplate:
     """Both bodies of a mail. All but its words is rendered, encoded and checked once."""
 
-    def __init__(self, template: str, *, words: Sequence[str], texts: Mapping[str, str]) -> None:
+    def __init__(self, template: str, *, words: Sequence[str], texts: Mapping[str, str], language: str = "en") -> None:
         """`words` are the names of what `fill` is called with. `texts` are the template's other names: the same in
         each mail, but that they may hold the `place` of a word; "" is one that is absent."""
         values = {**texts, **{word: place(word) for word in words}}
-        text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
+        with speaking(language):
+            text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
         pieces = multipart(text=text, html=html).split(b"\0")
         places, count = [word.decode("ascii") for word in pieces[1::2]], text.count(b"\0") // 2
         self._in_text, self._in_html = places[:count], places[count:]
@@ -107,12 +116,11 @@ class ReminderWriter:
         self._keys = keys
         self._fields = write_fields(_fixed_fields(mail_from, instance))
         page = f"{base_url.rstrip('/')}/r/{place('token')}"
-        texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        # By the words that not every reminder has.
-        self._bodies: dict[tuple[str, ...], BodyTemplate] = {
-            given: BodyTemplate("reminder", words=("subject", "promised", "zone", *given), texts=texts)
-            for given in ((), ("sender",), ("note",), ("sender", "note"))
-        }
+        self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        # By language, and by the words that not every reminder has.
+        self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
+        for given in ((), ("sender",), ("note",), ("sender", "note")):
+            self._body("en", given)
 
     def write(self, send: Send) -> bytes:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
@@ -128,31 +136,55 @@ class ReminderWriter:
         return next(same, newest)
 
     def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        locale = send.locale or DEFAULT_LOCALE
+        language = language_of(locale)
         token = links.sign(links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for), keys=keys)
-        subject = headers.sanitize_line(send.subject or "") or NO_SUBJECT
+        subject = headers.sanitize_line(send.subject or "")
+        if not subject:
+            with speaking(language):
+                subject = _(NO_SUBJECT)
         fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
-        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone)}
+        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, locale)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
-        return b"".join([self._fields, write_fields(fields), b"\r\n", self._bodies[tuple(given)].fill(words | given)])
+        body = self._body(language, tuple(given))
+        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
+
+    def _body(self, language: str, given: tuple[str, ...]) -> BodyTemplate:
+        found = self._bodies.get((language, *given))
+        if found is None:
+            words = ("subject", "promised", "zone", *given)
+            found = BodyTemplate("reminder", words=words, texts=self._texts, language=language)
+            self._bodies[language, *given] = found
+        return found
 
 
 def compose_sign_in(
-    *, to: str, link: str, code: str, minutes: int, mail_from: str, instance: str, now: datetime, message_id: str
+    *,
+    to: str,
+    link: str,
+    code: str,
+    minutes: int,
+    mail_from: str,
+    instance: str,
+    now: datetime,
+    message_id: str,
+    language: str = "en",
 ) -> bytes:
     """The sign-in mail: a link for this browser, a code for another one. The subject contains no secret."""
-    subject = TEMPLATES.get_template("sign_in/subject.txt").render().strip()
+    with speaking(language):
+        subject = TEMPLATES.get_template("sign_in/subject.txt").render().strip()
     fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"link": link, "code": code, "minutes": str(minutes)}
-    return write_fields(fields) + b"\r\n" + _sign_in_body().fill(words)
+    return write_fields(fields) + b"\r\n" + _sign_in_body(language).fill(words)
 
 
 @cache
-def _sign_in_body() -> BodyTemplate:
-    return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={})
+def _sign_in_body(language: str) -> BodyTemplate:
+    return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={}, language=language)
 
 
 def compose_unreadable_folder(
@@ -165,17 +197,20 @@ def compose_unreadable_folder(
     instance: str,
     now: datetime,
     message_id: str,
+    language: str = "en",
 ) -> bytes:
     """The notice in a connected mailbox that a folder's name is no time; `suggestions` are names that are."""
     fields = _fixed_fields(mail_from, instance)
-    fields += _fields(to=to, subject=f"Not snoozed: {folder}", at=now, message_id=message_id)
+    with speaking(language):
+        subject = _("Not snoozed: %(folder)s", folder=folder)
+    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
-    return write_fields(fields) + b"\r\n" + _unreadable_folder_body().fill(words)
+    return write_fields(fields) + b"\r\n" + _unreadable_folder_body(language).fill(words)
 
 
 @cache
-def _unreadable_folder_body() -> BodyTemplate:
-    return BodyTemplate("unreadable_folder", words=("folder", "reason", "suggestions"), texts={})
+def _unreadable_folder_body(language: str) -> BodyTemplate:
+    return BodyTemplate("unreadable_folder", words=("folder", "reason", "suggestions"), texts={}, language=language)
 
 
 def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
@@ -232,9 +267,10 @@ def _note(raw: str | None) -> str:
 
 # Many reminders are promised for the same time.
 @lru_cache(maxsize=128)
-def _promise(instant: datetime, zone_name: str) -> Mapping[str, str]:
+def _promise(instant: datetime, zone_name: str, locale: str) -> Mapping[str, str]:
     zone = zone_or_utc(zone_name)
-    return {"promised": format_instant(instant, zone), "zone": zone_label(instant, zone)}
+    with speaking(language_of(locale)):
+        return {"promised": format_instant(instant, zone, locale), "zone": zone_label(instant, zone)}
 
 
 def _quoted(text: str) -> str:
@@ -245,17 +281,21 @@ def _quoted(text: str) -> str:
     return f"\u2068{text}\u2069" if turns else text
 
 
-def format_instant(instant: datetime, zone: tzinfo) -> str:
-    """`Friday 6 March 2026, 08:00`."""
-    local = instant.astimezone(zone)
-    day = f"{WEEKDAY_NAMES[local.weekday()]} {local.day} {MONTH_NAMES[local.month - 1]} {local.year}"
-    return f"{day}, {local.hour:02}:{local.minute:02}"
+def format_instant(instant: datetime, zone: tzinfo, locale: str = DEFAULT_LOCALE) -> str:
+    """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
+    local, region = instant.astimezone(zone), Locale.named(locale).region
+    weekday, month = _(WEEKDAY_NAMES[local.weekday()]), _(MONTH_NAMES[local.month - 1])
+    if region.month_first:
+        day = f"{weekday}, {month} {local.day}, {local.year}"
+    else:
+        day = _("%(weekday)s %(date)s", weekday=weekday, date=full_date(local))
+    return f"{day}, {clock(local, twelve_hour=region.twelve_hour)}"
 
 
 def zone_label(instant: datetime, zone: tzinfo) -> str:
     """`Berlin time`; an offset such as `UTC+05:30` where the zone is no place."""
     key = getattr(zone, "key", "UTC")
     if "/" in key and not key.startswith("Etc/"):
-        return f"{key.rpartition('/')[2].replace('_', ' ')} time"
+        return _("%(place)s time", place=key.rpartition("/")[2].replace("_", " "))
     minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
     return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"

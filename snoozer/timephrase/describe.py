@@ -109,6 +109,11 @@ def date_in_words(when: datetime, *, now: datetime) -> str:
     return _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=when.day, month=month) + year
 
 
+def clock(when: datetime, *, twelve_hour: bool) -> str:
+    """08:00, or 8:00 am."""
+    return f"{when.hour % 12 or 12}:{when:%M} {'am' if when.hour < 12 else 'pm'}" if twelve_hour else f"{when:%H:%M}"
+
+
 def time_in_words(when: datetime) -> str:
     return f"{when:%H:%M:%S}" if when.second else f"{when:%H:%M}"
 

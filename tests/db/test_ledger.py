@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db import ledger, queue
+from snoozer.db import accounts, ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
 from snoozer.mime.compose import ReminderWriter
@@ -75,6 +75,23 @@ def test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes(engine:
     mail = WRITER.write(entry.send)
     assert mail == WRITER.write(send)
     assert f"\r\nDate: {format_datetime(promised)}\r\n".encode() in mail
+
+
+def test_a_reminder_that_is_sent_again_stays_in_its_language(engine: Engine) -> None:
+    """Its person chose another one between the first copy and the second, which must be the same mail."""
+    with engine.begin() as connection:
+        id = accounts.create(connection, email=ANN, role=None, zone="Europe/Berlin").id
+        accounts.set_preferences(connection, id=id, zone="Europe/Berlin", locale="de_DE")
+    held, send = a_reserved_send(engine)
+    assert send.locale == "de_DE"
+    assert mark(engine, send)
+    again = recovered(engine, held)
+    with engine.begin() as connection:
+        accounts.set_preferences(connection, id=id, zone="Europe/Berlin", locale="en_US")
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
+    [entry] = reserve(engine, again)
+    assert entry.resent
+    assert WRITER.write(entry.send) == WRITER.write(send)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def names(mail: str) -> list[str]:
     """Every word that the mail's templates use in their own files."""
     assert TEMPLATES.loader is not None
     sources = [TEMPLATES.loader.get_source(TEMPLATES, f"{mail}/body.{kind}")[0] for kind in ("txt", "html")]
-    return sorted(set[str]().union(*(meta.find_undeclared_variables(TEMPLATES.parse(source)) for source in sources)))
+    used = set[str]().union(*(meta.find_undeclared_variables(TEMPLATES.parse(source)) for source in sources))
+    return sorted(used - TEMPLATES.globals.keys())
 
 
 def bodies(body: bytes) -> list[str]:

@@ -17,6 +17,7 @@ from snoozer.settings import Settings
 from snoozer.smtp import client as smtp_client
 from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
+from snoozer.translations import current_language
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.network import network_id
@@ -165,12 +166,12 @@ def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
     if not _mails_in_flight.acquire(blocking=False):
         log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
         return
-    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings))
+    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, current_language()))
     timer.name, timer.daemon = "sign-in-mail", True
     timer.start()
 
 
-def _send(invitation: Invitation, settings: Settings) -> None:
+def _send(invitation: Invitation, settings: Settings, language: str) -> None:
     try:
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
         mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
@@ -183,6 +184,7 @@ def _send(invitation: Invitation, settings: Settings) -> None:
             instance=domain,
             now=datetime.now(UTC),
             message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
+            language=language,
         )
         smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
     except Exception as error:

@@ -8,6 +8,7 @@ from snoozer.timephrase.describe import (
     MINUTE,
     MONTH_NAMES,
     WEEKDAY_NAMES,
+    clock,
     counted,
     distance_back,
     full_date,
@@ -54,9 +55,7 @@ class TimeFormatter:
 
     def hour(self, wall: datetime) -> str:
         """Formats the hour of a datetime as it is, without conversion to the zone."""
-        if not Locale.named(self.locale).region.twelve_hour:
-            return f"{wall:%H:%M}"
-        return f"{wall.hour % 12 or 12}:{wall:%M} {'am' if wall.hour < 12 else 'pm'}"
+        return clock(wall, twelve_hour=Locale.named(self.locale).region.twelve_hour)
 
     def date(self, moment: datetime) -> str:
         """Friday 27 November, with the year when it is another one."""

@@ -27,7 +27,7 @@ entry AS MATERIALIZED (
 )
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
-    state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by
+    state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale
 )
 SELECT
     promise.id,
@@ -65,7 +65,8 @@ SELECT
                OR breaker.closed_at >= GREATEST(promise.scheduled_for, promise.deferred_until)
         ) THEN 'mail server'
         ELSE 'queue'
-    END
+    END,
+    accounts.locale
 FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
@@ -82,6 +83,7 @@ SET snooze_id = EXCLUDED.snooze_id,
     sender_email = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.sender_email ELSE send.sender_email END,
     note = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.note ELSE send.note END,
     zone = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.zone ELSE send.zone END,
+    locale = CASE WHEN send.bytes_sha256 IS NULL THEN EXCLUDED.locale ELSE send.locale END,
     claim_token = EXCLUDED.claim_token,
     resends = send.resends + CASE WHEN send.state = 'uncertain' THEN 1 ELSE 0 END,
     resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
@@ -130,6 +132,7 @@ RETURNING
     send.sender_email,
     send.note,
     send.zone,
+    send.locale,
     send.bytes_sha256,
     send.resends,
     send.refusals,
