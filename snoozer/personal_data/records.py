@@ -5,7 +5,7 @@ The records are described in docs/export.md; VERSION grows when one is changed s
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Any
 
 from sqlalchemy import Engine
@@ -22,7 +22,8 @@ Record = dict[str, Any]
 # The columns of a snooze that a record has by the same name.
 SNOOZE_COLUMNS = (
     *("subject", "sender_email", "created_at", "finished_at", "note", "recurrence", "reply_policy", "reply_scope"),
-    *("wall_time", "zone", "time_kind", "snooze_duration_hours", "mailbox", "origin_folder", "last_error"),
+    *("wall_time", "zone", "time_kind", "snooze_duration_hours", "mailbox", "origin_folder", "at_any_hour"),
+    "last_error",
 )
 SEND_COLUMNS = (
     *("channel", "state", "reserved_at", "sent_at", "reminder_message_id", "bytes_sha256", "smtp_code", "reply"),
@@ -77,6 +78,6 @@ def _line(record: Record) -> str:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, datetime):
+    if isinstance(value, (date, time)):
         return value.isoformat()
     raise TypeError(type(value).__name__)

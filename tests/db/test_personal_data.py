@@ -90,6 +90,7 @@ def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Eng
                 text("INSERT INTO account_presets VALUES (:id, 1, 'Soon', 'in 1 hour')"), {"id": account.id}
             )
             connection.execute(text("INSERT INTO account_phrases VALUES (:id, 'friday')"), {"id": account.id})
+            connection.execute(text("INSERT INTO day_shapes (account_id) VALUES (:id)"), {"id": account.id})
     a_sent_reminder(engine)
     content = exported(engine, "json").decode()
     assert BOB not in content

@@ -14,6 +14,7 @@ from snoozer.db.models import (
     ConnectedMailbox,
     Event,
     MailboxMessage,
+    SavedDayShape,
     Send,
     Session,
     Snooze,
@@ -43,6 +44,14 @@ class Section:
 SECTIONS = (
     Section(type="preset", model=UserPreset, columns=("position", "label", "phrase")),
     Section(type="phrase", model=TypedPhrase, columns=("phrase", "used_at")),
+    Section(
+        type="day",
+        model=SavedDayShape,
+        columns=(
+            *("working_days", "work_from", "work_until", "quiet_from", "quiet_until", "quiet_until_off"),
+            *("rests_on_days_off", "away_from", "back_on"),
+        ),
+    ),
     Section(type="session", model=Session, columns=("device", "created_at", "seen_at", "expires_at")),
     Section(type="api_token", model=ApiToken, columns=("created_at", "revoked_at")),
     Section(
