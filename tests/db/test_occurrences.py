@@ -6,17 +6,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, insert, text
 
 from snoozer import occurrences, snoozing, zone_change
 from snoozer.db import health_checks
+from snoozer.db.models import SnoozedMessage
 from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import finish
 from snoozer.occurrences import Change
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import Recurrence
 from tests.db.transitions import a_reserved_send, claim, mark, record
-from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
+from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_events, the_row
 
 DAY = 24 * HOUR
 MESSAGE = "<m@mail.example>"
@@ -294,6 +295,44 @@ def test_a_series_that_comes_back_now_goes_on_after_the_time_it_stands_for(engin
     undo(engine, id, back)
     assert (the_row(engine, id).remind_at, the_row(engine, id).recurrence) == (soon(), daily())
     assert (kept(engine).folder, kept(engine).returns_at) == ("snoozed", soon())
+
+
+def in_a_mailbox(engine: Engine, people: People, **columns: Any) -> int:
+    """A snooze whose message lies in the folder of what is snoozed in a connected mailbox."""
+    mailbox = a_mailbox(engine, account_id=people.ann().id)
+    id = a_snooze(engine, **({"message_id": MESSAGE, "remind_at": soon()} | columns))
+    values = {
+        "mailbox_id": mailbox, "user_email": ANN, "message_id": MESSAGE, "fingerprint": "f", "size": 1, "home": "INBOX",
+        "internal_date": now(), "place": "snoozed", "wanted": "snoozed", "folder": "Snoozed",
+        "uidvalidity": 1, "uid": 1,
+    }  # fmt: skip
+    with engine.begin() as connection:
+        connection.execute(insert(SnoozedMessage).values(**values))
+    return id
+
+
+def there(engine: Engine) -> Any:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT wanted, returns_at FROM mailbox_messages")).one()
+
+
+def test_a_message_of_a_connected_mailbox_is_wanted_back_without_a_reminder(engine: Engine, people: People) -> None:
+    id = in_a_mailbox(engine, people)
+    back = do(engine, occurrences.bring_back, id)
+    assert (back.by_mail, back.outcome, there(engine)) == (False, "cancelled", ("home", None))
+    assert refused(engine, occurrences.undo, id, event=back.event) == "changed"
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE mailbox_messages SET place = 'home', folder = 'INBOX'"))
+    undo(engine, id, back)
+    assert there(engine) == ("snoozed", soon())
+
+
+def test_a_series_of_a_connected_mailbox_returns_now_and_is_promised_anew(engine: Engine, people: People) -> None:
+    id = in_a_mailbox(engine, people, recurrence=daily(), time_kind="wall")
+    back = do(engine, occurrences.bring_back, id)
+    assert (back.promise, back.outcome) == (soon(2), None)
+    assert there(engine).returns_at <= now()
+    assert claim(engine) == []
 
 
 def test_without_a_mailbox_the_reminder_comes_now_and_is_undone_until_it_is_out(engine: Engine) -> None:
