@@ -8,6 +8,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from threading import Timer
 from typing import Literal
 
+from snoozer.runtime import name_lookup
+from snoozer.runtime.name_lookup import LookupTimeout
+
 # Of IMAP, and of the web (snoozer.runtime.outbound_http).
 PORTS = frozenset({143, 993})
 WEB_PORTS = frozenset({443})
@@ -75,7 +78,7 @@ def connect(
     this machine, and other ports than `ports`.
     """
     until = time.monotonic() + timeout
-    addresses = resolve(host, port, allow_private=allow_private, ports=ports)
+    addresses = resolve(host, port, allow_private=allow_private, timeout=timeout, ports=ports)
     for family, address in addresses:
         with suppress(OSError), ExitStack() as unless_connected:
             connection = unless_connected.enter_context(socket.socket(family, socket.SOCK_STREAM))
@@ -88,7 +91,7 @@ def connect(
 
 
 def resolve(
-    host: str, port: int, *, allow_private: bool, ports: frozenset[int] = PORTS
+    host: str, port: int, *, allow_private: bool, timeout: float, ports: frozenset[int] = PORTS
 ) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:
     """The addresses of a host, each of which may be connected to. Raises OutboundError."""
     if not 0 < port < 65_536 or (port not in ports and not allow_private):
@@ -96,7 +99,9 @@ def resolve(
     if not host or len(host) > MAX_HOST_LENGTH or not host.isprintable() or any(char.isspace() for char in host):
         raise OutboundError("name", "The server needs a name, as in imap.example.org.")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        found = name_lookup.addresses(host, port, timeout=timeout)
+    except LookupTimeout:
+        raise OutboundError("unreachable", f"The name {host} could not be looked up in time.") from None
     except (OSError, UnicodeError):
         # UnicodeError: a part of the name is empty or longer than 63 characters.
         raise OutboundError("name", f"There is no host of the name {host}.") from None
