@@ -1,4 +1,4 @@
--- The whole schema after migration 0038, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0039, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -331,6 +331,66 @@ CREATE FUNCTION reminder_sends_keep_sent() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'reminder_sends %: a reminder that was sent stays sent', OLD.id
         USING ERRCODE = 'check_violation';
+END
+$$;
+
+CREATE FUNCTION reminder_sends_push() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1
+        FROM push_devices AS device
+        JOIN accounts ON accounts.id = device.account_id
+        WHERE accounts.email = lower(NEW.user_email)
+          AND accounts.disabled_at IS NULL
+    ) THEN
+        RETURN NULL;
+    END IF;
+    IF NEW.channel = 'email' AND (
+        EXISTS (
+            SELECT 1
+            FROM reminder_sends AS back
+            WHERE back.user_email = NEW.user_email
+              AND back.message_id = NEW.message_id
+              AND back.scheduled_for = NEW.scheduled_for
+              AND back.channel = 'mailbox'
+        )
+        OR EXISTS (
+            SELECT 1
+            FROM kept_messages AS kept
+            WHERE kept.user_email = NEW.user_email
+              AND kept.message_id = NEW.message_id
+              AND kept.returns_at = NEW.scheduled_for
+        )
+        OR EXISTS (
+            SELECT 1
+            FROM mailbox_messages AS its
+            JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
+            WHERE its.user_email = NEW.user_email
+              AND its.message_id = NEW.message_id
+              AND its.returns_at = NEW.scheduled_for
+              AND its.place <> 'missing'
+              AND mailbox.state = 'active'
+              AND mailbox.problem IS NULL
+        )
+    ) THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO push_sends (device_id, account_id, snooze_id, scheduled_for, try_at, expires_at)
+    SELECT
+        device.id,
+        device.account_id,
+        NEW.snooze_id,
+        NEW.scheduled_for,
+        GREATEST(clock_timestamp(), device.quiet_until),
+        clock_timestamp() + INTERVAL '4 hours'
+    FROM push_devices AS device
+    JOIN accounts ON accounts.id = device.account_id
+    WHERE accounts.email = lower(NEW.user_email)
+    ORDER BY device.id
+    ON CONFLICT ON CONSTRAINT uq_push_sends_promise DO NOTHING;
+    RETURN NULL;
 END
 $$;
 
@@ -1256,6 +1316,80 @@ CREATE SEQUENCE mailboxes_id_seq
 
 ALTER SEQUENCE mailboxes_id_seq OWNED BY mailboxes.id;
 
+CREATE TABLE push_devices (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    key_id bigint NOT NULL,
+    name text NOT NULL,
+    endpoint text NOT NULL,
+    public_key bytea NOT NULL,
+    auth_secret bytea NOT NULL,
+    shows_subject boolean DEFAULT false NOT NULL,
+    problem text,
+    failures integer DEFAULT 0 NOT NULL,
+    quiet_until timestamp with time zone,
+    sent_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_push_devices_keys CHECK (((octet_length(public_key) = 65) AND (octet_length(auth_secret) = 16)))
+);
+
+CREATE SEQUENCE push_devices_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE push_devices_id_seq OWNED BY push_devices.id;
+
+CREATE TABLE push_keys (
+    id bigint NOT NULL,
+    public_key bytea NOT NULL,
+    private_key bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE SEQUENCE push_keys_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE push_keys_id_seq OWNED BY push_keys.id;
+
+CREATE TABLE push_sends (
+    id bigint NOT NULL,
+    device_id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    state text DEFAULT 'reserved'::text NOT NULL,
+    claim_token uuid,
+    claimed_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    try_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    marked_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    status integer,
+    reason text,
+    CONSTRAINT ck_push_sends_claim_is_whole CHECK ((num_nulls(claim_token, claimed_until) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_push_sends_finished_is_dated CHECK (((state = ANY (ARRAY['sent'::text, 'failed'::text, 'uncertain'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT ck_push_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR (marked_at IS NOT NULL))),
+    CONSTRAINT ck_push_sends_state CHECK ((state = ANY (ARRAY['reserved'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'uncertain'::text])))
+);
+
+CREATE SEQUENCE push_sends_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE push_sends_id_seq OWNED BY push_sends.id;
+
 CREATE UNLOGGED TABLE quota_usage (
     quota text NOT NULL,
     subject text NOT NULL,
@@ -1369,6 +1503,12 @@ ALTER TABLE ONLY mailbox_messages ALTER COLUMN id SET DEFAULT nextval('mailbox_m
 
 ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq'::regclass);
 
+ALTER TABLE ONLY push_devices ALTER COLUMN id SET DEFAULT nextval('push_devices_id_seq'::regclass);
+
+ALTER TABLE ONLY push_keys ALTER COLUMN id SET DEFAULT nextval('push_keys_id_seq'::regclass);
+
+ALTER TABLE ONLY push_sends ALTER COLUMN id SET DEFAULT nextval('push_sends_id_seq'::regclass);
+
 ALTER TABLE ONLY reminder_sends ALTER COLUMN id SET DEFAULT nextval('reminder_sends_id_seq'::regclass);
 
 ALTER TABLE ONLY sessions ALTER COLUMN id SET DEFAULT nextval('sessions_id_seq'::regclass);
@@ -1436,6 +1576,15 @@ ALTER TABLE ONLY mailbox_watchers
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT pk_mailboxes PRIMARY KEY (id);
 
+ALTER TABLE ONLY push_devices
+    ADD CONSTRAINT pk_push_devices PRIMARY KEY (id);
+
+ALTER TABLE ONLY push_keys
+    ADD CONSTRAINT pk_push_keys PRIMARY KEY (id);
+
+ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT pk_push_sends PRIMARY KEY (id);
+
 ALTER TABLE ONLY quota_usage
     ADD CONSTRAINT pk_quota_usage PRIMARY KEY (quota, subject, period_start);
 
@@ -1483,6 +1632,12 @@ ALTER TABLE ONLY mailbox_messages
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT uq_mailboxes_login UNIQUE (account_id, host, username);
+
+ALTER TABLE ONLY push_devices
+    ADD CONSTRAINT uq_push_devices_endpoint UNIQUE (endpoint);
+
+ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT uq_push_sends_promise UNIQUE (device_id, snooze_id, scheduled_for);
 
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT uq_reminder_sends_promise UNIQUE (user_email, message_id, scheduled_for, channel);
@@ -1545,6 +1700,14 @@ CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (accoun
 CREATE INDEX ix_mailbox_sign_ins_created ON mailbox_sign_ins USING btree (created_at);
 
 CREATE INDEX ix_mailbox_sign_ins_mailbox ON mailbox_sign_ins USING btree (mailbox_id);
+
+CREATE INDEX ix_push_devices_account ON push_devices USING btree (account_id);
+
+CREATE INDEX ix_push_sends_created ON push_sends USING btree (created_at);
+
+CREATE INDEX ix_push_sends_due ON push_sends USING btree (try_at, id) WHERE (state = 'reserved'::text);
+
+CREATE INDEX ix_push_sends_open ON push_sends USING btree (account_id) WHERE (state = ANY (ARRAY['reserved'::text, 'sending'::text]));
 
 CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 
@@ -1628,6 +1791,10 @@ CREATE TRIGGER mailbox_messages_stay BEFORE UPDATE ON mailbox_messages FOR EACH 
 
 CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
 
+CREATE TRIGGER reminder_sends_push_reminder AFTER UPDATE ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'email'::text) AND (new.state = 'sent'::text) AND (old.state <> 'sent'::text) AND (new.resolution IS DISTINCT FROM 'answered'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
+
+CREATE TRIGGER reminder_sends_push_return AFTER INSERT ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'mailbox'::text) AND (new.state = 'sent'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
+
 ALTER TABLE ONLY account_phrases
     ADD CONSTRAINT fk_account_phrases_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
@@ -1663,6 +1830,12 @@ ALTER TABLE ONLY mailbox_sign_ins
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT fk_mailboxes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY push_devices
+    ADD CONSTRAINT fk_push_devices_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY push_devices
+    ADD CONSTRAINT fk_push_devices_key FOREIGN KEY (key_id) REFERENCES push_keys(id);
 
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT fk_reminder_sends_snooze FOREIGN KEY (snooze_id) REFERENCES email_snoozes(id);

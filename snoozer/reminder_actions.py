@@ -1,4 +1,5 @@
-"""USE CASE of links in reminders: the state of the occurrence that a link names, and the actions on it.
+"""USE CASE of links in reminders, and of buttons on notifications: the state of the occurrence that a link names, and
+the actions on it. A notification may come before the reminder is sent, or without one.
 
 A link names one occurrence of one snooze. Acting twice changes nothing, and a link whose message was snoozed again
 since then does nothing. No link ends or changes a recurrence; that is done on the pages. A recurring snooze that was
@@ -68,14 +69,19 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     With `acting`, the snooze is locked until the transaction ends: concurrent actions wait, and a worker that holds it
     has either finished before or finds its claim gone.
     """
-    snooze = select(*columns(Snooze, "id outcome recurrence zone"), _promise).where(Snooze.id == link.snooze_id)
+    shown = columns(Snooze, "id outcome recurrence zone subject sender_email note")
+    snooze = select(*shown, _promise).where(Snooze.id == link.snooze_id)
     # The snooze is locked before its sends, as in all transactions.
     row = connection.execute(snooze.with_for_update(key_share=True) if acting else snooze).first()
     send = connection.execute(
         select(
-            *columns(Send, "snooze_id user_email message_id subject sender_email note zone scheduled_for"),
+            *columns(Send, "channel snooze_id user_email message_id subject sender_email note zone scheduled_for"),
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
-        ).where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for, Send.channel == EMAIL)
+        )
+        .where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
+        # The reminder, where there is one; a return holds nothing of the message.
+        .order_by(Send.channel != EMAIL)
+        .limit(1)
     ).first()
     if row is None or send is None:
         return None
@@ -94,8 +100,16 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         superseded=superseded,
         next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
         closed=_is_closed(connection, email=send.user_email, acting=acting),
-        **send._mapping,
+        **_content(send, row),
     )
+
+
+def _content(send: Found, row: Found) -> dict[str, Any]:
+    """What the ledger holds of the occurrence, and the snooze of its message."""
+    content = dict(send._mapping)
+    if content.pop("channel") != EMAIL:
+        content |= {name: getattr(row, name) for name in ("subject", "sender_email", "note")}
+    return content
 
 
 def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
@@ -199,9 +213,7 @@ def _is_closed(connection: Connection, *, email: str, acting: bool) -> bool:
 
 def _is_superseded(connection: Connection, *, send: Found) -> bool:
     """Whether a later occurrence of the same snooze has begun; then its links act on the message."""
-    later = select(Send.id).where(
-        Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for, Send.channel == EMAIL
-    )
+    later = select(Send.id).where(Send.snooze_id == send.snooze_id, Send.scheduled_for > send.scheduled_for)
     return connection.execute(later.limit(1)).first() is not None
 
 

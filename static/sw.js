@@ -29,13 +29,13 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
-const kept = async (request) => (await (await caches.open(STORE)).match(request)) || fetch(request);
+const kept = async (request) => (await (await caches.open(STORE)).match(request, { ignoreVary: true })) || fetch(request);
 
 async function open(request) {
   try {
     return await fetch(request);
   } catch {
-    return (await (await caches.open(STORE)).match(SHELL.offline)) || Response.error();
+    return (await (await caches.open(STORE)).match(SHELL.offline, { ignoreVary: true })) || Response.error();
   }
 }
 
@@ -63,3 +63,49 @@ const handOver = (files) => new Promise((resolve) => {
   self.addEventListener("message", answer);
   setTimeout(end, HANG);
 });
+
+// A push is one notification for one occurrence. Its buttons act by POST with a token that can do that alone.
+self.addEventListener("push", (event) => {
+  const content = event.data?.json();
+  if (content?.title) event.waitUntil(notify(content.title, content));
+});
+
+const ICON = "/static/icons/192.png";
+const BADGE = "/static/icons/badge-96.png";
+const notify = (title, content) => self.registration.showNotification(title, {
+  body: content.body || "",
+  tag: content.tag,
+  icon: ICON,
+  badge: BADGE,
+  data: content,
+  silent: content.silent || false,
+  actions: (content.buttons || []).map(({ name, title }) => ({ action: name, title })),
+});
+
+self.addEventListener("notificationclick", (event) => {
+  const content = event.notification.data;
+  event.notification.close();
+  const button = (content.buttons || []).find(({ name }) => name === event.action);
+  event.waitUntil(button ? act(content, button) : openPage(content.open));
+});
+
+// What came of it takes the place of the notification, silently; a click on that opens the page where it can be undone.
+async function act(content, button) {
+  let said = null;
+  try {
+    const answer = await fetch("/push/act", { method: "POST", body: new URLSearchParams({ token: button.token }) });
+    said = await answer.json();
+  } catch {
+    // Offline, or no answer that can be read: the buttons stay.
+  }
+  if (!said?.text) return notify(content.title, { ...content, body: content.unsaved });
+  return notify(said.text, { tag: content.tag, open: said.open || content.open, body: content.body, silent: true });
+}
+
+async function openPage(path) {
+  const url = new URL(path, location.origin);
+  if (url.origin !== location.origin) return;
+  const [tab] = await self.clients.matchAll({ type: "window" });
+  const isShown = tab && await tab.navigate(url.href).then((one) => one?.focus()).catch(() => null);
+  if (!isShown) await self.clients.openWindow(url.href);
+}

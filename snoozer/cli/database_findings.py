@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
+from snoozer import push_devices
 from snoozer.db import health_checks, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.settings import Settings
@@ -70,6 +71,7 @@ def database_findings(connection: Connection, settings: Settings) -> Iterator[Fi
     yield from _processes(connection, settings)
     yield _late_reminders(connection)
     yield from _mailboxes(connection)
+    yield from _pushes(connection, settings)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
 
@@ -204,6 +206,28 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
         yield Finding(check, "advice", text, "Where it is one server, look at the way to it.")
     if not found.unwatched and not found.overdue and not found.failing:
         yield Finding(check, "right", f"{found.connected} connected and watched.")
+
+
+def _pushes(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    check, found = "push", health_checks.push(connection)
+    if not found.devices:
+        return
+    if not push_devices.key_opens(connection, key_ring=settings.keys):
+        text = "No key of SECRET_KEY opens the key that signs pushes: no device takes a push any more."
+        do = "Add the key that SECRET_KEY had before, behind the new one; or people switch their devices on anew."
+        yield Finding(check, "wrong", text, do)
+    elif found.overdue:
+        text = f"{found.overdue} pushes have been due for minutes. They are given up four hours after the return."
+        yield Finding(check, "wrong", text, "Start `snoozer worker`, or see what it logs.")
+    else:
+        text = (
+            f"{found.devices} devices; in the last day {found.sent} pushes sent, {found.failed} failed, "
+            f"{found.uncertain} uncertain."
+        )
+        yield Finding(check, "right", text)
+    if found.refused:
+        text = f"The push services of {found.refused} devices refuse what comes from here; their owners see it."
+        yield Finding(check, "advice", text, "Where it is all of them: see whether BASE_URL is this site's address.")
 
 
 def _invariant(name: str, rows: list[Violation]) -> Finding:

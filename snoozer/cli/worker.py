@@ -30,6 +30,10 @@ from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
+from snoozer.delivery.push import PushSender
+from snoozer.delivery.push_loop import CONNECTIONS as PUSH_CONNECTIONS
+from snoozer.delivery.push_loop import PushLoop
+from snoozer.delivery.push_loop import drain as drain_pushes
 from snoozer.delivery.settling import Settler, record_inherited_facts
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
@@ -117,7 +121,12 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
             listener = NotifyListener(engine, on_notify=worker.wake)
             listener.start()
             closing.callback(listener.stop)
+        pushes = _push_sender(settings, failpoint=hook, stopping=stopping)
+        closing.callback(pushes.engine.dispose)
         if not drain:
+            push_loop = PushLoop(pushes, poll=settings.poll)
+            push_loop.start()
+            closing.callback(push_loop.stop)
             returns = ReturnLoop(engine, poll=settings.poll)
             returns.start()
             closing.callback(returns.stop)
@@ -129,6 +138,7 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)
+                drain_pushes(pushes)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
@@ -222,6 +232,29 @@ def start_heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heart
     )
     heartbeat.start()
     return heartbeat
+
+
+def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> PushSender:
+    """With an engine of its own, whose connections no delivery waits for."""
+    engine = make_engine(
+        settings.database_url.get_secret_value(),
+        name="push",
+        pool_size=PUSH_CONNECTIONS,
+        pgbouncer=settings.pgbouncer,
+        ping_after=PING_AFTER,
+        read_timeout=read_timeout_until(stopping),
+        by_index=True,
+    )
+    is_named = settings.base_url.startswith("https://")
+    return PushSender(
+        engine=engine,
+        keys=settings.keys,
+        contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
+        allow_private=settings.allow_private_push_services,
+        failpoint=failpoint,
+        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
+        stopping=stopping,
+    )
 
 
 def _engine(settings: Settings, *, stopping: Event) -> Engine:

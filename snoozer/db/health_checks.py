@@ -64,6 +64,13 @@ CHECKS = {
         "ck_mailbox_messages_what_stays_has_no_return",
         "ck_mailbox_messages_wanted",
     ),
+    "push_devices": ("ck_push_devices_keys",),
+    "push_sends": (
+        "ck_push_sends_claim_is_whole",
+        "ck_push_sends_finished_is_dated",
+        "ck_push_sends_sending_is_marked",
+        "ck_push_sends_state",
+    ),
     "reminder_sends": (
         "ck_reminder_sends_channel",
         "ck_reminder_sends_mail_is_whole",
@@ -105,7 +112,7 @@ TRIGGERS = {
         "mailbox_messages_note_update",
         "mailbox_messages_stay",
     ),
-    "reminder_sends": ("reminder_sends_keep_sent",),
+    "reminder_sends": ("reminder_sends_keep_sent", "reminder_sends_push_reminder", "reminder_sends_push_return"),
 }
 
 
@@ -166,6 +173,19 @@ class MailboxHealth:
     failing: int
     overdue: int
     oldest: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushHealth:
+    """Devices that get pushes, how many of them are refused; the last day's pushes by their end, and how many have been
+    due for minutes."""
+
+    devices: int
+    refused: int
+    sent: int
+    failed: int
+    uncertain: int
+    overdue: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +276,11 @@ def late(connection: Connection) -> LateReminders:
 def mailboxes(connection: Connection) -> MailboxHealth:
     """How the connected mailboxes are."""
     return MailboxHealth(**execute(connection, "health_checks/mailboxes").one()._mapping)
+
+
+def push(connection: Connection) -> PushHealth:
+    """How pushes to devices are."""
+    return PushHealth(**execute(connection, "health_checks/push").one()._mapping)
 
 
 def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, imports, ledger, list_changes, mailbox_messages, queue, quotas, workers
+from snoozer.db import accounts, events, imports, ledger, list_changes, mailbox_messages, push, queue, quotas, workers
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
@@ -161,8 +161,8 @@ def prune_changes(engine: Engine) -> None:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage and messages that are back,
-    and imports that were not confirmed."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes that
+    are long over, and imports that were not confirmed."""
     run_exclusive(engine, "forget workers", workers.prune)
     prune_messages = partial(mailbox_messages.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:
@@ -175,6 +175,9 @@ def prune(engine: Engine) -> None:
         pass
     prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget usage", prune_usage) or 0) >= MAX_PRUNED:
+        pass
+    prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
         pass
 
 

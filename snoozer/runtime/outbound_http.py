@@ -5,7 +5,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,11 +30,13 @@ class HttpError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a web server answered. `location` is where it redirects to, resolved against the URL."""
+    """What a web server answered. `location` is where it redirects to, resolved against the URL; `retry_after` the
+    header of that name."""
 
     status: int
     body: bytes = field(repr=False)
     location: str | None = field(default=None, repr=False)
+    retry_after: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +74,18 @@ def request(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
+    before_sending: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """One request, and its answer as it is: a redirect is not followed. Raises HttpError."""
+    """One request, and its answer as it is: a redirect is not followed. Raises HttpError. `before_sending` is called
+    once the connection is made and secured, before the first byte of the request leaves; what it raises ends it."""
     target = _checked(url, allow_private=limits.allow_private)
     until = time.monotonic() + limits.seconds
     try:
         connection = _connect(target, limits)
         with outbound.closed_after(connection, max(until - time.monotonic(), 0.001)), connection:
-            answer = _exchange(_secured(connection, target, tls), target, method, body, headers or {}, limits)
+            secured = _secured(connection, target, tls)
+            before_sending()
+            answer = _exchange(secured, target, method, body, headers or {}, limits)
         if time.monotonic() >= until:
             # What was cut off may look whole.
             raise HttpError("slow", f"{target.hostname} took too long to answer.")
@@ -150,7 +156,12 @@ def _exchange(
             content = response.read(limits.size + 1)
             if len(content) > limits.size:
                 raise HttpError("too_large", f"{target.hostname} answered with more than {limits.size} bytes.")
-            return Answer(status=response.status, body=content, location=_location(response, target))
+            return Answer(
+                status=response.status,
+                body=content,
+                location=_location(response, target),
+                retry_after=response.getheader("Retry-After"),
+            )
     finally:
         with suppress(OSError):
             client.close()

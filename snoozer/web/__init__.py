@@ -39,6 +39,7 @@ from snoozer.web.admin.routes import blueprint as admin
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
+from snoozer.web.devices.routes import blueprint as devices
 from snoozer.web.health.routes import blueprint as health
 from snoozer.web.live import streams
 from snoozer.web.live.routes import blueprint as live
@@ -46,6 +47,7 @@ from snoozer.web.mailbox.routes import blueprint as mailbox
 from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
 from snoozer.web.personal_data.routes import blueprint as personal_data
+from snoozer.web.push.routes import blueprint as push
 from snoozer.web.pwa.routes import blueprint as pwa
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.settings.routes import blueprint as settings_pages
@@ -66,6 +68,8 @@ BLUEPRINTS = (
     mailboxes,
     mailbox_sign_in,
     connected_mail,
+    devices,
+    push,
     share,
     pwa,
     live,
@@ -120,7 +124,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     body_limits.init_app(app)
     quotas.init_app(app)
     forms.init_app(app)
-    csrf.init_app(app, exempt=(api.blueprint, reminder_links, share))
+    csrf.init_app(app, exempt=(api.blueprint, reminder_links, push, share))
     jinja.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -25,6 +25,7 @@ STATEMENT_FOLDERS = {
     "mailbox_messages": ["mailbox_messages"],
     "mailbox_store": ["mailbox"],
     "mailboxes": ["mailboxes"],
+    "push": ["push"],
     "queue": ["queue", "peek"],
     "quotas": ["quotas"],
     "replies": ["replies"],

@@ -95,7 +95,7 @@ def test_all_gauges_together_execute_each_query_once(engine: Engine) -> None:
     event.listen(watched, "before_cursor_execute", lambda *args: executed.append(args[2]))
     data = gauges_of(watched).get_metrics_data()
     assert data is not None
-    assert len(data.resource_metrics[0].scope_metrics[0].metrics) > len(executed) == 3
+    assert len(data.resource_metrics[0].scope_metrics[0].metrics) > len(executed) == 4
     watched.dispose()
 
 
@@ -113,4 +113,4 @@ def test_without_the_database_gauges_try_each_query_once_and_have_no_value(
     monkeypatch.setattr(TimeoutConnection, "connect", count_and_connect)
     data = gauges_of(away).get_metrics_data()
     assert data is None or not data.resource_metrics
-    assert len(tried) == 3
+    assert len(tried) == 4

@@ -18,6 +18,7 @@ from snoozer.db import mailbox_store
 from snoozer.db.models import metadata
 from snoozer.settings import Settings
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now
+from tests.push_service import Subscription, subscribe
 from tests.web.reminders import a_link, a_sent_reminder
 
 BOB = "bob@snoozer.example"
@@ -36,6 +37,8 @@ ACCESS = {
     "mailboxes": "person",
     "connected_mail": "person",
     "mailbox_sign_in": "person",
+    "devices": "person",
+    "push": "link",
     "pwa": "everybody",
     "share": "everybody",
     "live": "person",
@@ -48,6 +51,7 @@ EXCEPTIONS = {
     "settings.choose_keys": "everybody",
     "settings.choose_language": "everybody",
     "api.describe": "everybody",
+    "push.open_message": "person",
 }
 # Enough of each form that no route refuses it for its fields alone.
 FORM = {
@@ -120,6 +124,7 @@ def place(engine: Engine, people: People, settings: Settings) -> Place:
     a_snooze(engine, remind_at=now() + HOUR)
     a_kept_message(engine)
     a_mailbox(engine)
+    subscribe(engine, Subscription("https://push.example/1"), account_id=1, keys=settings.keys)
     token = a_link(engine, settings, a_sent_reminder(engine)).removeprefix("/r/")
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error="550 secret of the case")
     with engine.begin() as connection:

@@ -31,6 +31,16 @@ def moving(connection: Connection, *, mailbox_id: int) -> Sequence[Found]:
     return connection.execute(entries.order_by(Snooze.id.desc())).all()
 
 
+def at_home(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
+    """Where a message of a person's is in a connected mailbox, if it is back or was never taken away."""
+    here = select(*columns(SnoozedMessage, "mailbox_id folder uidvalidity uid")).where(
+        SnoozedMessage.user_email == user_email,
+        SnoozedMessage.message_id == message_id,
+        SnoozedMessage.place == "home",
+    )
+    return connection.execute(here).first()
+
+
 def elsewhere(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
     """The live snoozes of these messages that programs made, and that are in no connected mailbox."""
     its_entry = exists().where(

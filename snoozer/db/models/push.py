@@ -1,0 +1,78 @@
+"""Devices that get pushes, the keys that sign those, and their ledger."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from snoozer.db.models.base import Base
+
+NOW = text("now()")
+CLOCK = text("clock_timestamp()")
+
+
+class PushKey(Base):
+    """A pair of keys that signs pushes (VAPID, RFC 8292). `private_key` is encrypted."""
+
+    __tablename__ = "push_keys"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    public_key: Mapped[bytes]
+    private_key: Mapped[bytes]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+
+class PushDevice(Base):
+    """A browser that gets pushes (RFC 8030). `endpoint` is its address at a push service; with `public_key` and
+    `auth_secret` what is pushed is encrypted for it (RFC 8291). `problem` is a code, None while it works."""
+
+    __tablename__ = "push_devices"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_push_devices_account", ondelete="CASCADE")
+    )
+    key_id: Mapped[int] = mapped_column(ForeignKey("push_keys.id", name="fk_push_devices_key"))
+    name: Mapped[str]
+    endpoint: Mapped[str]
+    public_key: Mapped[bytes]
+    auth_secret: Mapped[bytes]
+    shows_subject: Mapped[bool] = mapped_column(server_default=text("false"))
+    problem: Mapped[str | None]
+    failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    quiet_until: Mapped[datetime | None]
+    sent_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+    __table_args__ = (
+        UniqueConstraint("endpoint", name="uq_push_devices_endpoint"),
+        Index("ix_push_devices_account", "account_id"),
+    )
+
+
+class PushSend(Base):
+    """One push of one promise to one device: reserved, sending, sent, failed or uncertain."""
+
+    __tablename__ = "push_sends"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_id: Mapped[int]
+    account_id: Mapped[int]
+    snooze_id: Mapped[int]
+    scheduled_for: Mapped[datetime]
+    state: Mapped[str] = mapped_column(server_default="reserved")
+    claim_token: Mapped[UUID | None]
+    claimed_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    try_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=CLOCK)
+    marked_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    status: Mapped[int | None] = mapped_column(Integer)
+    reason: Mapped[str | None]
+
+    __table_args__ = (
+        UniqueConstraint("device_id", "snooze_id", "scheduled_for", name="uq_push_sends_promise"),
+        Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
+        Index("ix_push_sends_open", "account_id", postgresql_where=text("state IN ('reserved', 'sending')")),
+        Index("ix_push_sends_created", "created_at"),
+    )

@@ -1,0 +1,47 @@
+-- Claim the push that has been due the longest, of a person for whom none is on its way, so that silent devices of
+-- one person do not keep others waiting. Another transaction's rows are skipped.
+WITH due AS MATERIALIZED (
+    SELECT send.id
+    FROM push_sends AS send
+    JOIN push_devices AS device ON device.id = send.device_id AND device.account_id = send.account_id
+    WHERE send.state = 'reserved'
+      AND send.try_at <= CURRENT_TIMESTAMP
+      AND send.expires_at > CURRENT_TIMESTAMP
+      AND COALESCE(send.claimed_until <= CURRENT_TIMESTAMP, TRUE)
+      AND NOT EXISTS (
+          SELECT 1
+          FROM push_sends AS other
+          WHERE other.account_id = send.account_id
+            AND other.state IN ('reserved', 'sending')
+            AND other.claimed_until > CURRENT_TIMESTAMP
+      )
+    ORDER BY send.try_at, send.id
+    LIMIT 1
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+UPDATE push_sends AS send
+SET claim_token = gen_random_uuid(),
+    claimed_until = clock_timestamp() + :lease
+FROM due
+JOIN push_sends AS its ON its.id = due.id
+JOIN push_devices AS device ON device.id = its.device_id
+JOIN push_keys AS signing ON signing.id = device.key_id
+JOIN accounts ON accounts.id = device.account_id
+LEFT JOIN email_snoozes AS snooze ON snooze.id = its.snooze_id
+WHERE send.id = due.id
+RETURNING
+    send.id,
+    send.claim_token,
+    send.device_id,
+    send.snooze_id,
+    send.scheduled_for,
+    send.attempts,
+    GREATEST(1, CAST(extract(epoch FROM send.expires_at - clock_timestamp()) AS integer)) AS seconds_left,
+    device.endpoint,
+    device.public_key,
+    device.auth_secret,
+    device.failures,
+    device.key_id,
+    signing.private_key AS signing_key,
+    accounts.locale,
+    CASE WHEN device.shows_subject THEN snooze.subject END AS subject

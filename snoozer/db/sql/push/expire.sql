@@ -1,0 +1,36 @@
+-- End what no sender will: pushes that are not worth sending any more, or whose device is gone, have failed; those whose
+-- worker was lost after the mark are uncertain. A row that another transaction has locked is left for the next time.
+WITH over AS MATERIALIZED (
+    SELECT send.id
+    FROM push_sends AS send
+    WHERE (
+          send.state = 'reserved'
+          AND COALESCE(send.claimed_until <= CURRENT_TIMESTAMP, TRUE)
+          AND (
+              send.expires_at <= CURRENT_TIMESTAMP
+              OR NOT EXISTS (
+                  SELECT 1
+                  FROM push_devices AS device
+                  WHERE device.id = send.device_id
+                    AND device.account_id = send.account_id
+              )
+          )
+      )
+       OR (send.state = 'sending' AND send.claimed_until <= CURRENT_TIMESTAMP)
+    ORDER BY send.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+UPDATE push_sends AS send
+SET state = CASE WHEN send.state = 'sending' THEN 'uncertain' ELSE 'failed' END,
+    reason = CASE
+        WHEN send.state = 'sending' THEN 'worker lost'
+        WHEN send.expires_at <= CURRENT_TIMESTAMP THEN 'too late'
+        ELSE 'removed'
+    END,
+    claim_token = NULL,
+    claimed_until = NULL,
+    finished_at = clock_timestamp()
+FROM over
+WHERE send.id = over.id
+RETURNING send.id

@@ -1,0 +1,69 @@
+"""Messages that are back, and a sender of pushes without threads."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from random import Random
+from threading import Event
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from snoozer.db import mailbox_store
+from snoozer.delivery.push import PushSender
+from snoozer.housekeeping.returns import return_due
+from tests.db.transitions import claim, mark, record, reserve
+from tests.factories import ANN, a_kept_message, a_snooze, now
+from tests.push_service import KEYS
+
+
+def comes_back(engine: Engine, *, user_email: str = ANN, **columns: Any) -> int:
+    """A kept message of a snooze that is due returns; returns the snooze."""
+    message_id = f"<{now().timestamp()}@kept.example>"
+    a_kept_message(engine, user_email=user_email, message_id=message_id)
+    id = a_snooze(engine, user_email=user_email, message_id=message_id, **columns)
+    with engine.begin() as connection:
+        assert mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)
+    assert id in return_due(engine)
+    return id
+
+
+def reminder_is_sent(engine: Engine) -> None:
+    """Of the one snooze that is due."""
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    assert mark(engine, entry.send)
+    record(engine, entry.send)
+
+
+def the_sender(engine: Engine, **changes: Any) -> PushSender:
+    given: dict[str, Any] = {
+        "engine": engine,
+        "keys": KEYS,
+        "contact": "mailto:ops@snoozer.example",
+        "allow_private": True,
+        "failpoint": lambda step, device: None,
+        "rng": Random(1),
+        "stopping": Event(),
+    } | changes
+    return PushSender(**given)
+
+
+def sooner(engine: Engine, *, by: timedelta = timedelta(hours=1)) -> None:
+    """As if so much time had passed for pushes and devices; what is to end after hours does not end by that."""
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE push_sends SET try_at = try_at - :by, claimed_until = claimed_until - :by"), {"by": by}
+        )
+        connection.execute(text("UPDATE push_devices SET quiet_until = quiet_until - :by"), {"by": by})
+
+
+@contextmanager
+def without_trigger(engine: Engine, name: str) -> Iterator[None]:
+    with engine.begin() as connection:
+        connection.execute(text(f"ALTER TABLE reminder_sends DISABLE TRIGGER {name}"))
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text(f"ALTER TABLE reminder_sends ENABLE TRIGGER {name}"))

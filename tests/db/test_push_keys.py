@@ -1,0 +1,140 @@
+"""The pair of keys that signs pushes outlives SECRET_KEY, and the loop that sends them outlives errors."""
+
+from collections.abc import Iterator
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import push_devices
+from snoozer.db.push import ClaimedPush
+from snoozer.delivery.push import PushSender
+from snoozer.delivery.push_loop import PushLoop, drain
+from snoozer.runtime.failpoint import FailpointReached
+from tests.db.pushes import comes_back, sooner, the_sender
+from tests.factories import People, Person
+from tests.push_service import KEYS, PushService, Subscription, claims_of, ledger, states, subscribe
+
+
+@pytest.fixture
+def service() -> Iterator[PushService]:
+    with PushService() as service:
+        yield service
+
+
+@pytest.fixture
+def ann(people: People) -> Person:
+    return people.ann()
+
+
+@pytest.fixture
+def phone(engine: Engine, service: PushService, ann: Person) -> Subscription:
+    phone = service.subscription()
+    subscribe(engine, phone, account_id=ann.id)
+    return phone
+
+
+def devices(engine: Engine) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM push_devices ORDER BY id")).all())
+
+
+def test_an_older_key_of_the_ring_still_signs_and_is_replaced(
+    engine: Engine, service: PushService, phone: Subscription
+) -> None:
+    """Subscriptions are bound to the pair: a new SECRET_KEY must not end them."""
+    [before] = _keys(engine)
+    comes_back(engine)
+    ring = ("a-newer-key-of-enough-length-too", *KEYS)
+    drain(the_sender(engine, keys=ring))
+    [after] = _keys(engine)
+    assert claims_of(service.pushed[0].headers["authorization"])["key"] == before.public_key == after.public_key
+    assert before.private_key != after.private_key
+    comes_back(engine)
+    drain(the_sender(engine, keys=ring[:1]))
+    assert states(engine) == ["sent", "sent"]
+
+
+def test_where_no_key_opens_the_pair_the_device_says_so_and_the_next_one_gets_a_new_pair(
+    engine: Engine, service: PushService, phone: Subscription, ann: Person
+) -> None:
+    comes_back(engine)
+    other = ("another-key-of-enough-length-now",)
+    drain(the_sender(engine, keys=other))
+    assert [(row.state, row.reason) for row in ledger(engine)] == [("failed", "key")]
+    assert devices(engine)[0].problem == "key"
+    subscribe(engine, phone, account_id=ann.id, keys=other)
+    assert len(_keys(engine)) == 2
+    assert devices(engine)[0].problem is None
+    comes_back(engine)
+    drain(the_sender(engine, keys=other))
+    assert len(service.of(phone)) == 1
+
+
+def _keys(engine: Engine) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM push_keys ORDER BY id")).all())
+
+
+def test_the_pair_is_made_once_by_those_who_ask_at_the_same_time(engine: Engine) -> None:
+    with engine.begin() as first:
+        known = push_devices.public_key(first, key_ring=KEYS)
+        found: list[bytes] = []
+
+        def ask() -> None:
+            with engine.begin() as second:
+                found.append(push_devices.public_key(second, key_ring=KEYS))
+
+        another = Thread(target=ask)
+        another.start()
+        first.commit()
+    another.join()
+    assert found == [known]
+    assert len(_keys(engine)) == 1
+
+
+def test_the_private_key_is_not_readable_in_the_database(engine: Engine, phone: Subscription) -> None:
+    [pair] = _keys(engine)
+    private, _ = push_devices.signing_key(KEYS, pair.private_key)
+    assert private.encode() not in pair.private_key
+
+
+class _Broken(PushSender):
+    """Fails at first in ways that were not foreseen."""
+
+    broken: list[Exception] = [ZeroDivisionError(), KeyError("x")]  # noqa: RUF012
+
+    def claim(self) -> ClaimedPush | None:
+        if self.broken:
+            raise self.broken.pop()
+        return super().claim()
+
+
+def test_the_loop_goes_on_after_errors_that_it_does_not_know(
+    engine: Engine, service: PushService, phone: Subscription
+) -> None:
+    """Its thread ended at one, and no push of this process left any more."""
+    sent = Event()
+    steps: list[str] = []
+
+    def failpoint(step: str, device: str) -> None:
+        steps.append(step)
+        if steps == ["push_claimed"]:
+            raise FailpointReached
+        if step == "push_recorded":
+            sent.set()
+
+    given = vars(the_sender(engine, failpoint=failpoint))
+    loop = PushLoop(_Broken(**given), poll=0.02)
+    comes_back(engine)
+    loop.start()
+    try:
+        while "push_claimed" not in steps:
+            sent.wait(0.01)
+        while not sent.wait(0.02):
+            sooner(engine)
+    finally:
+        loop.stop()
+    assert states(engine) == ["sent"]
+    assert len(service.pushed) == 1
