@@ -69,8 +69,16 @@ SELECT
     accounts.locale
 FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
+LEFT JOIN (
+    SELECT shaped.email
+    FROM day_shapes
+    JOIN accounts AS shaped ON shaped.id = day_shapes.account_id
+) AS day ON day.email = lower(promise.user_email)
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
-  AND (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for)) IS NULL
+  AND (
+      day.email IS NULL
+      OR (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for)) IS NULL
+  )
   AND snooze_archived_send(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
   AND (
       promise.entry_id IS NOT NULL
