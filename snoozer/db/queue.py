@@ -12,7 +12,6 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.db.enqueue_options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
 from snoozer.db.enqueue_options import MAX_PRIORITY as MAX_PRIORITY
 from snoozer.db.enqueue_options import EnqueueOptions as EnqueueOptions
-from snoozer.db.queue_rows import Claims as Claims
 from snoozer.db.queue_rows import ImportedSnooze as ImportedSnooze
 from snoozer.db.queue_rows import Lane as Lane
 from snoozer.db.queue_rows import PriorityLevel as PriorityLevel
@@ -22,6 +21,17 @@ from snoozer.db.reminder_time import Terms as Terms
 from snoozer.db.reminder_time import ZoneShift as ZoneShift
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
+
+
+class Claims(list[Claim]):
+    """Claims in the order of their promises. `set_behind`: how many rows were found to wait behind others of a key."""
+
+    set_behind: int = 0
+
+    @property
+    def looked_at(self) -> int:
+        return len(self) + self.set_behind
+
 
 POISON = 2
 DEFAULT_LANE = Lane()

@@ -1,9 +1,7 @@
-"""What the statements of the queue return: claims, the lanes they are taken from, imported snoozes, restored cases."""
+"""What the statements of the queue return: the lanes of claims, imported snoozes, restored cases."""
 
 from dataclasses import dataclass
 from datetime import datetime
-
-from snoozer.domain.reminder import Claim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +40,3 @@ class PriorityLevel:
     priority: int
     lanes: list[Lane]
     now: datetime
-
-
-class Claims(list[Claim]):
-    """Claims in the order of their promises. `set_behind`: how many rows were found to wait behind others of a key."""
-
-    set_behind: int = 0
-
-    @property
-    def looked_at(self) -> int:
-        return len(self) + self.set_behind
