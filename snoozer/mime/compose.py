@@ -54,6 +54,7 @@ TEMPLATES.globals["language"] = translations.current_language
 # The path of each button behind the token, one of `links.ACTS`.
 BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
 
+_SUNDAY = 6
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
 _PLAIN_ADDRESS = re.compile(r"(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
@@ -117,7 +118,7 @@ class ReminderWriter:
         self._fields = write_fields(_fixed_fields(mail_from, instance))
         page = f"{base_url.rstrip('/')}/r/{place('token')}"
         self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        # By language, and by the words that not every reminder has.
+        # By language, by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
             self._body("en", given)
@@ -150,15 +151,17 @@ class ReminderWriter:
         words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, locale)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
-        body = self._body(language, tuple(given))
+        # On a Sunday, next week is tomorrow.
+        is_sunday = send.scheduled_for.astimezone(zone_or_utc(send.zone)).weekday() == _SUNDAY
+        body = self._body(language, tuple(given), without=("next_week",) if is_sunday else ())
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
 
-    def _body(self, language: str, given: tuple[str, ...]) -> BodyTemplate:
-        found = self._bodies.get((language, *given))
+    def _body(self, language: str, given: tuple[str, ...], without: tuple[str, ...] = ()) -> BodyTemplate:
+        found = self._bodies.get((language, *without, *given))
         if found is None:
-            words = ("subject", "promised", "zone", *given)
-            found = BodyTemplate("reminder", words=words, texts=self._texts, language=language)
-            self._bodies[language, *given] = found
+            words, texts = ("subject", "promised", "zone", *given), self._texts | dict.fromkeys(without, "")
+            found = BodyTemplate("reminder", words=words, texts=texts, language=language)
+            self._bodies[language, *without, *given] = found
         return found
 
 

@@ -86,6 +86,23 @@ def test_the_buttons_ask_for_what_they_say(a_send: Sends) -> None:
     assert opened(reminder(a_send()))["X-Snoozer-Occurrence"] == links.occurrence_id(one)
 
 
+@pytest.mark.parametrize(
+    ("zone", "day", "offered"),
+    [
+        ("Europe/Berlin", 8, ("done", "tomorrow", "again")),
+        ("Europe/Berlin", 7, ("done", "tomorrow", "next-week", "again")),
+        ("Pacific/Auckland", 7, ("done", "tomorrow", "again")),
+        ("Pacific/Auckland", 8, ("done", "tomorrow", "next-week", "again")),
+    ],
+)
+def test_on_a_sunday_next_week_is_not_offered_beside_tomorrow(
+    zone: str, day: int, offered: tuple[str, ...], a_send: Sends
+) -> None:
+    text, html = bodies(reminder(a_send(scheduled_for=PROMISED.replace(day=day, hour=12), zone=zone)))
+    for urls in (Page(html).links, re.findall(r"https://\S+", text)):
+        assert tuple(url.rpartition("/")[2] for url in urls) == offered
+
+
 def test_both_bodies_say_why_now_what_it_was_and_what_was_noted(a_send: Sends) -> None:
     for words in bodies(reminder(a_send())):
         plain = " ".join(re.sub(r"<[^>]+>", " ", words).replace("\u200c", "").split()).replace(" .", ".")
