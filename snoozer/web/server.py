@@ -75,10 +75,13 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
 
     def eof_received(self) -> bool:
         """Returns whether the connection stays open: a client that ends its side after a whole request still gets the
-        response."""
+        response, but no stream, which has no end."""
         self._half_closed = True
-        whole = self._body_receiver is not None and self._body_receiver._complete
-        return whole and not self._closed
+        receiver = self._body_receiver
+        whole = receiver is not None and receiver._complete
+        # Only a stream waits for its client to hang up.
+        streams = whole and receiver._waiter is not None
+        return whole and not streams and not self._closed
 
     def connection_lost(self, exc: Exception | None) -> None:
         for name in list(self._timers):

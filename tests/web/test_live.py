@@ -142,6 +142,8 @@ def test_streams_do_not_hold_up_a_stop(
         Stream(site, people.ann(), seen=snapshot(engine)) as stream,
     ):
         stream.until("event: ready")
+        with Stream(site, people.ann()) as of_a_closed_page:
+            of_a_closed_page.until("event: ready")
         os.kill(site.pid, signal.SIGTERM)
         assert stream.to_the_end().endswith("0\r\n\r\n")
 
