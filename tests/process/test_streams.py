@@ -16,7 +16,7 @@ from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
 from tests.factories import People, a_snooze
 from tests.web.live_site import live_site
-from tests.web.test_live import Stream, snapshot
+from tests.web.streams import Stream, snapshot
 
 
 @pytest.fixture
