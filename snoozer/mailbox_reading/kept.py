@@ -25,9 +25,9 @@ from snoozer.translations import N_, gettext
 TITLE = "Kept by Snoozer"
 GONE = N_("There is no such message in your mailbox. The link may be old.")
 _FOLDERS: dict[str, tuple[queries.Folder, str, Role]] = {
-    "inbox": ("inbox", "Inbox", "inbox"),
-    "asleep": ("snoozed", "Asleep", "snoozed"),
-    "done": ("done", "Done", "archive"),
+    "inbox": ("inbox", N_("Inbox"), "inbox"),
+    "asleep": ("snoozed", N_("Asleep"), "snoozed"),
+    "done": ("done", N_("Done"), "archive"),
 }
 _KEYS: dict[str, tuple[str, Role]] = {folder: (key, role) for key, (folder, _, role) in _FOLDERS.items()}
 _MAX_ID = 2**63
@@ -48,7 +48,11 @@ class KeptMailbox:
         totals = {"inbox": counts.inbox, "asleep": counts.snoozed, "done": counts.done}
         return [
             FolderView(
-                key=key, name=name, role=role, unread=counts.unread if key == "inbox" else None, total=totals[key]
+                key=key,
+                name=gettext(name),
+                role=role,
+                unread=counts.unread if key == "inbox" else None,
+                total=totals[key],
             )
             for key, (_, name, role) in _FOLDERS.items()
         ]

@@ -9,6 +9,8 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer import translations
 from snoozer.db.list_changes import is_snapshot
 from snoozer.resources import resource_folder
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
 from snoozer.web.mailbox.files import FRAME_SANDBOX
@@ -21,8 +23,8 @@ from snoozer.web.text.status import Status, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
 from snoozer.web.text.web_links import web_links
 
-NO_SUBJECT = "(no subject)"
-NO_SENDER = "(no sender)"
+NO_SUBJECT = N_("(no subject)")
+NO_SENDER = N_("(no sender)")
 MAX_LINE_LENGTH = 160
 THEMES = ("auto", "light", "dark")
 
@@ -109,7 +111,7 @@ def _digest(name: str) -> str:
 
 
 def _subject(subject: str | None) -> str:
-    return subject if subject and subject.strip() else NO_SUBJECT
+    return subject if subject and subject.strip() else _(NO_SUBJECT)
 
 
 def _clipped(text: str) -> str:
@@ -118,7 +120,7 @@ def _clipped(text: str) -> str:
 
 def _sender(row: Any) -> str:
     """Returns the sender's name where there is one, else the address."""
-    return getattr(row, "sender_name", None) or row.sender_email or NO_SENDER
+    return getattr(row, "sender_name", None) or row.sender_email or _(NO_SENDER)
 
 
 def _fingerprint(secret: str) -> str:

@@ -10,6 +10,7 @@ from snoozer.mailbox_reading.connected import ConnectedMailbox, open_mailbox
 from snoozer.mailbox_reading.connections import ConnectionPool
 from snoozer.mailbox_reading.mailbox import MailboxError
 from snoozer.mailboxes import Logins
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.context import found_or_404
 
@@ -26,7 +27,9 @@ def open_or_404(account: Account, *, id: int) -> ConnectedMailbox:
     """Raises MailboxError for one whose password was refused: the server is not asked with it once more."""
     row = find_or_404(account, id=id)
     if row.state == "leaving":
-        raise MailboxError("unavailable", "This mailbox is being disconnected: what is snoozed in it goes back first.")
+        raise MailboxError(
+            "unavailable", _("This mailbox is being disconnected: what is snoozed in it goes back first.")
+        )
     if row.state == "paused":
         problem = explain(row.problem or "login", host=row.host, port=row.port, is_connected=True)
         raise MailboxError("login", f"{problem.what} {problem.remedy}")

@@ -7,6 +7,7 @@ from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.mailbox_reading.entering import enter, snooze_target
 from snoozer.mailbox_reading.mailbox import Mailbox, MailboxError
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.connected_mail.opening import open_or_404
@@ -73,7 +74,7 @@ def snooze(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue:
     with context.transaction() as connection:
         snoozed = save_submission(connection, account, target.message, submitted)
         if not enter(connection, target):
-            raise MailboxError("busy", "Another mailbox of yours is moving this message just now. Try again.")
+            raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
     return views.after_snooze(pages, submitted, snoozed)
 
 
@@ -94,13 +95,13 @@ def to_inbox(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue
     row = message.row
     if row.snooze_id is None or row.message_id is None or not (row.moving or message.role == "snoozed"):
         mailbox.to_inbox(key)
-        flash("It is in your inbox.")
+        flash(_("It is in your inbox."))
         return back(pages.url("browse"))
     with context.transaction() as connection:
         snoozing.cancel(connection, id=row.snooze_id, user_email=account.email, message_id=row.message_id, route=ROUTE)
     ended = f" {recurrence_ended_text(row.recurrence, time_formatter())}" if row.recurrence else ""
     undo = url_for("snoozes.undo", id=row.snooze_id)
-    flash(f"It goes back to where it was.{ended}", undo=undo)
+    flash(f"{_('It goes back to where it was.')}{ended}", undo=undo)
     return back(pages.url("browse"))
 
 

@@ -12,10 +12,13 @@ from snoozer.db.queries import Found
 from snoozer.imap import folder_names
 from snoozer.mailbox_reading import kept
 from snoozer.mailbox_reading.mailbox import FolderView, Role, Row
+from snoozer.timephrase.describe import MONTH_NAMES
+from snoozer.translations import N_, ngettext
+from snoozer.translations import gettext as _
 from snoozer.web.text.history import DayGroup
 from snoozer.web.text.time_format import TimeFormatter
 
-INBOX_NAME = "Inbox"
+INBOX_NAME = N_("Inbox")
 _ICONS: dict[Role, str] = {
     "inbox": "inbox",
     "snoozed": "moon",
@@ -89,7 +92,7 @@ def folder_choices(folders: Sequence[FolderView], *, current: str | None, counts
     return [
         FolderChoice(
             key=None if folder.role == "inbox" else folder.key,
-            name=INBOX_NAME if folder.role == "inbox" else folder.name,
+            name=_(INBOX_NAME) if folder.role == "inbox" else folder.name,
             role=folder.role,
             count=_count(folder) or (str(folder.total) if counts_all else ""),
             depth=folder.depth,
@@ -121,10 +124,11 @@ def _age(moment: datetime, times: TimeFormatter) -> str:
     then, today = times.local(moment), times.local(times.now)
     days = (today.date() - then.date()).days
     if days < 1:
-        return "Today"
+        return _("Today")
     if days < 7:
         return times.day(moment)
-    return f"{then:%B}" if then.year == today.year else f"{then:%B %Y}"
+    month = _(MONTH_NAMES[then.month - 1])
+    return month if then.year == today.year else f"{month} {then.year}"
 
 
 def _is_for_moving(folder: FolderView) -> bool:
@@ -134,4 +138,6 @@ def _is_for_moving(folder: FolderView) -> bool:
 def _count(folder: FolderView) -> str:
     if folder.role in {"snoozed", "drafts", "snooze_into"}:
         return str(folder.total) if folder.total else ""
-    return f"{folder.unread} unread" if folder.unread and folder.role not in {"sent", "trash"} else ""
+    if not folder.unread or folder.role in {"sent", "trash"}:
+        return ""
+    return ngettext("%(num)s unread", "%(num)s unread", folder.unread)

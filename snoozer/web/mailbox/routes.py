@@ -14,6 +14,7 @@ from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import messages as queries
 from snoozer.mailbox_reading.kept import KeptMailbox
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
@@ -99,7 +100,8 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     recurrence = asleep.recurrence if asleep is not None else None
     ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
     undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
-    flash(f"It is in your inbox.{ended}{' Its snooze stays paused.' if paused else ''}", undo=undo)
+    stays = f" {_('Its snooze stays paused.')}" if paused else ""
+    flash(f"{_('It is in your inbox.')}{ended}{stays}", undo=undo)
     return back(url_for(".browse"))
 
 
@@ -129,23 +131,32 @@ def add_files(account: Account) -> ResponseReturnValue:
     files = [(file.filename or "", file.read()) for file in request.files.getlist("message")]
     files = [(name, content) for name, content in files if name or content]
     if not files:
-        return add_page(file_error="Choose a message file first. Mail programs save one as .eml.")
-    if any(len(content) > context.settings().largest_message for _, content in files):
+        return add_page(file_error=_("Choose a message file first. Mail programs save one as .eml."))
+    if any(len(content) > context.settings().largest_message for name, content in files):
         raise RequestEntityTooLarge
     for name, content in files:
         if not is_message(content):
             return add_page(
-                file_error=f"{name or 'That file'} is not a mail message: it has no header such as From or Subject. "
-                "Nothing was saved."
+                file_error=_(
+                    "%(name)s is not a mail message: it has no header such as From or Subject. Nothing was saved.",
+                    name=name or _("That file"),
+                )
             )
+    contents = [content for name, content in files]
     with context.transaction() as connection:
-        for _, content in files:
+        for content in contents:
             quotas.spend_upload(connection, context.settings().limits, user_email=account.email, size=len(content))
-        stored = inbox.store_each(connection, user_email=account.email, originals=[content for _, content in files])
+        stored = inbox.store_each(connection, user_email=account.email, originals=contents)
     if len(stored) > 1:
-        flash(f"{sum(one.new for one in stored)} of {len(stored)} messages are new in your mailbox.")
+        flash(
+            _(
+                "%(new)s of %(count)s messages are new in your mailbox.",
+                new=sum(one.new for one in stored),
+                count=len(stored),
+            )
+        )
         return redirect(url_for(".browse"), code=303)
-    flash("It is in your mailbox." if stored[0].new else "It was in your mailbox already.")
+    flash(_("It is in your mailbox.") if stored[0].new else _("It was in your mailbox already."))
     return redirect(url_for(".show", id=stored[0].id), code=303)
 
 
@@ -164,7 +175,7 @@ def add_reminder(account: Account) -> ResponseReturnValue:
         return add_page(
             form=snooze_form(times, saved_times=saved, phrase=phrase, note=note),
             sender=sender,
-            subject_error="Say in a few words what it is about, so that you recognise it when it comes back.",
+            subject_error=_("Say in a few words what it is about, so that you recognise it when it comes back."),
         )
     # The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze.
     unique = uuid5(page_id(), f"{subject}\n{sender or ''}")
@@ -179,7 +190,7 @@ def add_reminder(account: Account) -> ResponseReturnValue:
 def is_message(content: bytes) -> bool:
     """Whether the content starts with a header field (RFC 5322), possibly after mbox "From " lines."""
     for line in content[:65_536].lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 50)[:50]:
-        name, colon, _ = line.rstrip(b"\r").partition(b":")
+        name, colon = line.rstrip(b"\r").partition(b":")[:2]
         if colon and name and all(33 <= byte <= 126 for byte in name.rstrip(b" ")):
             return True
         if not line.startswith((b"From ", b">From ")):

@@ -11,6 +11,7 @@ from snoozer.mailbox_reading.mailbox import Attachment, Mailbox, MailboxError, R
 from snoozer.mime import message_parser
 from snoozer.snoozing import SnoozeResult
 from snoozer.translations import gettext
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import flash
@@ -97,7 +98,7 @@ def html(mailbox: Mailbox, key: str) -> Response:
     except MailboxError as error:
         return frame_problem(error.sentence, status_of(error))
     if message.html is None:
-        return frame_problem("This message has no HTML.", 404)
+        return frame_problem(_("This message has no HTML."), 404)
 
     def read(part: Attachment) -> bytes:
         try:
@@ -142,7 +143,7 @@ def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: SnoozeResul
 
 
 def done(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
-    flash("Done.", undo=pages.url("to_inbox", mailbox.archive(key)))
+    flash(_("Done."), undo=pages.url("to_inbox", mailbox.archive(key)))
     return back(pages.url("browse"))
 
 
@@ -155,7 +156,7 @@ def mark_read(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturn
 def mark_unread(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
     """To the list: the page of the message would mark it as read again."""
     mailbox.mark(key, read=False)
-    flash("Marked as unread.")
+    flash(_("Marked as unread."))
     return back(pages.url("browse"))
 
 

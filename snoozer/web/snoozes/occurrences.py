@@ -13,6 +13,7 @@ from snoozer.db.queries import Found
 from snoozer.occurrences import Change
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.zones import wall_time
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import ROUTE, flash
@@ -44,14 +45,16 @@ def skip(account: Account, id: int) -> ResponseReturnValue:
         lambda connection, row: occurrences.skip(
             connection, id=row.id, user_email=row.user_email, promise=promise, route=ROUTE
         ),
-        lambda change, row: f"Skipped. It comes {time_formatter().inline(change.promise)}.",
+        lambda change, row: _("Skipped. It comes %(when)s.", when=time_formatter().inline(change.promise)),
     )
 
 
 @blueprint.post("/snoozes/<row:id>/pause")
 @login_required
 def pause(account: Account, id: int) -> ResponseReturnValue:
-    return _act(account, id, _do(occurrences.pause), lambda change, row: "Paused. Nothing comes until you resume it.")
+    return _act(
+        account, id, _do(occurrences.pause), lambda change, row: _("Paused. Nothing comes until you resume it.")
+    )
 
 
 @blueprint.post("/snoozes/<row:id>/resume")
@@ -82,7 +85,7 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
         except (timephrase.ParseError, SnoozeError) as error:
             end = EndForm(phrase=phrase, error=error.message, suggestions=error.suggestions)
             return snooze_page(connection, account, id=id, end=end)
-    text = f"{recurrence_text(change.recurrence, times)}." if change.recurrence else "The next time is the last one."
+    text = f"{recurrence_text(change.recurrence, times)}." if change.recurrence else _("The next time is the last one.")
     flash(text, undo=url_for(".undo", id=id), event=str(change.event))
     return back_to(id)
 
@@ -103,7 +106,11 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
         flash(error.message)
         return back_to(id)
     is_paused = row.inactive and row.outcome is None
-    flash("Paused, as before." if is_paused else f"Asleep until {time_formatter().inline(row.promise)}, as before.")
+    flash(
+        _("Paused, as before.")
+        if is_paused
+        else _("Asleep until %(when)s, as before.", when=time_formatter().inline(row.promise))
+    )
     return back_to(id)
 
 
@@ -125,18 +132,24 @@ def _act(account: Account, id: int, act: Act, sentence: Sentence) -> ResponseRet
 
 def _is_back(change: Change, row: Found) -> str:
     if change.by_mail:
-        return "Its reminder is on its way to you now."
-    back = "It is back in your inbox" if row.kept_id else "It is on its way back to your mailbox"
-    again = "" if change.outcome else f", and comes again {time_formatter().inline(change.promise)}"
-    return f"{back}{again}."
+        return _("Its reminder is on its way to you now.")
+    if change.outcome:
+        return _("It is back in your inbox.") if row.kept_id else _("It is on its way back to your mailbox.")
+    again = time_formatter().inline(change.promise)
+    if row.kept_id:
+        return _("It is back in your inbox, and comes again %(when)s.", when=again)
+    return _("It is on its way back to your mailbox, and comes again %(when)s.", when=again)
 
 
 def _is_resumed(change: Change, row: Found) -> str:
     if change.outcome or change.by_mail:
-        return f"Resumed: its time had passed. {_is_back(change, row)}"
+        return f"{_('Resumed: its time had passed.')} {_is_back(change, row)}"
     times = time_formatter()
-    series = f", then {lower_first(recurrence_text(change.recurrence, times))}" if change.recurrence else ""
-    return f"Resumed. Asleep until {times.inline(change.promise)}{series}."
+    when = times.inline(change.promise)
+    if change.recurrence:
+        repeats = lower_first(recurrence_text(change.recurrence, times))
+        return _("Resumed. Asleep until %(when)s, then %(repeats)s.", when=when, repeats=repeats)
+    return _("Resumed. Asleep until %(when)s.", when=when)
 
 
 def _posted_instant(name: str) -> datetime:

@@ -15,6 +15,7 @@ from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.snoozing import SnoozeError
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash
@@ -88,7 +89,7 @@ def _found(account: Account, typed: str, *, after: Cursor | None, times: TimeFor
     with context.transaction() as connection:
         page = queries.found(connection, user_email=account.email, filters=filters, now=times.now, after=after)
         total = queries.count_found(connection, user_email=account.email, filters=filters, now=times.now)
-    groups = [DayGroup(name="Stuck", date="", rows=[*page.rows])] if page.rows and filters.state == "stuck" else None
+    groups = [DayGroup(name=_("Stuck"), date="", rows=[*page.rows])] if page.rows and filters.state == "stuck" else None
     return render_template(
         "snoozes/found.html", total=total, page=page, groups=groups or group_by_day(page.rows, times), **values
     )
@@ -157,16 +158,16 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
         is_same = undoes is None or undoes == _digest(row.note)
         changed = is_same and snoozing.change_note(connection, id=id, user_email=account.email, note=note, route=ROUTE)
     if not is_same:
-        flash("The note was changed since, so nothing was undone.")
+        flash(_("The note was changed since, so nothing was undone."))
     elif not changed:
-        flash("It is over already, so the note was not changed.")
+        flash(_("It is over already, so the note was not changed."))
     elif undoes is not None:
-        flash("The note is as before.")
+        flash(_("The note is as before."))
     elif len(row.note or "") <= MAX_UNDONE_NOTE:
         undo = {"note": row.note or "", "undoes": _digest(snoozing.clean_note(note))}
-        flash("The note is saved.", undo=url_for(".set_note", id=id), **undo)
+        flash(_("The note is saved."), undo=url_for(".set_note", id=id), **undo)
     else:
-        flash("The note is saved.")
+        flash(_("The note is saved."))
     return back_to(id)
 
 
@@ -178,12 +179,12 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
         cancelled = snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
         in_flight = any(send.state in {"sending", "uncertain"} for send in queries.sends(connection, id=id))
     if not cancelled:
-        flash("It was over already, so there was nothing to cancel.")
+        flash(_("It was over already, so there was nothing to cancel."))
         return back_to(id)
-    outcome = "The message is back in your inbox." if row.kept_id else "No reminder will be sent."
+    outcome = _("The message is back in your inbox.") if row.kept_id else _("No reminder will be sent.")
     if in_flight:
-        outcome = "The reminder was on its way already, so it may still arrive."
-    flash(f"Cancelled. {outcome}", undo=url_for(".undo", id=id))
+        outcome = _("The reminder was on its way already, so it may still arrive.")
+    flash(f"{_('Cancelled.')} {outcome}", undo=url_for(".undo", id=id))
     return back_to(id)
 
 
@@ -194,8 +195,8 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         row = own(connection, account, id=id)
         undone = snoozing.undo(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
-    again = f"Asleep again until {time_formatter().inline(row.remind_at)}."
-    flash(again if undone else "There is nothing to undo: the message was put away anew, or its reminder is out.")
+    again = _("Asleep again until %(when)s.", when=time_formatter().inline(row.remind_at))
+    flash(again if undone else _("There is nothing to undo: the message was put away anew, or its reminder is out."))
     return back_to(id)
 
 

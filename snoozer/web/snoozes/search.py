@@ -10,6 +10,8 @@ from snoozer.domain import search_terms
 from snoozer.domain.search_terms import MAX_TERMS, Term
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.text.time_format import TimeFormatter
 
 MAX_LENGTH = 200
@@ -36,13 +38,13 @@ class Example:
 
 
 EXAMPLES = (
-    Example("from:ann", "by its sender"),
-    Example("subject:invoice", "by its subject"),
-    Example("note:call", "by your note"),
-    Example("due:<friday", "back before Friday"),
-    Example("due:tomorrow", "back tomorrow"),
-    Example("state:late", "or paused, or stuck"),
-    Example("repeats:", "what repeats"),
+    Example("from:ann", N_("by its sender")),
+    Example("subject:invoice", N_("by its subject")),
+    Example("note:call", N_("by your note")),
+    Example("due:<friday", N_("back before Friday")),
+    Example("due:tomorrow", N_("back tomorrow")),
+    Example("state:late", N_("or paused, or stuck")),
+    Example("repeats:", N_("what repeats")),
 )
 
 
@@ -51,7 +53,9 @@ def parse(typed: str, *, times: TimeFormatter) -> Filters:
     that cannot be read, and for more than `MAX_TERMS`."""
     terms = search_terms.parse(typed[:MAX_LENGTH], _FIELDS, alone=("due", "state", "repeats"))
     if len(terms) > MAX_TERMS:
-        raise SearchError(f"“{typed}” is too much: type at most {MAX_TERMS} words and filters.")
+        raise SearchError(
+            _("“%(typed)s” is too much: type at most %(max)s words and filters.", typed=typed, max=MAX_TERMS)
+        )
     filters = Filters()
     for term in terms:
         filters = _add(filters, term, times=times)
@@ -73,9 +77,8 @@ def _state(value: str) -> SoughtState:
     for state in get_args(SoughtState):
         if state == value.lower():
             return state
-    raise SearchError(
-        f"“state:{value}” is no state. There are {', '.join(f'state:{one}' for one in get_args(SoughtState))}."
-    )
+    names = ", ".join(f"state:{one}" for one in get_args(SoughtState))
+    raise SearchError(_("“state:%(value)s” is no state. There are %(names)s.", value=value, names=names))
 
 
 def _with_day(filters: Filters, text: str, *, times: TimeFormatter) -> Filters:
@@ -93,14 +96,19 @@ def _day(value: str, times: TimeFormatter) -> datetime:
     """The start of the day that a phrase means, also of today."""
     zone = zone_or_utc(times.zone)
     this_morning = datetime.combine(times.local(times.now), time(), tzinfo=zone)
-    problem = "is no day"
+    has_passed = False
     for phrase in (f"{value} 12:00", value) if value else ():
         try:
             reading = snoozing.parse_phrase(phrase, now=this_morning, zone=times.zone, locale=times.locale)
         except SnoozeError as error:
-            problem = "has passed" if error.code == "past" else problem
+            has_passed = has_passed or error.code == "past"
         else:
             if reading.at is not None:
                 return datetime.combine(times.local(reading.at), time(), tzinfo=zone)
     examples = 'due:friday, due:<monday or due:>"24 dec"'
-    raise SearchError(f"“due:{value}” {problem}. Type one such as {examples}; state:late finds what is late.")
+    if has_passed:
+        problem = _("“due:%(value)s” has passed.", value=value)
+    else:
+        problem = _("“due:%(value)s” is no day.", value=value)
+    advice = _("Type one such as %(examples)s; state:late finds what is late.", examples=examples)
+    raise SearchError(f"{problem} {advice}")

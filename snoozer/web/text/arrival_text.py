@@ -4,15 +4,22 @@ from datetime import datetime
 from typing import Any
 
 from snoozer.domain.day_shape import Arrival
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.text.time_format import TimeFormatter
 
 # By the reason of a rest.
 REST_ENDS = {
-    "quiet": "at the end of your quiet hours",
-    "day off": "after your days off",
-    "vacation": "when you are back from your vacation",
+    "quiet": N_("at the end of your quiet hours"),
+    "day off": N_("after your days off"),
+    "vacation": N_("when you are back from your vacation"),
 }
-_RESTS = {"quiet": "in your quiet hours", "day off": "on a day off", "vacation": "in your vacation"}
+_RESTS = {
+    "quiet": N_("in your quiet hours"),
+    "day off": N_("on a day off"),
+    "vacation": N_("in your vacation"),
+}
+_SOME_REST = N_("in a rest")
 
 
 def arrival_of(row: Any, times: TimeFormatter) -> Arrival:
@@ -24,10 +31,15 @@ def arrival_of(row: Any, times: TimeFormatter) -> Arrival:
 
 def arrival_text(promise: datetime, arrival: Arrival, times: TimeFormatter) -> str:
     """Returns "You asked for Monday 22:30, which is in your quiet hours. It comes Tuesday 07:00." as one text."""
-    rest = _RESTS.get(arrival.reason or "", "in a rest")
-    return f"You asked for {times.inline(promise)}, which is {rest}. It comes {times.inline(arrival.at)}."
+    rest = _RESTS.get(arrival.reason or "", _SOME_REST)
+    return _(
+        "You asked for %(asked)s, which is %(rest)s. It comes %(when)s.",
+        asked=times.inline(promise),
+        rest=_(rest),
+        when=times.inline(arrival.at),
+    )
 
 
 def rest_text(reason: str) -> str:
     """Returns the rest in which a time lies: "in your quiet hours"."""
-    return _RESTS[reason]
+    return _(_RESTS[reason])

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of
 from snoozer.web.text.phrase_text import recurrence_ended_text
 from snoozer.web.text.reply_text import came_text
@@ -13,51 +15,54 @@ from snoozer.web.text.time_format import TimeFormatter, parse_instant
 MAX_LINES = 100
 
 _ROUTES = {
-    "web": "on these pages",
-    "link": "by the link in the mail",
-    "api": "by a program of yours",
-    "mailbox": "in your mailbox",
+    "web": N_("on these pages"),
+    "link": N_("by the link in the mail"),
+    "api": N_("by a program of yours"),
+    "mailbox": N_("in your mailbox"),
 }
 _SENTENCES = {
-    "failed": "A try failed. It is tried again.",
-    "recovered": "The worker that held it was lost. Another one takes over.",
-    "uncertain": "It was handed over, but the mail server's answer was lost.",
-    "resent": "It was sent once more, as the same mail.",
-    "verified": "It was found in your mailbox, so it had been sent.",
-    "late": "The mail server's answer came late.",
-    "retired": "It could not be delivered and became a case for the operators of this Snoozer.",
-    "set aside": "It may have been sent before this Snoozer was restored, so its operators decide.",
-    "reactivated": "An operator sent it back to work.",
-    "dismissed": "An operator closed the case. Nothing more is sent.",
-    "edited": "You changed it {route}.",
-    "imported": "You brought it along from another place.",
-    "cancelled": "You cancelled it {route}.",
-    "undone": "You undid that {route}.",
-    "done": "You were done with it {route}.",
-    "again": "You snoozed it again {route}.",
-    "answered": "You answered it {route}, so it had come. It goes on with its next time.",
-    "noted": "You changed its note {route}.",
-    "skipped": "You skipped a time {route}: {was}.",
-    "paused": "You paused it {route}.",
-    "resumed": "You resumed it {route}.",
-    "back": "You brought it back {route}, before {was}.",
-    "returned": "Its message came back to your mailbox, without a reminder, as you chose.",
-    "left": "Its message was not where it was, so it could not be brought back.",
+    "failed": N_("A try failed. It is tried again."),
+    "recovered": N_("The worker that held it was lost. Another one takes over."),
+    "uncertain": N_("It was handed over, but the mail server's answer was lost."),
+    "resent": N_("It was sent once more, as the same mail."),
+    "verified": N_("It was found in your mailbox, so it had been sent."),
+    "late": N_("The mail server's answer came late."),
+    "retired": N_("It could not be delivered and became a case for the operators of this Snoozer."),
+    "set aside": N_("It may have been sent before this Snoozer was restored, so its operators decide."),
+    "reactivated": N_("An operator sent it back to work."),
+    "dismissed": N_("An operator closed the case. Nothing more is sent."),
+    "edited": N_("You changed it {route}."),
+    "imported": N_("You brought it along from another place."),
+    "cancelled": N_("You cancelled it {route}."),
+    "undone": N_("You undid that {route}."),
+    "done": N_("You were done with it {route}."),
+    "again": N_("You snoozed it again {route}."),
+    "answered": N_("You answered it {route}, so it had come. It goes on with its next time."),
+    "noted": N_("You changed its note {route}."),
+    "skipped": N_("You skipped a time {route}: {was}."),
+    "paused": N_("You paused it {route}."),
+    "resumed": N_("You resumed it {route}."),
+    "back": N_("You brought it back {route}, before {was}."),
+    "returned": N_("Its message came back to your mailbox, without a reminder, as you chose."),
+    "left": N_("Its message was not where it was, so it could not be brought back."),
 }
-_WITH_PHRASE = {"asked": "You snoozed it {route}: “{phrase}”.", "edited": "You changed it {route}: “{phrase}”."}
+_WITH_PHRASE = {
+    "asked": N_("You snoozed it {route}: “{phrase}”."),
+    "edited": N_("You changed it {route}: “{phrase}”."),
+}
 _SCOPES = {
-    "once": "You changed only one time {route}: {was} became {now}.",
-    "every": "You changed every time {route}, from {now} on.",
-    "end": "You changed {route} when its repetition ends.",
+    "once": N_("You changed only one time {route}: {was} became {now}."),
+    "every": N_("You changed every time {route}, from {now} on."),
+    "end": N_("You changed {route} when its repetition ends."),
 }
 # By what its owner did to the message of a connected mailbox.
 _ENDED_THERE = {
-    "moved": "You took its message out of the folder of what is snoozed, so it ended.",
-    "gone": "Its message was deleted in your mailbox, or put where it is not found, so it ended.",
+    "moved": N_("You took its message out of the folder of what is snoozed, so it ended."),
+    "gone": N_("Its message was deleted in your mailbox, or put where it is not found, so it ended."),
 }
 _ZONE_CHANGES = {
-    "zone": "It went with you from {old} to {zone}: the same hour on the clock, another instant.",
-    "rules": "The rules of {zone} changed, so the same hour on the clock is another instant.",
+    "zone": N_("It went with you from {old} to {zone}: the same hour on the clock, another instant."),
+    "rules": N_("The rules of {zone} changed, so the same hour on the clock is another instant."),
 }
 
 
@@ -74,7 +79,7 @@ def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormat
     """Returns the events of one snooze and each of its reminders that was sent, newest first."""
     lines = [(event.at, _sentence(event, times)) for event in events]
     lines += [
-        (send.sent_at, f"The mail server took the reminder for {times.inline(send.scheduled_for)}.")
+        (send.sent_at, _("The mail server took the reminder for %(when)s.", when=times.inline(send.scheduled_for)))
         for send in sends
         if send.state == "sent" and send.sent_at is not None and send.resolved_by != "user"
     ]
@@ -91,11 +96,13 @@ def group_by_day(rows: Iterable[Any], times: TimeFormatter) -> list[DayGroup]:
             due.append(row)
         else:
             days.setdefault(times.day(at), []).append(row)
-    groups = [DayGroup(name="Due", date="", rows=due)] if due else []
+    groups = [DayGroup(name=_("Due"), date="", rows=due)] if due else []
     for name, members in days.items():
         date = times.date(arrival_of(members[0], times).at)
         # Beside Tomorrow the whole date, beside Friday without the weekday, beside a date nothing.
-        groups.append(DayGroup(name=name, date="" if name == date else date.removeprefix(f"{name} "), rows=members))
+        groups.append(
+            DayGroup(name=name, date="" if name == date else date.removeprefix(name).lstrip(" ,"), rows=members)
+        )
     return groups
 
 
@@ -104,14 +111,21 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
     ended = f" {recurrence_ended_text(detail['ended'], times)}" if detail.get("ended") else ""
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
         zone, old = (str(detail.get(key)).replace("_", " ") for key in ("zone", "from"))
-        return _ZONE_CHANGES[detail["why"]].format(zone=zone, old=old) + ended
+        sentence = _ZONE_CHANGES[detail["why"]]
+        return _(sentence).format(zone=zone, old=old) + ended
     if event.kind == "deferred":
         until = parse_instant(detail.get("until"))
-        when = f" {times.inline(until)}" if until else ""
-        end = REST_ENDS.get(detail.get("why", ""), "later")
-        return f"It was due while nothing comes to you, so it was to come{when}, {end}."
+        end = REST_ENDS.get(detail.get("why", ""))
+        if until is None or end is None:
+            return _("It was due while nothing comes to you, so it was to come later.")
+        return _(
+            "It was due while nothing comes to you, so it was to come %(when)s, %(end)s.",
+            when=times.inline(until),
+            end=_(end),
+        )
     if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
-        return _ENDED_THERE[detail["why"]]
+        sentence = _ENDED_THERE[detail["why"]]
+        return _(sentence)
     if (came := came_text(event.kind, detail, times)) is not None:
         return came
     if event.kind == "edited" and (scoped := _SCOPES.get(detail.get("scope", ""))):
@@ -124,8 +138,9 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
 
 
 def _filled(sentence: str, event: Any, times: TimeFormatter, **moments: str | None) -> str:
-    sentence = sentence.replace(" {route}", f" {_ROUTES[event.route]}" if event.route in _ROUTES else "")
+    route = f" {_(_ROUTES[event.route])}" if event.route in _ROUTES else ""
+    sentence = _(sentence).replace(" {route}", route)
     for name, text in moments.items():
         moment = parse_instant(text)
-        sentence = sentence.replace(f"{{{name}}}", times.inline(moment) if moment else "its time")
+        sentence = sentence.replace(f"{{{name}}}", times.inline(moment) if moment else _("its time"))
     return sentence

@@ -9,12 +9,14 @@ from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_UPCOMING = 5
-_UNLESS_REPLIED = {"cancel_on_reply": ", unless a reply comes", "until_reply": ", or until a reply comes"}
-UNREADABLE = "Repeats in a way that this page cannot read"
+_UNLESS_REPLIED = {"cancel_on_reply": N_("unless a reply comes"), "until_reply": N_("or until a reply comes")}
+UNREADABLE = N_("Repeats in a way that this page cannot read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
     """Returns "Every Monday at 09:00", or UNREADABLE for what a newer version wrote."""
     parsed = parse_recurrence(recurrence)
     if parsed is None:
-        return UNREADABLE
+        return _(UNREADABLE)
     return describe_recurrence(parsed, at=times.hour(datetime.combine(parsed.start, parsed.at)))
 
 
@@ -80,17 +82,21 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
     """Returns the confirmation of a saved time; `ended` is the recurrence that it replaced."""
     arrival = times.arrival(reminder_time.remind_at)
     if arrival.reason is None or reminder_time.at_any_hour:
-        until = f"Asleep until {times.inline(reminder_time.remind_at)}"
+        when = times.inline(reminder_time.remind_at)
     else:
-        until = f"Asleep until {times.inline(arrival.at)}, {REST_ENDS[arrival.reason]}"
+        when = f"{times.inline(arrival.at)}, {_(REST_ENDS[arrival.reason])}"
     if reminder_time.recurrence is not None:
-        until = f"{until}, then {lower_first(recurrence_text(reminder_time.recurrence, times))}"
-    until += _UNLESS_REPLIED.get(reminder_time.reply_policy or "", "")
+        repeats = lower_first(recurrence_text(reminder_time.recurrence, times))
+        until = _("Asleep until %(when)s, then %(repeats)s", when=when, repeats=repeats)
+    else:
+        until = _("Asleep until %(when)s", when=when)
+    if unless := _UNLESS_REPLIED.get(reminder_time.reply_policy or ""):
+        until = f"{until}, {_(unless)}"
     return f"{until}.{'' if ended is None else f' {recurrence_ended_text(ended, times)}'}"
 
 
 def recurrence_ended_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
-    return f"That ended its repetition: {lower_first(recurrence_text(recurrence, times))}."
+    return _("That ended its repetition: %(repeats)s.", repeats=lower_first(recurrence_text(recurrence, times)))
 
 
 def lower_first(text: str) -> str:
@@ -120,8 +126,9 @@ def _phrase_detail(row: Any, events: Sequence[Any], promise: datetime) -> dict[s
 
 def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
     if row.time_kind == "elapsed":
-        return "As so much time from when you asked: the instant stays, whatever clocks do."
+        return _("As so much time from when you asked: the instant stays, whatever clocks do.")
     if row.time_kind != "wall" or row.zone is None:
-        return "As an exact instant."
+        return _("As an exact instant.")
     hour = times.hour(promise.astimezone(zone_or_utc(row.zone)))
-    return f"At {hour} in {row.zone.replace('_', ' ')}, also when clocks change there."
+    place = row.zone.replace("_", " ")
+    return _("At %(time)s in %(zone)s, also when clocks change there.", time=hour, zone=place)

@@ -7,6 +7,8 @@ from typing import Any
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.domain.state import State, state_of
+from snoozer.translations import N_
+from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text
 from snoozer.web.text.phrase_text import lower_first
 from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
@@ -15,38 +17,40 @@ from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_
 LATE_AFTER = timedelta(seconds=30)
 
 _LABELS = {
-    "asleep": ("Asleep", "moon"),
-    "due": ("Due", "clock"),
-    "claimed": ("Being sent", "plane"),
-    "late": ("Late", "late"),
-    "uncertain": ("Uncertain", "question"),
-    "sent": ("Came back", "sunrise"),
-    "stuck": ("Stuck", "stop"),
-    "cancelled": ("Cancelled", "slash"),
-    "paused": ("Paused", "pause"),
+    "asleep": (N_("Asleep"), "moon"),
+    "due": (N_("Due"), "clock"),
+    "claimed": (N_("Being sent"), "plane"),
+    "late": (N_("Late"), "late"),
+    "uncertain": (N_("Uncertain"), "question"),
+    "sent": (N_("Came back"), "sunrise"),
+    "stuck": (N_("Stuck"), "stop"),
+    "cancelled": (N_("Cancelled"), "slash"),
+    "paused": (N_("Paused"), "pause"),
 }
 _EXPLANATIONS = {
-    "asleep": "It waits for its time.",
-    "due": "Its time has come. A worker picks it up within moments.",
-    "claimed": "A worker holds it and is handing the reminder to the mail server.",
-    "paused": "Nothing comes until you resume it.",
-    "cancelled": "You cancelled it, so no reminder was sent.",
+    "asleep": N_("It waits for its time."),
+    "due": N_("Its time has come. A worker picks it up within moments."),
+    "claimed": N_("A worker holds it and is handing the reminder to the mail server."),
+    "paused": N_("Nothing comes until you resume it."),
+    "cancelled": N_("You cancelled it, so no reminder was sent."),
 }
 # By `delayed_by` of the ledger.
 _REASONS = {
-    "mail server": "because the mail server was away",
-    "recipient": "because the mail server did not take mail for your address at first",
-    "worker": "because the program that was sending it was lost",
-    "failure": "because earlier tries failed",
-    "queue": "because it waited for its turn",
-    "mailbox": "because its message was to come back by itself, and did not in time",
+    "mail server": N_("because the mail server was away"),
+    "recipient": N_("because the mail server did not take mail for your address at first"),
+    "worker": N_("because the program that was sending it was lost"),
+    "failure": N_("because earlier tries failed"),
+    "queue": N_("because it waited for its turn"),
+    "mailbox": N_("because its message was to come back by itself, and did not in time"),
 }
 _SEND_STATES = {
-    "uncertain": "Perhaps. The mail server was given all of it and its answer was lost. "
-    "If it is sent once more, it is the same mail with the same Message-ID.",
-    "failed": "No. The mail server refused it for good.",
-    "sending": "It is being handed over at this moment.",
-    "reserved": "Not yet. It is prepared and waits for the mail server.",
+    "uncertain": N_(
+        "Perhaps. The mail server was given all of it and its answer was lost. "
+        "If it is sent once more, it is the same mail with the same Message-ID."
+    ),
+    "failed": N_("No. The mail server refused it for good."),
+    "sending": N_("It is being handed over at this moment."),
+    "reserved": N_("Not yet. It is prepared and waits for the mail server."),
 }
 
 
@@ -75,12 +79,12 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
     asked = state == "asleep" and arrival.reason is not None
     return Status(
         state=state,
-        label=label,
+        label=_(label),
         icon=icon,
         explanation=arrival_text(row.promise, arrival, times) if asked else explanation,
         at=at,
         lateness=late,
-        asked=f"asked for {times.short(row.promise)}" if asked else None,
+        asked=_("asked for %(when)s", when=times.short(row.promise)) if asked else None,
     )
 
 
@@ -106,52 +110,57 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
     else:
         return None
     late = end - due_at(row)
-    return (late, _REASONS.get(reason or "", "")) if late > LATE_AFTER else None
+    return (late, _because(reason)) if late > LATE_AFTER else None
 
 
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
     before."""
     if not sends and row.outcome == "sent":
-        return "No. Its message came back, and you chose to get no reminder beside it."
+        return _("No. Its message came back, and you chose to get no reminder beside it.")
     if not sends:
-        return "No. Nothing has been handed to the mail server for it."
+        return _("No. Nothing has been handed to the mail server for it.")
     promise = row.scheduled_for or row.remind_at
     current = next((send for send in sends if send.scheduled_for == promise), None)
     if current is not None:
         return _sent_answer(current, times)
-    return (
-        f"{'Not yet' if row.outcome is None else 'No'}, for {times.inline(promise)}. "
-        f"For the time before, {times.inline(sends[0].scheduled_for)}: {lower_first(_sent_answer(sends[0], times))}"
-    )
+    now = times.inline(promise)
+    answer = _("Not yet, for %(when)s.", when=now) if row.outcome is None else _("No, for %(when)s.", when=now)
+    before, its_answer = times.inline(sends[0].scheduled_for), lower_first(_sent_answer(sends[0], times))
+    return f"{answer} {_('For the time before, %(when)s: %(answer)s', when=before, answer=its_answer)}"
 
 
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
     if send.state != "sent":
-        return _SEND_STATES[send.state]
-    late = REST_ENDS.get(send.delayed_by or "") or _lateness(send.sent_at - send.scheduled_for, send.delayed_by)
-    return f"Yes. The mail server took it {times.inline(send.sent_at)}{f', {late}' if late else ''}."
+        return _(_SEND_STATES[send.state])
+    rest = REST_ENDS.get(send.delayed_by or "")
+    late = _(rest) if rest else _lateness(send.sent_at - send.scheduled_for, send.delayed_by)
+    at = times.inline(send.sent_at)
+    if late:
+        return _("Yes. The mail server took it %(when)s, %(late)s.", when=at, late=late)
+    return _("Yes. The mail server took it %(when)s.", when=at)
 
 
 def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> tuple[str, str]:
     """Returns the key of the label, and the explanation."""
     state = row_state(row, now=times.now)
     if state == "due" and row.send_state == "uncertain" and row.scheduled_for:
-        return "uncertain", (
+        return "uncertain", _(
             "The reminder was handed over, but the mail server's answer was lost. Look into your inbox. "
-            f"It is looked at again {times.distance(row.remind_at)}."
+            "It is looked at again %(distance)s.",
+            distance=times.distance(row.remind_at),
         )
     if state == "due" and row.remind_at > times.now:
         return "late", f"{_retrying(row, times)}{_where(row)}"
     if state == "due" and times.now - due_at(row) > LATE_AFTER:
         return "late", f"{_waiting(row, times, delivery)}{_where(row)}"
     if state == "claimed" and row.lease_expires_at <= times.now:
-        return "late", "The worker that held it stopped answering. Another one takes it over within moments."
+        return "late", _("The worker that held it stopped answering. Another one takes it over within moments.")
     if state == "sent":
         return "sent", _sent(row)
     if state == "retired":
         return "stuck", _stuck(row)
-    return state, _EXPLANATIONS[state]
+    return state, _(_EXPLANATIONS[state])
 
 
 def _reason_until_now(row: Any) -> str | None:
@@ -166,63 +175,92 @@ def _reason_until_now(row: Any) -> str | None:
 
 def _retrying(row: Any, times: TimeFormatter) -> str:
     if row.refusals:
-        tries = (
-            f"The mail server does not take the reminder for your address for now, and was asked "
-            f"{count_in_words(row.refusals)}"
+        tries = _(
+            "The mail server does not take the reminder for your address for now, and was asked %(times)s.",
+            times=count_in_words(row.refusals),
         )
     elif row.attempts:
-        tries = f"It was tried {count_in_words(row.attempts)}"
+        tries = _("It was tried %(times)s.", times=count_in_words(row.attempts))
     elif row.last_error is None:
-        return (
+        return _(
             "Its message is on its way back to your mailbox. If it is not there a quarter of an hour after its time, a "
             "reminder is sent."
         )
     else:
-        tries = "The mail server could not be reached"
-    return f"{tries}. The next try is {times.distance(row.remind_at)}. Nothing is lost, it is kept until it goes out."
+        tries = _("The mail server could not be reached.")
+    following = _(
+        "The next try is %(distance)s. Nothing is lost, it is kept until it goes out.",
+        distance=times.distance(row.remind_at),
+    )
+    return f"{tries} {following}"
 
 
 def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> str:
-    due = f"It has been due for {span_in_words(times.now - due_at(row))}"
+    due = span_in_words(times.now - due_at(row), after=True)
     if delivery is not None and delivery.away_since is not None:
-        return (
-            f"{due}, and the mail server has not been taking mail since {times.inline(delivery.away_since)}. "
-            "It goes out when the mail server does."
+        return _(
+            "It has been due for %(span)s, and the mail server has not been taking mail since %(when)s. "
+            "It goes out when the mail server does.",
+            span=due,
+            when=times.inline(delivery.away_since),
         )
     if row.schema_version > SUPPORTED_SCHEMA:
-        return (
-            f"{due}. A newer release of Snoozer wrote it, and workers of this one leave it to those of that release; "
-            "if this lasts, tell an operator of this Snoozer."
+        return _(
+            "It has been due for %(span)s. A newer release of Snoozer wrote it, and workers of this one leave it to "
+            "those of that release; if this lasts, tell an operator of this Snoozer.",
+            span=due,
         )
-    next_step = "It goes out as soon as one does"
     if row.serialization_key is not None:
-        next_step = "Reminders that share its key go out one after the other, and it goes out in its turn"
-    return f"{due} and no worker has taken it yet. {next_step}; if this lasts, tell an operator of this Snoozer."
+        return _(
+            "It has been due for %(span)s and no worker has taken it yet. Reminders that share its key go out one "
+            "after the other, and it goes out in its turn; if this lasts, tell an operator of this Snoozer.",
+            span=due,
+        )
+    return _(
+        "It has been due for %(span)s and no worker has taken it yet. It goes out as soon as one does; if this lasts, "
+        "tell an operator of this Snoozer.",
+        span=due,
+    )
 
 
 def _where(row: Any) -> str:
     """Returns where the kept message is, which returns whatever becomes of its reminder."""
-    return " The message itself is back in your inbox." if row.folder == "inbox" else ""
+    return f" {_('The message itself is back in your inbox.')}" if row.folder == "inbox" else ""
 
 
 def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
-        return "Its message is back in your mailbox. You chose to get no reminder beside it."
+        return _("Its message is back in your mailbox. You chose to get no reminder beside it.")
     if row.deferred_by is not None:
-        late = _lateness(row.sent_at - due_at(row), row.delayed_by)
-        return f"The reminder went out {REST_ENDS.get(row.deferred_by, 'later')}{f', {late}' if late else ''}."
-    return f"The reminder went out {_lateness(row.sent_at - row.scheduled_for, row.delayed_by) or 'on time'}."
+        rest, late = REST_ENDS.get(row.deferred_by), _lateness(row.sent_at - due_at(row), row.delayed_by)
+        words = [_(rest) if rest else _("later"), *([late] if late else [])]
+        return _("The reminder went out %(late)s.", late=", ".join(words))
+    late = _lateness(row.sent_at - row.scheduled_for, row.delayed_by)
+    return _("The reminder went out %(late)s.", late=late) if late else _("The reminder went out on time.")
+
+
+def _because(reason: str | None) -> str:
+    because = _REASONS.get(reason or "")
+    return _(because) if because else ""
 
 
 def _lateness(late: timedelta, reason: str | None) -> str | None:
     """Returns "late by 2 minutes, because …", or None for what was on time."""
-    because = _REASONS.get(reason or "")
-    return f"late by {span_in_words(late)}{f', {because}' if because else ''}" if late > LATE_AFTER else None
+    if late <= LATE_AFTER:
+        return None
+    words = _("late by %(span)s", span=span_in_words(late))
+    because = _because(reason)
+    return f"{words}, {because}" if because else words
 
 
 def _stuck(row: Any) -> str:
-    tried = f"It was tried {count_in_words(row.attempts)} and" if row.attempts else "The reminder"
-    return (
-        f"{tried} could not be delivered.{_where(row)} The operators of this Snoozer see it as a case. "
-        f"You can snooze it again now{', or take the message back' if row.folder == 'snoozed' else ''}."
-    )
+    if row.attempts:
+        tried = _("It was tried %(times)s and could not be delivered.", times=count_in_words(row.attempts))
+    else:
+        tried = _("The reminder could not be delivered.")
+    cases = _("The operators of this Snoozer see it as a case.")
+    if row.folder == "snoozed":
+        again = _("You can snooze it again now, or take the message back.")
+    else:
+        again = _("You can snooze it again now.")
+    return f"{tried}{_where(row)} {cases} {again}"
