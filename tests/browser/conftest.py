@@ -13,6 +13,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import auth, create_app
+from tests.browser import every_page
 from tests.conftest import HANG_MILLISECONDS
 from tests.factories import People, Person
 
@@ -99,3 +100,15 @@ def opened(quiet: Opened) -> Iterator[Opened]:
 def page(opened: Opened) -> Page:
     """The list of what is asleep."""
     return opened("/")
+
+
+@pytest.fixture
+def paths(site: Site, engine: Engine) -> list[str]:
+    """Every page of Ann's."""
+    return every_page.of_a_person(site.settings, engine)
+
+
+@pytest.fixture
+def operator_paths(paths: list[str], engine: Engine) -> list[str]:
+    """Every page of an operator, beside those of a person."""
+    return every_page.of_an_operator(engine)

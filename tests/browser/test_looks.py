@@ -6,79 +6,17 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import Engine, insert
 
-from snoozer.db import mailbox_store
 from snoozer.db.models import Snooze
 from tests.browser.conftest import Opened, Site
-from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
-from tests.web.cases import an_uncertain_case
+from tests.factories import ANN, HOUR, a_kept_message, now
 from tests.web.reminders import a_link, a_sent_reminder
 
 pytestmark = pytest.mark.browser
 
 HERE = Path(__file__).parent
-CANARY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-LONG = "Donaudampfschifffahrtsgesellschaftskapitaen" * 8
-SUBJECTS = (CANARY, LONG, "תזכורת: פגישת הורים ביום רביעי", "🎉 Launch party", None)
-
 ACCESSIBILITY = (HERE / "accessibility.js").read_text(encoding="utf-8").partition("\n")[2]
 
 CONTRAST = (HERE / "contrast.js").read_text(encoding="utf-8").partition("\n")[2]
-
-
-@pytest.fixture
-def paths(site: Site, engine: Engine) -> list[str]:
-    """Returns every page of a person, with texts that are hard to display."""
-    for subject in SUBJECTS:
-        a_snooze(engine, subject=subject, sender_email=subject, note=subject, remind_at=now() + 5 * HOUR)
-    late = a_snooze(
-        engine,
-        subject=CANARY,
-        note=CANARY,
-        last_error=CANARY + LONG,
-        attempts=1,
-        last_error_at=now(),
-        remind_at=now() - HOUR,
-    )
-    stuck = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=LONG)
-    strange = an_original(subject=LONG, body=f"{CANARY} {LONG} http://x.example/{LONG}")
-    kept = a_kept_message(engine, original=strange)
-    reminder = a_sent_reminder(engine, subject=CANARY, note=LONG)
-    with engine.begin() as connection:
-        mail = mailbox_store.save_captured(connection, mail_from="s@x", rcpt_to=ANN, original=strange)
-    link = a_link(engine, site.settings, reminder)
-    troubled = a_mailbox(
-        engine, address=f"{LONG}@x.example", host=LONG[:60], state="paused", problem="login", problem_since=now()
-    )
-    a_mailbox(engine, address=CANARY)
-    return [
-        *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
-        "/settings/data",
-        *(f"/?q={LONG[:190]}", "/?q=alert", f"/?q=due:{LONG[:190]}"),
-        *(
-            f"/snoozes/{late}",
-            f"/snoozes/{stuck}",
-            f"/snoozes/{reminder}",
-            f"/mailbox/{kept}",
-            f"/mailbox/{kept}/snooze",
-        ),
-        *("/settings/day", "/settings/mailboxes", "/settings/mailboxes/connect", f"/settings/mailboxes/{troubled}"),
-        *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/forged", "/r/forged", "/sign-in/forged"),
-    ]
-
-
-@pytest.fixture
-def operator_paths(paths: list[str], engine: Engine) -> list[str]:
-    """Returns the pages of an operator, with cases that are hard to display."""
-    case = a_snooze(
-        engine,
-        user_email=f"{LONG[:60]}@x.example",
-        inactive=True,
-        outcome="retired",
-        finished_at=now(),
-        last_error=LONG,
-    )
-    uncertain = an_uncertain_case(engine, subject=LONG)
-    return ["/admin", "/admin/mailboxes", f"/admin/cases/{case}", f"/admin/cases/{uncertain}"]
 
 
 # 180: a phone of 360 whose owner has doubled the size of text.
