@@ -14,7 +14,7 @@ from snoozer.delivery.push import PushSender
 from snoozer.housekeeping.returns import return_due
 from tests.db.transitions import claim, mark, record, reserve
 from tests.factories import ANN, a_kept_message, a_snooze, now
-from tests.push_service import KEYS
+from tests.push_service import KEYS, Subscription, subscribe
 
 
 def comes_back(engine: Engine, *, user_email: str = ANN, **columns: Any) -> int:
@@ -34,6 +34,20 @@ def reminder_is_sent(engine: Engine) -> None:
     [entry] = reserve(engine, held)
     assert mark(engine, entry.send)
     record(engine, entry.send)
+
+
+def a_pushed_device(engine: Engine, *, account_id: int, url: str) -> None:
+    """A device to which something was pushed."""
+    device = subscribe(engine, Subscription(url), account_id=account_id)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO push_sends "
+                "(device_id, account_id, snooze_id, scheduled_for, state, try_at, expires_at, finished_at) "
+                "VALUES (:device, :account, 1, now(), 'sent', now(), now(), now())"
+            ),
+            {"device": device, "account": account_id},
+        )
 
 
 def the_sender(engine: Engine, **changes: Any) -> PushSender:

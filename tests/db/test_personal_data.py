@@ -27,6 +27,7 @@ from snoozer.timephrase import parse
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_of
 from tests.db.archived import RETENTION, finished
+from tests.db.pushes import a_pushed_device
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
 
@@ -52,6 +53,7 @@ NOT_EXPORTED = {
     "accepted_timelines": "of the database",
     "circuit_breakers": "of mail servers",
     "housekeeping_runs": "of the clock",
+    "push_keys": "of the server",
     "mailbox_watchers": "of processes",
     "server_starts": "of the database",
     "workers": "of processes",
@@ -91,6 +93,7 @@ def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Eng
             )
             connection.execute(text("INSERT INTO account_phrases VALUES (:id, 'friday')"), {"id": account.id})
             connection.execute(text("INSERT INTO day_shapes (account_id) VALUES (:id)"), {"id": account.id})
+        a_pushed_device(engine, account_id=account.id, url=f"https://push.example/secret/{email}")
     a_sent_reminder(engine)
     content = exported(engine, "json").decode()
     assert BOB not in content

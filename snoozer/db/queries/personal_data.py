@@ -14,6 +14,8 @@ from snoozer.db.models import (
     ConnectedMailbox,
     Event,
     MailboxMessage,
+    PushDevice,
+    PushSend,
     SavedDayShape,
     Send,
     Session,
@@ -73,6 +75,19 @@ SECTIONS = (
         columns=(
             *("id", "message_id", "sha256", "subject", "sender_name", "sender_email", "sent_at", "folder", "unread"),
             *("arrived_at", "returns_at"),
+        ),
+    ),
+    Section(
+        type="device",
+        model=PushDevice,
+        columns=("id", "name", "shows_subject", "problem", "failures", "quiet_until", "sent_at", "created_at"),
+    ),
+    Section(
+        type="push",
+        model=PushSend,
+        columns=(
+            *("device_id", "snooze_id", "scheduled_for", "state", "attempts", "created_at", "marked_at"),
+            *("finished_at", "status", "reason"),
         ),
     ),
 )
