@@ -8,6 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from itertools import chain
@@ -30,10 +31,10 @@ from snoozer.mime.mime_writer import (
     write_fields,
 )
 from snoozer.resources import resource_folder
-from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock, full_date
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
-from snoozer.translations import N_, language_of, speaking
+from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
 
 NO_SUBJECT = N_("(no subject)")
@@ -137,23 +138,19 @@ class ReminderWriter:
         return next(same, newest)
 
     def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
-        locale = send.locale or DEFAULT_LOCALE
-        language = language_of(locale)
+        wording = _wording(send.locale or DEFAULT_LOCALE)
         token = links.sign(links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for), keys=keys)
-        subject = headers.sanitize_line(send.subject or "")
-        if not subject:
-            with speaking(language):
-                subject = _(NO_SUBJECT)
+        subject = headers.sanitize_line(send.subject or "") or wording.no_subject
         fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
-        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, locale)}
+        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
         # On a Sunday, next week is tomorrow.
         is_sunday = send.scheduled_for.astimezone(zone_or_utc(send.zone)).weekday() == _SUNDAY
-        body = self._body(language, tuple(given), without=("next_week",) if is_sunday else ())
+        body = self._body(wording.language, tuple(given), without=("next_week",) if is_sunday else ())
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
 
     def _body(self, language: str, given: tuple[str, ...], without: tuple[str, ...] = ()) -> BodyTemplate:
@@ -270,10 +267,9 @@ def _note(raw: str | None) -> str:
 
 # Many reminders are promised for the same time.
 @lru_cache(maxsize=128)
-def _promise(instant: datetime, zone_name: str, locale: str) -> Mapping[str, str]:
+def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[str, str]:
     zone = zone_or_utc(zone_name)
-    with speaking(language_of(locale)):
-        return {"promised": format_instant(instant, zone, locale), "zone": zone_label(instant, zone)}
+    return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
 
 
 def _quoted(text: str) -> str:
@@ -284,21 +280,53 @@ def _quoted(text: str) -> str:
     return f"\u2068{text}\u2069" if turns else text
 
 
-def format_instant(instant: datetime, zone: tzinfo, locale: str = DEFAULT_LOCALE) -> str:
-    """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
-    local, region = instant.astimezone(zone), Locale.named(locale).region
-    weekday, month = _(WEEKDAY_NAMES[local.weekday()]), _(MONTH_NAMES[local.month - 1])
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Wording:
+    """How reminders of one locale are worded: translated once, not for each of them.
+
+    `date` has places for weekday, day, month and year, `zone` one for a place; `hours` has each hour's clock with a
+    place for the minute.
+    """
+
+    language: str
+    no_subject: str
+    weekdays: tuple[str, ...]
+    months: tuple[str, ...]
+    date: str
+    zone: str
+    hours: tuple[str, ...]
+
+    def instant(self, local: datetime) -> str:
+        """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
+        weekday, month = self.weekdays[local.weekday()], self.months[local.month - 1]
+        day = self.date % {"weekday": weekday, "day": local.day, "month": month, "year": local.year}
+        return f"{day}, {self.hours[local.hour] % local.minute}"
+
+    def zone_label(self, instant: datetime, zone: tzinfo) -> str:
+        """`Berlin time`; an offset such as `UTC+05:30` where the zone is no place."""
+        key = getattr(zone, "key", "UTC")
+        if "/" in key and not key.startswith("Etc/"):
+            return self.zone % {"place": key.rpartition("/")[2].replace("_", " ")}
+        minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
+        return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
+
+
+@lru_cache(maxsize=256)
+def _wording(locale: str) -> _Wording:
+    language, region = language_of(locale), Locale.named(locale).region
+    translated = catalogue(language).gettext
     if region.month_first:
-        day = f"{weekday}, {month} {local.day}, {local.year}"
+        date = "%(weekday)s, %(month)s %(day)s, %(year)s"
     else:
-        day = _("%(weekday)s %(date)s", weekday=weekday, date=full_date(local))
-    return f"{day}, {clock(local, twelve_hour=region.twelve_hour)}"
-
-
-def zone_label(instant: datetime, zone: tzinfo) -> str:
-    """`Berlin time`; an offset such as `UTC+05:30` where the zone is no place."""
-    key = getattr(zone, "key", "UTC")
-    if "/" in key and not key.startswith("Etc/"):
-        return _("%(place)s time", place=key.rpartition("/")[2].replace("_", " "))
-    minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
-    return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
+        date = translated(N_("%(weekday)s %(date)s"))
+        date = date.replace("%(date)s", translated(N_("%(day)s %(month)s %(year)s")))
+    on_the_hour = [clock(datetime(1, 1, 1, hour, tzinfo=UTC), twelve_hour=region.twelve_hour) for hour in range(24)]
+    return _Wording(
+        language=language,
+        no_subject=translated(NO_SUBJECT),
+        weekdays=tuple(map(translated, WEEKDAY_NAMES)),
+        months=tuple(map(translated, MONTH_NAMES)),
+        date=date,
+        zone=translated(N_("%(place)s time")),
+        hours=tuple(shown.replace(":00", ":%02d") for shown in on_the_hour),
+    )
