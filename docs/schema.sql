@@ -1,4 +1,4 @@
--- The whole schema after migration 0039, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0040, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -718,6 +718,15 @@ CREATE SEQUENCE accepted_timelines_id_seq
     CACHE 1;
 
 ALTER SEQUENCE accepted_timelines_id_seq OWNED BY accepted_timelines.id;
+
+CREATE TABLE account_deletions (
+    account_id bigint NOT NULL,
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    deliver boolean NOT NULL,
+    begun_at timestamp with time zone,
+    looked_at timestamp with time zone
+);
 
 CREATE TABLE account_phrases (
     account_id bigint NOT NULL,
@@ -1522,6 +1531,9 @@ ALTER TABLE ONLY snooze_events ALTER COLUMN id SET DEFAULT nextval('snooze_event
 ALTER TABLE ONLY accepted_timelines
     ADD CONSTRAINT pk_accepted_timelines PRIMARY KEY (id);
 
+ALTER TABLE ONLY account_deletions
+    ADD CONSTRAINT pk_account_deletions PRIMARY KEY (account_id);
+
 ALTER TABLE ONLY account_phrases
     ADD CONSTRAINT pk_account_phrases PRIMARY KEY (account_id, phrase);
 
@@ -1703,6 +1715,8 @@ CREATE INDEX ix_mailbox_sign_ins_mailbox ON mailbox_sign_ins USING btree (mailbo
 
 CREATE INDEX ix_push_devices_account ON push_devices USING btree (account_id);
 
+CREATE INDEX ix_push_sends_account ON push_sends USING btree (account_id);
+
 CREATE INDEX ix_push_sends_created ON push_sends USING btree (created_at);
 
 CREATE INDEX ix_push_sends_due ON push_sends USING btree (try_at, id) WHERE (state = 'reserved'::text);
@@ -1794,6 +1808,9 @@ CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH
 CREATE TRIGGER reminder_sends_push_reminder AFTER UPDATE ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'email'::text) AND (new.state = 'sent'::text) AND (old.state <> 'sent'::text) AND (new.resolution IS DISTINCT FROM 'answered'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
 
 CREATE TRIGGER reminder_sends_push_return AFTER INSERT ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'mailbox'::text) AND (new.state = 'sent'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
+
+ALTER TABLE ONLY account_deletions
+    ADD CONSTRAINT fk_account_deletions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY account_phrases
     ADD CONSTRAINT fk_account_phrases_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -64,6 +64,23 @@ def enqueue(
     return row.id, row.created
 
 
+def deliver_now(connection: Connection, *, user_email: str, batch_size: int) -> list[int]:
+    """Bring forward what a person still waits for, each for the last time; returns the ids."""
+    values = {"user_email": user_email, "batch_size": batch_size}
+    return list(execute(connection, "queue/deliver_now", **values).scalars())
+
+
+def erase(connection: Connection, *, user_email: str, batch_size: int) -> list[int]:
+    """Erase snoozes of a person with their sends and events; returns the ids."""
+    values = {"user_email": user_email, "batch_size": batch_size}
+    return list(execute(connection, "queue/erase", **values).scalars())
+
+
+def is_awaited(connection: Connection, *, user_email: str) -> bool:
+    """Whether a person has a snooze that is still to be delivered."""
+    return bool(execute(connection, "peek/is_awaited", user_email=user_email).scalar_one())
+
+
 def import_waiting(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[ImportedSnooze]:
     """Enter what an import has that waits or is paused."""
     values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}

@@ -18,6 +18,7 @@ from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import Retention, SweepConfig
+from snoozer.housekeeping.erasing import erase_accounts
 from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
@@ -25,6 +26,7 @@ from snoozer.settings import Settings
 log = logging.getLogger(__name__)
 
 ARCHIVE_SECONDS = 60
+ERASE_SECONDS = 10
 # How often it is looked whether a chore of every hour or day is due.
 LOOK_SECONDS = 60
 
@@ -60,6 +62,7 @@ def command(once: bool) -> None:
             chores.maintain_partitions(engine, config=retention)
             chores.archive(engine, config=retention)
             chores.prune(engine)
+            erase_accounts(engine)
             chores.prune_changes(engine)
         else:
             _run_scheduler(engine, config, until=stopping)
@@ -81,6 +84,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
     add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
+    add_job(ERASE_SECONDS, lambda: erase_accounts(engine))
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
     returns = ReturnLoop(engine, poll=config.poll)

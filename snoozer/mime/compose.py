@@ -187,6 +187,29 @@ def _sign_in_body(language: str) -> BodyTemplate:
     return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={}, language=language)
 
 
+def compose_deletion(
+    *,
+    to: str,
+    due: str,
+    link: str,
+    mail_from: str,
+    instance: str,
+    now: datetime,
+    message_id: str,
+    language: str = "en",
+) -> bytes:
+    """The notice that an account is deleted `due`, unless its owner keeps it at `link`."""
+    with speaking(language):
+        subject = TEMPLATES.get_template("deletion/subject.txt").render().strip()
+    fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
+    return write_fields(fields) + b"\r\n" + _deletion_body(language).fill({"due": due, "link": link})
+
+
+@cache
+def _deletion_body(language: str) -> BodyTemplate:
+    return BodyTemplate("deletion", words=("due", "link"), texts={}, language=language)
+
+
 def compose_unreadable_folder(
     *,
     to: str,

@@ -10,6 +10,7 @@ from typing import IO, Any
 from snoozer.personal_data.records import FORMAT, VERSION
 from snoozer.personal_data.rows import MAX_SENDS, ImportRow, RowRefused, read_row, read_send
 from snoozer.personal_data.table import read_cell
+from snoozer.translations import gettext as _
 
 # A snooze whose note and subject are as long as they may be, and a reply of a mail server.
 MAX_LINE_BYTES = 64 * 1024
@@ -39,7 +40,7 @@ def read(file: IO[bytes], *, now: datetime, keep_months: int) -> Reading:
     file.seek(len(_MARK) if start.startswith(_MARK) else 0)
     text = start.removeprefix(_MARK).lstrip()
     if not text:
-        raise NotAnExport("The file is empty.")
+        raise NotAnExport(_("The file is empty."))
     limits = _Limits(now=now, keep_months=keep_months)
     return _read_json(file, limits) if text[:1] in b"[{" else _read_table(file, limits)
 
@@ -57,14 +58,16 @@ class _Limits:
     def row(self, line: int, values: dict[str, Any]) -> ImportRow:
         self.rows += 1
         if self.rows > MAX_ROWS:
-            raise NotAnExport(
-                f"The file has more than {MAX_ROWS:,} snoozes. Split it, and import one part after another."
+            text = _(
+                "The file has more than %(most)s snoozes. Split it, and import one part after another.",
+                most=MAX_ROWS,
             )
+            raise NotAnExport(text)
         try:
             if values.get("recurrence"):
                 self.repeating += 1
                 if self.repeating > MAX_REPEATING:
-                    raise RowRefused(f"more than {MAX_REPEATING:,} repetitions in one file")
+                    raise RowRefused(_("there are more than %(most)s repetitions in one file", most=MAX_REPEATING))
             row = read_row(line, values, now=self.now, keep_months=self.keep_months)
             self._once(row)
         except RowRefused as refused:
@@ -77,7 +80,7 @@ class _Limits:
         if row.state == "waiting":
             keys.add((row.message_id or "", "waiting"))
         if self.seen & keys:
-            raise RowRefused("the same snooze stands further up in the file")
+            raise RowRefused(_("the same snooze stands further up in the file"))
         self.seen |= keys
 
 
@@ -101,28 +104,32 @@ def _read_json(file: IO[bytes], limits: _Limits) -> Reading:
         elif kind == "preset" and len(reading.presets) < MAX_PRESETS:
             reading.presets.append([str(record.get("label")), str(record.get("phrase"))])
     if not headed:
-        raise NotAnExport("The file has no record. It is not an export of Snoozer.")
+        raise NotAnExport(_("The file has no record. It is not an export of Snoozer."))
     return reading
 
 
 def _check_head(record: dict[str, Any]) -> None:
     if record.get("type") != "export" or record.get("format") != FORMAT:
-        raise NotAnExport("The file does not begin as an export of Snoozer does.")
+        raise NotAnExport(_("The file does not begin as an export of Snoozer does."))
     if record.get("version") != VERSION:
-        raise NotAnExport("The file was made by a newer Snoozer, whose exports this one cannot read.")
+        raise NotAnExport(_("The file was made by a newer Snoozer, whose exports this one cannot read."))
 
 
 def _records(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(_lines(file), start=1):
-        text = line.strip().removesuffix(b",")
-        if text in {b"", b"[", b"]"}:
+        stripped = line.strip().removesuffix(b",")
+        if stripped in {b"", b"[", b"]"}:
             continue
         try:
-            record = json.loads(text)
+            record = json.loads(stripped)
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
-            raise NotAnExport(f"Line {number} is not a record. An export has one on each line, as docs/export.md says.")
+            text = _(
+                "Line %(number)s is not a record. An export has one on each line, as docs/export.md says.",
+                number=number,
+            )
+            raise NotAnExport(text)
         yield number, record
 
 
@@ -132,11 +139,14 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
         if not line:
             return
         if len(line) > MAX_LINE_BYTES:
-            raise NotAnExport(
-                f"Line {number} is longer than {MAX_LINE_BYTES // 1024} kB, which no record of an export is."
+            text = _(
+                "Line %(number)s is longer than %(most)s kB, which no record of an export is.",
+                number=number,
+                most=MAX_LINE_BYTES // 1024,
             )
+            raise NotAnExport(text)
         if number > MAX_LINES:
-            raise NotAnExport(f"The file has more than {MAX_LINES:,} lines.")
+            raise NotAnExport(_("The file has more than %(most)s lines.", most=MAX_LINES))
         yield line
 
 
@@ -146,12 +156,13 @@ def _read_table(file: IO[bytes], limits: _Limits) -> Reading:
     try:
         table = csv.DictReader(lines, strict=True)
         if not {"message_id", "promised", "state", "created_at"} <= set(table.fieldnames or ()):
-            raise NotAnExport("The table has no columns state, promised, message_id and created_at. It is no export.")
+            text = _("The table has no columns state, promised, message_id and created_at. It is no export.")
+            raise NotAnExport(text)
         for cells in table:
             values = {name: read_cell(cell) or None for name, cell in cells.items() if name and isinstance(cell, str)}
             reading.rows.append(limits.row(table.line_num, _with_recurrence(values)))
     except csv.Error:
-        raise NotAnExport("The table cannot be read as CSV.") from None
+        raise NotAnExport(_("The table cannot be read as CSV.")) from None
     return reading
 
 

@@ -8,6 +8,7 @@ from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import canonical, wall_time
+from snoozer.translations import gettext as _
 
 MAX_SUBJECT, MAX_SENDER = 2_000, 320
 MAX_SENDS = 1_000
@@ -56,7 +57,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
     """The row of a record or of a table's line. Raises RowRefused."""
     state = _STATES.get(str(values.get("state")))
     if state is None:
-        raise RowRefused("its state is none that an export has")
+        raise RowRefused(_("its state is none that an export has"))
     promised = _time(values, "promised", until=now + timedelta(days=3653))
     made_at = _time(values, "created_at", until=now)
     zone = _zone(values.get("zone"))
@@ -83,7 +84,9 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
     if state in {"sent", "cancelled"}:
         finished = min(_time(values, "finished_at", until=now + _YEAR), now)
         if finished < now - keep_months * _MONTH:
-            raise RowRefused(f"it was over more than {keep_months} months ago, and no longer is kept here")
+            raise RowRefused(
+                _("it was over more than %(months)s months ago, and no longer is kept here", months=keep_months)
+            )
         row.finished_at = finished.isoformat()
         if state == "sent":
             row.sends[promised.isoformat()] = row.finished_at
@@ -109,9 +112,9 @@ def _time(values: dict[str, Any], name: str, *, until: datetime) -> datetime:
     except (ValueError, OverflowError):
         at = None
     if at is None:
-        raise RowRefused(f"its {name} is no time with an offset, such as 2027-03-01T09:00:00+01:00")
+        raise RowRefused(_("its %(name)s is no time with an offset, such as 2027-03-01T09:00:00+01:00", name=name))
     if not _EARLIEST <= at <= until:
-        raise RowRefused(f"its {name} lies too far away")
+        raise RowRefused(_("its %(name)s lies too far away", name=name))
     return at
 
 
@@ -119,14 +122,14 @@ def _message_id(value: Any) -> str:
     text = value if isinstance(value, str) else ""
     octets = len(text.encode("utf-8", "surrogatepass"))
     if not text.strip() or octets > MAX_MESSAGE_ID_OCTETS or "\x00" in text or not _is_text(text):
-        raise RowRefused(f"its message_id is no text of 1 to {MAX_MESSAGE_ID_OCTETS} octets")
+        raise RowRefused(_("its message_id is no text of 1 to %(most)s octets", most=MAX_MESSAGE_ID_OCTETS))
     return text
 
 
 def _note(value: Any) -> str | None:
     text = _text(value, most=MAX_NOTE_LENGTH + 1)
     if text is not None and len(text) > MAX_NOTE_LENGTH:
-        raise RowRefused(f"its note is longer than {MAX_NOTE_LENGTH} characters")
+        raise RowRefused(_("its note is longer than %(most)s characters", most=MAX_NOTE_LENGTH))
     return text
 
 
@@ -152,7 +155,7 @@ def _recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | 
     """The repetition, within bounds in which its dates are counted at once. Raises RowRefused."""
     if value is None:
         return None
-    refused = RowRefused("its repetition cannot be read")
+    refused = RowRefused(_("its repetition cannot be read"))
     if not isinstance(value, dict) or len(value) > 20 or zone is None:
         raise refused
     if any(isinstance(value.get(name), list) and len(value[name]) > 7 for name in ("weekdays", "rest")):
@@ -162,9 +165,9 @@ def _recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | 
     except (ValueError, OverflowError, RecursionError):
         raise refused from None
     if recurrence.interval > MAX_INTERVAL or (recurrence.times or 0) > MAX_TIMES:
-        raise RowRefused("its repetition is beyond what can be counted with")
+        raise RowRefused(_("its repetition is beyond what can be counted with"))
     if abs(recurrence.start.year - now.year) > MAX_YEARS:
-        raise RowRefused(f"its repetition begins more than {MAX_YEARS} years away")
+        raise RowRefused(_("its repetition begins more than %(years)s years away", years=MAX_YEARS))
     if len(set(recurrence.weekdays)) < len(recurrence.weekdays):
         raise refused
     return recurrence

@@ -46,6 +46,7 @@ from snoozer.web.live.routes import blueprint as live
 from snoozer.web.mailbox.routes import blueprint as mailbox
 from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
+from snoozer.web.personal_data.deletion import blueprint as deletion
 from snoozer.web.personal_data.routes import blueprint as personal_data
 from snoozer.web.push.routes import blueprint as push
 from snoozer.web.pwa.routes import blueprint as pwa
@@ -65,6 +66,7 @@ BLUEPRINTS = (
     settings_pages,
     personal_data,
     day_shape,
+    deletion,
     mailboxes,
     mailbox_sign_in,
     connected_mail,

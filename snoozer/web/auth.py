@@ -15,7 +15,7 @@ from snoozer import accounts, day_shapes
 from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
-from snoozer.db.queries import mailboxes
+from snoozer.db.queries import deletions, mailboxes
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.browser_name import browser_name
@@ -88,6 +88,7 @@ def current_account() -> Account | None:
                     g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale, days=days)
                     g.delivery = context.delivery_status(connection)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
+                    g.leaving = deletions.pending(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account
     return account

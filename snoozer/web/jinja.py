@@ -65,6 +65,7 @@ def _page_variables() -> dict[str, Any]:
         "account": g.get("account"),
         "times": g.get("times"),
         "delivery": g.get("delivery"),
+        "leaving": g.get("leaving"),
         "troubled_mailboxes": g.get("troubled_mailboxes", ()),
         "locale": g.get("locale", language.DEFAULT),
         "short_locales": language.SHORT_NAMES,

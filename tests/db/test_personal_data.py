@@ -42,6 +42,7 @@ NOT_EXPORTED = {
     "snooze_events": "the records `event`",
     "imports": "what was read of a file and not confirmed, of a day",
     "import_rows": "what was read of a file and not confirmed, of a day",
+    "account_deletions": "a wish of a day",
     "idempotency_keys": "answers to programs, repeated for a day",
     "mailbox_flagged": "numbers of messages at the person's own server",
     "mailbox_sign_ins": "secrets of ten minutes",

@@ -133,6 +133,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         "defer",
         transactional(lambda connection, held: queue.defer(connection, held=one(held), delays=[HOUR])),
     ),
+    (
+        "deliver_now",
+        transactional(lambda connection, held: queue.deliver_now(connection, user_email=ANN, batch_size=9)),
+    ),
     ("dismiss", transactional(lambda connection, held: queue.dismiss(connection, ids=[held.id]))),
     (
         "enqueue",
@@ -142,6 +146,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             )
         ),
     ),
+    ("erase", transactional(lambda connection, held: queue.erase(connection, user_email=ANN, batch_size=9))),
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
     (
@@ -239,8 +244,10 @@ def a_row_in(engine: Engine, state: str) -> Claim:
 def state(engine: Engine, id: int) -> str:
     with engine.connect() as connection:
         row = connection.execute(text("SELECT * FROM email_snoozes WHERE id = :id"), {"id": id}).first()
+        archived = text("SELECT count(*) FROM email_snoozes_archive WHERE id = :id")
+        kept = connection.execute(archived, {"id": id}).scalar_one()
     if row is None:
-        return "archived"
+        return "archived" if kept else "erased"
     claimed = row.claimed_at is not None
     promise = row.scheduled_for or row.remind_at
     found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, due_at=promise, now=now())
@@ -263,7 +270,7 @@ def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> No
     [drawn, _] = pictures()
     assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in ("enqueue", "import_waiting")}
     assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
-    states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "waiting"}
+    states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "erased", "waiting"}
     assert states | WAITING == set(get_args(State))
 
 
@@ -304,7 +311,7 @@ def test_the_pictures_have_the_states_that_the_constraints_allow(engine: Engine,
     with engine.connect() as connection:
         allowed = set(re.findall(r"'(\w+)'", connection.execute(definition, {"name": constraint}).scalar_one()))
     drawn = {name for start, end, _ in pictures()[number] for name in (start, end)} - {"[*]"}
-    assert allowed == drawn - {"waiting", "claimed", "paused", "archived"}
+    assert allowed == drawn - {"waiting", "claimed", "paused", "archived", "erased"}
 
 
 def test_the_schema_file_makes_the_database_that_the_migrations_make(empty_database: Engine) -> None:

@@ -59,7 +59,7 @@ def rendered(mail: str, words: dict[str, str]) -> list[str]:
 
 
 def test_every_mail_is_covered_here() -> None:
-    assert MAILS == ["reminder", "sign_in", "unreadable_folder"]
+    assert MAILS == ["deletion", "reminder", "sign_in", "unreadable_folder"]
 
 
 @pytest.mark.parametrize("mail", MAILS)

@@ -19,6 +19,7 @@ STATEMENT_FOLDERS = {
     "day_shapes": ["day_shapes"],
     "events": ["events"],
     "health_checks": ["health_checks"],
+    "deletions": ["deletions"],
     "imports": ["imports"],
     "ledger": ["ledger"],
     "mailbox_leases": ["mailbox_leases"],

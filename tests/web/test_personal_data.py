@@ -41,7 +41,7 @@ def test_the_page_says_how_much_there_is(ann: FlaskClient, engine: Engine) -> No
     a_snooze(engine, inactive=True, outcome="cancelled", finished_at=now())
     a_snooze(engine, inactive=True, outcome="cancelled", finished_at=now())
     page = ann.get("/settings/data").text
-    assert "1 snooze to come back, 2 that are over, 0 kept messages." in page
+    assert "Still to come back: 1. Over: 2. Kept messages: 0." in page
     assert "/settings/data" in ann.get("/settings").text
 
 
@@ -80,7 +80,7 @@ def test_a_file_is_shown_before_it_is_saved(ann: FlaskClient, engine: Engine) ->
     assert "because its message_id is no text" in page
     assert rows(engine, "email_snoozes") == 0
     answer = ann.post("/settings/data/import/confirm", data={"past": "history"}, follow_redirects=True)
-    assert "1 snooze comes back here now, and 1 is in your history." in answer.text
+    assert "1 snooze comes back here now. 1 is in your history." in answer.text
     assert (rows(engine, "email_snoozes"), rows(engine, "email_snoozes_archive")) == (1, 1)
     again = ann.post("/settings/data/import/confirm", follow_redirects=True)
     assert "That file is forgotten already." in again.text

@@ -34,6 +34,7 @@ ACCESS = {
     "settings": "person",
     "personal_data": "person",
     "day_shape": "person",
+    "deletion": "person",
     "mailboxes": "person",
     "connected_mail": "person",
     "mailbox_sign_in": "person",
@@ -52,6 +53,7 @@ EXCEPTIONS = {
     "settings.choose_language": "everybody",
     "api.describe": "everybody",
     "push.open_message": "person",
+    "deletion.sign_out_first": "everybody",  # Its answer is the sign-in page.
 }
 # Enough of each form that no route refuses it for its fields alone.
 FORM = {

@@ -36,6 +36,10 @@ NAMES = {
     "TLS",
     "MB",
     "kB",
+    "JSON",
+    "CSV",
+    "ICS",
+    "ZIP",
 }
 PAGES = [
     *("/", "/?q=from:carol", "/?q=due:never", "/snoozes/1", "/snoozes/2", "/nothing", "/sink", "/add"),
@@ -48,6 +52,7 @@ PAGES = [
         "/mailbox/1/snooze",
     ),
     *("/settings", "/settings/mailboxes", "/settings/mailboxes/1", "/settings/mailboxes/new"),
+    *("/settings/data", "/settings/data/delete"),
 ]
 STRANGERS_PAGES = ["/sign-in", "/sign-in/forged", "/r/forged", "/nothing", "/offline"]
 

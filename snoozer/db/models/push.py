@@ -75,4 +75,5 @@ class PushSend(Base):
         Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
         Index("ix_push_sends_open", "account_id", postgresql_where=text("state IN ('reserved', 'sending')")),
         Index("ix_push_sends_created", "created_at"),
+        Index("ix_push_sends_account", "account_id"),
     )

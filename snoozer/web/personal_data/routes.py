@@ -12,6 +12,8 @@ from snoozer.personal_data import importing
 from snoozer.personal_data import reading as reading_file
 from snoozer.personal_data.files import FILES
 from snoozer.personal_data.reading import NotAnExport
+from snoozer.translations import gettext as _
+from snoozer.translations import ngettext
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
@@ -54,13 +56,13 @@ def read_file(account: Account) -> ResponseReturnValue:
     file = request.files.get("file")
     if file is None or not file.filename:
         with context.transaction() as connection:
-            return _page(connection, account, error="Choose a file first: the JSON or CSV of an export."), 422
+            return _page(connection, account, error=_("Choose a file first: the JSON or CSV of an export.")), 422
     settings, now = context.settings(), time_formatter().now
     try:
         reading = reading_file.read(file.stream, now=now, keep_months=settings.keep_months)
     except NotAnExport as error:
         with context.transaction() as connection:
-            return _page(connection, account, error=f"{error} Nothing was saved."), 422
+            return _page(connection, account, error=f"{error} {_('Nothing was saved.')}"), 422
     with context.transaction() as connection:
         quotas.spend_export(connection, settings.limits, user_email=account.email)
         importing.stage(connection, account=account, reading=reading)
@@ -90,11 +92,12 @@ def confirm(account: Account) -> ResponseReturnValue:
         limits = context.settings().limits
         done = importing.confirm(connection, account=account, limits=limits, with_past=past == "now")
     if done is None:
-        flash("That file is forgotten already. Nothing was changed.")
+        flash(_("That file is forgotten already. Nothing was changed."))
         return redirect(url_for(".show", _anchor="import"), code=303)
     security_log.record("data_imported", account=account.id, snoozes=done.waiting + done.finished)
-    words = f"{done.waiting} {'snooze comes' if done.waiting == 1 else 'snoozes come'} back here now"
-    flash(f"{words}, and {done.finished} {'is' if done.finished == 1 else 'are'} in your history.")
+    words = ngettext("1 snooze comes back here now.", "%(num)s snoozes come back here now.", done.waiting)
+    history = ngettext("1 is in your history.", "%(num)s are in your history.", done.finished)
+    flash(f"{words} {history}")
     return redirect(url_for(".show"), code=303)
 
 
@@ -104,7 +107,7 @@ def discard(account: Account) -> ResponseReturnValue:
     """Forgets what was read."""
     with context.transaction() as connection:
         importing.discard(connection, account=account)
-    flash("The file is forgotten. Nothing was changed.")
+    flash(_("The file is forgotten. Nothing was changed."))
     return redirect(url_for(".show", _anchor="import"), code=303)
 
 

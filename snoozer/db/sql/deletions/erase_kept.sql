@@ -1,0 +1,24 @@
+-- Erase kept messages of a person, what a trial's mail server kept, and what was pushed to devices, up to batch_size of
+-- each. A push whose answer may still come is left for later.
+WITH captured AS (
+    DELETE FROM sink_messages
+    WHERE id = ANY(ARRAY(SELECT id FROM sink_messages WHERE rcpt_to = :user_email LIMIT :batch_size))
+    RETURNING 1
+),
+kept AS (
+    DELETE FROM kept_messages
+    WHERE id = ANY(ARRAY(SELECT id FROM kept_messages WHERE user_email = :user_email LIMIT :batch_size))
+    RETURNING 1
+),
+pushed AS (
+    DELETE FROM push_sends
+    WHERE id = ANY(ARRAY(
+        SELECT id
+        FROM push_sends
+        WHERE account_id = :account_id
+          AND COALESCE(claimed_until <= CURRENT_TIMESTAMP, TRUE)
+        LIMIT :batch_size
+    ))
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM captured) + (SELECT count(*) FROM kept) + (SELECT count(*) FROM pushed) AS erased

@@ -1,0 +1,150 @@
+"""Deleting the account: by who signed in just now, shown on every page and by mail, and taken back for a day."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.housekeeping import erasing
+from snoozer.mime import compose
+from snoozer.web.personal_data import deletion
+from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now
+
+BOB = "bob@snoozer.example"
+
+
+@pytest.fixture
+def notices(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """The mails that would be sent."""
+    sent: list[dict[str, object]] = []
+    monkeypatch.setattr(deletion, "send_notice", lambda **values: sent.append(values))
+    return sent
+
+
+def pending(engine: Engine) -> list[bool]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT deliver FROM account_deletions ORDER BY account_id")).scalars())
+
+
+def test_the_page_says_what_goes_and_what_stays(ann: FlaskClient, engine: Engine) -> None:
+    a_snooze(engine, remind_at=now() + HOUR)
+    a_kept_message(engine)
+    a_mailbox(engine)
+    page = ann.get("/settings/data/delete").text
+    for words in ("still to come back (1)", "keeps for you: 1 message", "your mailbox", "those are theirs"):
+        assert words in page
+    assert "/settings/data/delete" in ann.get("/settings/data").text
+
+
+@pytest.mark.parametrize("choice", ["deliver", "cancel"])
+def test_every_page_says_so_until_it_is_taken_back(
+    ann: FlaskClient, engine: Engine, notices: list[dict[str, object]], choice: str
+) -> None:
+    for _ in range(2):
+        assert ann.post("/settings/data/delete", data={"pending": choice}).status_code == 303
+    assert pending(engine) == [choice == "deliver"]
+    assert [notice["to"] for notice in notices] == [ANN]
+    for path in ("/", "/mailbox", "/settings", "/settings/data/delete"):
+        page = ann.get(path).text
+        assert "Your account is about to be deleted" in page
+        assert ("delivered first" if choice == "deliver" else "cancelled.") in page
+    assert "Your account stays." in ann.post("/settings/data/delete/keep", follow_redirects=True).text
+    assert pending(engine) == []
+    assert "about to be deleted" not in ann.get("/").text
+
+
+def test_who_signed_in_long_ago_signs_in_again_first(
+    ann: FlaskClient, engine: Engine, notices: list[dict[str, object]]
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE sessions SET created_at = now() - INTERVAL '16 minutes'"))
+    assert "sign in again" in ann.get("/settings/data/delete").text
+    answer = ann.post("/settings/data/delete", data={"pending": "cancel"}, follow_redirects=True)
+    assert "Sign in again first. Nothing was changed." in answer.text
+    assert (pending(engine), notices) == ([], [])
+    answer = ann.post("/settings/data/delete/again")
+    assert answer.headers["Location"] == "/sign-in?next=/settings/data/delete"
+    assert ann.get("/settings/data/delete").status_code == 303
+
+
+def test_another_choice_is_refused(ann: FlaskClient, engine: Engine) -> None:
+    assert ann.post("/settings/data/delete", data={"pending": "now"}).status_code == 400
+    assert pending(engine) == []
+
+
+def test_it_is_the_persons_own_account(
+    ann: FlaskClient, app: Flask, people: People, engine: Engine, notices: list[dict[str, object]]
+) -> None:
+    ann.post("/settings/data/delete")
+    bob = app.test_client()
+    bob.set_cookie("snoozer_session", people.ann(BOB).session)
+    assert "about to be deleted" not in bob.get("/").text
+    bob.post("/settings/data/delete/keep")
+    assert pending(engine) == [True]
+
+
+def test_the_notice_says_when_and_how_to_keep_the_account() -> None:
+    message = compose.compose_deletion(
+        to=ANN,
+        due="tomorrow, 09:00",
+        link="http://snoozer.example/settings/data/delete",
+        mail_from="Snoozer <snoozer@snoozer.example>",
+        instance="snoozer.example",
+        now=now(),
+        message_id="<x@snoozer.example>",
+    ).decode()
+    assert re.search(r"^Subject: Your Snoozer account is about to be deleted\r$", message, re.M)
+    assert message.count("http://snoozer.example/settings/data/delete") == 2
+    assert message.count("tomorrow, 09:00") == 2
+
+
+def test_the_waiting_day_changes_nothing_else_and_any_browser_of_the_person_keeps_the_account(
+    ann: FlaskClient, app: Flask, people: People, engine: Engine, notices: list[dict[str, object]]
+) -> None:
+    ann.post("/settings/data/delete", data={"pending": "cancel"})
+    again = people.ann()
+    assert app.test_client().get("/api/v1/snoozes", headers=again.bearer).status_code == 200
+    other = app.test_client()
+    other.set_cookie("snoozer_session", again.session)
+    assert "about to be deleted" in other.get("/").text
+    other.post("/settings/data/delete/keep")
+    assert pending(engine) == []
+    assert "about to be deleted" not in ann.get("/").text
+
+
+def test_the_notice_is_in_the_language_of_its_person(
+    ann: FlaskClient, engine: Engine, notices: list[dict[str, object]]
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET locale = 'de_DE'"))
+    ann.post("/settings/data/delete")
+    assert [notice["language"] for notice in notices] == ["de"]
+    assert "Dein Konto wird bald gelöscht" in ann.get("/").text
+
+
+def test_an_operators_pages_stand_where_a_person_was_erased(
+    app: Flask, people: People, ann: FlaskClient, engine: Engine
+) -> None:
+    """A case of one who is gone, and one on which an operator acted who is gone."""
+    operator = app.test_client()
+    operator.set_cookie("snoozer_session", people.operator().session)
+    gone = a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
+    acted = a_snooze(engine, user_email=BOB, inactive=True, outcome="retired", finished_at=now())
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO snooze_events (snooze_id, kind, actor, route) VALUES (:id, 'dismissed', :who, 'web')"),
+            {"id": acted, "who": "operator:987654"},
+        )
+        connection.execute(
+            text("INSERT INTO account_deletions SELECT id, now(), now(), FALSE FROM accounts WHERE email = :ann"),
+            {"ann": ANN},
+        )
+    erasing.erase_accounts(engine, settle=timedelta(0))
+    erasing.erase_accounts(engine, settle=timedelta(0))
+    assert operator.get(f"/admin/cases/{gone}").status_code == 404
+    assert operator.get(f"/admin/cases/{acted}").status_code == 200
+    assert operator.get("/admin").status_code == 200
+    assert ann.get("/").status_code == 303
