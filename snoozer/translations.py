@@ -51,6 +51,11 @@ def gettext(message: str, /, **values: object) -> str:
     return catalogue(_language.get()).gettext(message) % values
 
 
+def unformatted(message: str, /) -> str:
+    """The message in the current language as it stands in the catalogue: its values are put in elsewhere."""
+    return catalogue(_language.get()).gettext(message)
+
+
 def ngettext(singular: str, plural: str, number: int, /, **values: object) -> str:
     """The form that the number takes, which is its value `num` where no other is given."""
     return catalogue(_language.get()).ngettext(singular, plural, number) % {"num": number, **values}

@@ -2,6 +2,7 @@
 // comes back with the reason.
 (() => {
   "use strict";
+  const { _ } = window;
   const HANG = 30000;
   const dialog = document.getElementById("sheet");
   const titles = () => [...document.querySelectorAll(".list .row:not([hidden]) .row-title")];
@@ -83,8 +84,8 @@
     }
     if (act.toast) document.querySelector(".toasts").append(act.toast);
     else ageUndo();
-    const kept = act.leaves ? " It is back in the list." : "";
-    window.announce(`${act.toast ? "Not undone." : `Not saved: ${act.name}.`} ${why}${kept}`);
+    const what = act.toast ? _("Not undone.") : _("Not saved: %(subject)s.", { subject: act.name });
+    window.announce([what, why, ...(act.leaves ? [_("It is back in the list.")] : [])].join(" "));
   }
 
   // A time that is to be confirmed or corrected is a page of its own, opened when all else is saved.
@@ -104,7 +105,7 @@
 
   const asked = (url, options) => fetch(url, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(HANG), ...options });
   const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html");
-  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || "The server refused it";
+  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || _("The server refused it");
 
   // What was saved leads elsewhere; the list is asked for by itself, so that its failure is not taken for the act's.
   async function save(act) {
@@ -113,10 +114,10 @@
       answer = await asked(act.url, { method: "POST", body: act.body, redirect: "manual" });
       if (answer.type !== "opaqueredirect") page = await parsed(answer);
     } catch {
-      return fail(act, "The server cannot be reached.");
+      return fail(act, _("The server cannot be reached."));
     }
     if (page && (answer.ok || answer.status === 422)) {
-      if (unanswered) return fail(act, "Choose its time again.");
+      if (unanswered) return fail(act, _("Choose its time again."));
       unanswered = act;
       return;
     }
@@ -148,7 +149,7 @@
     fresh = null;
     if (!answer?.ok) {
       document.dispatchEvent(new CustomEvent("list:stale"));
-      return window.announce(`It is saved, but the list cannot be shown: ${page ? heading(page) : "the server cannot be reached"}.`);
+      return window.announce(`${_("It is saved, but the list cannot be shown.")} ${page ? `${heading(page)}.` : _("The server cannot be reached.")}`);
     }
     fresh = page;
     if (act.toast) undone = act.toast.rowHref ?? "";
@@ -224,7 +225,7 @@
   // The newest Undo is that of an act which may still be on its way.
   window.undoLast = () => saves.then(() => {
     const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
-    if (form?.dataset.undo === "older") window.announce("What was done last cannot be undone. The buttons undo what was done before.");
+    if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone. The buttons undo what was done before."));
     else form?.requestSubmit();
   });
 })();

@@ -1,6 +1,7 @@
 // Drop message files anywhere on the page; sizes are checked before anything is sent.
 (() => {
   "use strict";
+  const { _ } = window;
   const form = document.querySelector("[data-drop]");
   const field = form.querySelector("[type=file]");
   const zone = form.querySelector(".drop");
@@ -18,9 +19,9 @@
     const files = [...field.files];
     const large = files.find((file) => file.size > largest);
     const sum = files.reduce((total, file) => total + file.size, 0);
-    const limit = `${Math.round(largest / 1048576)} MB`;
-    if (large) showError(`${large.name} has ${Math.ceil(large.size / 1048576)} MB, and ${limit} is the most Snoozer keeps. Nothing was sent.`);
-    else if (sum > largest) showError(`Together these have more than ${limit}. Add them in smaller groups. Nothing was sent.`);
+    const most = Math.round(largest / 1048576);
+    if (large) showError(_("%(name)s has %(size)s MB, and %(most)s MB is the most Snoozer keeps. Nothing was sent.", { name: large.name, size: Math.ceil(large.size / 1048576), most }));
+    else if (sum > largest) showError(_("Together these have more than %(most)s MB. Add them in smaller groups. Nothing was sent.", { most }));
     else showError("");
     return error.hidden;
   };

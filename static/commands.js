@@ -1,6 +1,7 @@
 // Ctrl-K: every page, act and preset by its name, found by typing.
 (() => {
   "use strict";
+  const { _ } = window;
   const dialog = document.getElementById("commands");
   const field = dialog.querySelector("input");
   const list = dialog.querySelector("[role=listbox]");
@@ -25,7 +26,7 @@
         name: words(one).replace(`: ${title}`, ""), about: title, run: () => one.click(),
       })),
       ...offers.map((offer) => ({
-        name: `Snooze: ${offer.querySelector("b").textContent}`,
+        name: _("Snooze: %(when)s", { when: offer.querySelector("b").textContent }),
         about: offer.querySelector(".when > span").textContent.trim(),
         run: () => { window.openSheet(row); offer.form.requestSubmit(offer); },
       })),
@@ -33,13 +34,13 @@
   }
 
   function pages() {
-    const undo = document.querySelector("form[data-undo]") ? [{ name: "Undo", about: "what was done last", run: () => window.undoLast() }] : [];
+    const undo = document.querySelector("form[data-undo]") ? [{ name: _("Undo"), about: _("what was done last"), run: () => window.undoLast() }] : [];
     const search = document.querySelector("[data-search]");
     return [
       ...undo,
-      ...(search ? [{ name: "Search", about: "in this list", run: () => { search.focus(); search.select(); } }] : []),
-      ...[...document.querySelectorAll(".nav a, .tabs a, .switch a, .folders a")].map((link) => ({ name: `Go to ${words(link)}`, about: "", run: () => link.click() })),
-      ...(document.getElementById("all-keys") ? [{ name: "Show all keys", about: "", run: () => document.getElementById("all-keys").showModal() }] : []),
+      ...(search ? [{ name: _("Search"), about: _("in this list"), run: () => { search.focus(); search.select(); } }] : []),
+      ...[...document.querySelectorAll(".nav a, .tabs a, .switch a, .folders a")].map((link) => ({ name: _("Go to %(page)s", { page: words(link) }), about: "", run: () => link.click() })),
+      ...(document.getElementById("all-keys") ? [{ name: _("Show all keys"), about: "", run: () => document.getElementById("all-keys").showModal() }] : []),
     ];
   }
 

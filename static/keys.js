@@ -1,6 +1,7 @@
 // Keyboard shortcuts, the same on lists and on the page of a message; "?" lists them.
 (() => {
   "use strict";
+  const { _ } = window;
   const SEQUENCE = 1500;
   document.documentElement.classList.add("has-keys");
   const list = document.getElementById("all-keys");
@@ -16,7 +17,7 @@
   const chosen = (act) => {
     const row = window.currentRow();
     if (row) act(row);
-    else if (document.querySelector(".list .row")) window.announce("Nothing was done: choose a message first, with j or k.");
+    else if (document.querySelector(".list .row")) window.announce(_("Nothing was done: choose a message first, with j or k."));
   };
   const press = (name) => chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
   const search = () => {

@@ -1,6 +1,7 @@
 // An open list learns of what others change: by a stream of events that the tabs of a browser share, or by asking.
 (() => {
   "use strict";
+  const { _ } = window;
   const POLL = 30000;
   const SILENCE = 40000;
   const AGAIN = 300000;
@@ -163,9 +164,11 @@
     for (const one of back) known.add(one);
     if (document.hidden) unseen += back.length;
     entitle();
-    const count = back.length === 1 ? "A message" : `${back.length} messages`;
+    if (back.length === 0) return;
     // Where nothing else is shown of what came back, there may be more of it.
-    if (back.length > 0) window.announce(`${back.length >= MANY && back.length === returned().length ? "Several messages" : count} came back.`);
+    const several = back.length >= MANY && back.length === returned().length;
+    const count = back.length === 1 ? _("A message came back.") : _("%(num)s messages came back.", { num: back.length });
+    window.announce(several ? _("Several messages came back.") : count);
   });
   document.addEventListener("list:idle", refresh);
   document.addEventListener("list:stale", fetchAnew);

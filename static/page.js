@@ -1,7 +1,11 @@
-// On every page: the browser's zone for the sign-in form, double submits, toasts that are announced and removed after a
-// while.
+// On every page: the language of the scripts, the browser's zone for the sign-in form, double submits, toasts that are
+// announced and removed after a while.
 (() => {
   "use strict";
+  // A sentence in English is its own id; a page in another language brings the rest.
+  const messages = JSON.parse(document.getElementById("messages")?.textContent ?? "{}");
+  window._ = (message, values = {}) => (messages[message] ?? message).replace(/%\((\w+)\)s/g, (value, name) => values[name] ?? value);
+
   for (const field of document.querySelectorAll("[data-zone]")) {
     field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   }

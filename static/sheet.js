@@ -1,6 +1,7 @@
 // The snooze form: shows the reading while one types, 1–9 choose a preset and dots what was typed lately, Enter saves, Esc closes.
 (() => {
   "use strict";
+  const { _ } = window;
   const PAUSE = 120;
   const STALE = 60000;
   const loaded = Date.now();
@@ -18,7 +19,7 @@
     let shown = field.value;
     const hint = document.createElement("p");
     hint.className = "quiet";
-    hint.textContent = "Say it as you would to a person, or take one of these.";
+    hint.textContent = _("Say it as you would to a person, or take one of these.");
 
     const offers = () => [...form.querySelectorAll("button[data-key]")];
     const offerFor = (typed) => (/^([1-9]|\.{1,3})$/.test(typed) ? offers().find((offer) => offer.dataset.key === typed) : undefined);
@@ -57,7 +58,7 @@
           when.textContent = offerFor(typed).title;
           words.append(bold, when);
           reading.append(words);
-          if (offerFor(typed).disabled) when.textContent = "is not offered now: its time has passed, or another one means the same. Nothing is saved.";
+          if (offerFor(typed).disabled) when.textContent = _("is not offered now: its time has passed, or another one means the same. Nothing is saved.");
         }
         settle();
         return;

@@ -2,6 +2,7 @@
 // which the server renders anew.
 (() => {
   "use strict";
+  const { _ } = window;
   const HANG = 30000;
   const pending = new Set();
   let saves = Promise.resolve();
@@ -9,7 +10,7 @@
   const place = () => document.getElementById("snooze");
   const field = (editor) => ["[name=phrase]", "textarea", "[name=end]"].map((one) => editor.querySelector(one)).find(Boolean);
   const editors = () => [...place().querySelectorAll("details.in-place")];
-  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || "The server refused it";
+  const heading = (page) => page.querySelector("main h1")?.textContent.trim() || _("The server refused it");
 
   function live() {
     for (const button of place().querySelectorAll("[data-leave]")) button.hidden = false;
@@ -44,14 +45,14 @@
       answer = await fetch(act.url, { method: "POST", body: act.body, headers: { Accept: "text/html" }, signal: AbortSignal.timeout(HANG) });
       page = new DOMParser().parseFromString(await answer.text(), "text/html");
     } catch {
-      return window.announce("Not saved. The server cannot be reached.");
+      return window.announce(`${_("Not saved.")} ${_("The server cannot be reached.")}`);
     } finally {
       clearTimeout(slow);
       place().removeAttribute("aria-busy");
     }
     if (!page.getElementById("snooze")) {
       if (answer.ok) return location.assign(answer.url);
-      return window.announce(`Not saved. ${heading(page)}.`);
+      return window.announce(`${_("Not saved.")} ${heading(page)}.`);
     }
     if (answer.redirected && new URL(answer.url).pathname !== location.pathname) history.pushState(null, "", answer.url);
     act.toast?.remove();

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from snoozer.translations import gettext as _
+
 RestReason = Literal["quiet", "day off", "vacation"]
 
 WEEKDAYS = range(1, 8)
@@ -55,32 +57,32 @@ class DayShape:
     def check(self) -> None:
         """Raises DayShapeError where it makes no sense."""
         if not self.working_days or not self.working_days <= set(WEEKDAYS):
-            raise DayShapeError("working_days", "Choose at least one working day.")
+            raise DayShapeError("working_days", _("Choose at least one working day."))
         if self.work_from >= self.work_until:
-            raise DayShapeError("work_until", "Work ends after it starts, on the same day.")
+            raise DayShapeError("work_until", _("Work ends after it starts, on the same day."))
         self._check_quiet_hours()
         if (self.away_from is None) != (self.back_on is None):
             field = "away_from" if self.away_from is None else "back_on"
-            raise DayShapeError(field, "A vacation has two days: the first one away, and the one you are back on.")
+            raise DayShapeError(field, _("A vacation has two days: the first one away, and the one you are back on."))
         if self.away_from is not None and self.back_on is not None:
             if self.back_on <= self.away_from:
-                raise DayShapeError("back_on", "The day you are back comes after the first one away.")
+                raise DayShapeError("back_on", _("The day you are back comes after the first one away."))
             if self.back_on - self.away_from > MAX_VACATION:
-                raise DayShapeError("back_on", "That is more than a year away. Give a day within a year.")
+                raise DayShapeError("back_on", _("That is more than a year away. Give a day within a year."))
 
     def _check_quiet_hours(self) -> None:
         start, end, end_off = self.quiet_from, self.quiet_until, self.quiet_until_off
         if start is None or end is None:
             if start is not None or end is not None:
                 field = "quiet_from" if start is None else "quiet_until"
-                raise DayShapeError(field, "Quiet hours have a start and an end. Give both, or neither.")
+                raise DayShapeError(field, _("Quiet hours have a start and an end. Give both, or neither."))
             if end_off is not None:
-                raise DayShapeError("quiet_from", "Quiet hours have a start and an end. Give both, or neither.")
+                raise DayShapeError("quiet_from", _("Quiet hours have a start and an end. Give both, or neither."))
             return
         if start == end:
-            raise DayShapeError("quiet_until", "Quiet hours that end when they start would be the whole day.")
+            raise DayShapeError("quiet_until", _("Quiet hours that end when they start would be the whole day."))
         if end_off is not None and (end_off == start or (end_off > start) != (end > start)):
-            raise DayShapeError("quiet_until_off", "On days off, too, quiet hours end before they start again.")
+            raise DayShapeError("quiet_until_off", _("On days off, too, quiet hours end before they start again."))
 
     def ends_quiet_on(self, day: date) -> time | None:
         """When quiet hours end that end on this day."""

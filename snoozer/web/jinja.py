@@ -15,10 +15,12 @@ from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
 from snoozer.web.mailbox.files import FRAME_SANDBOX
 from snoozer.web.text.arrival_text import rest_text
+from snoozer.web.text.browser_name import browser_in_words
 from snoozer.web.text.history import group_by_day
 from snoozer.web.text.initials import initials, tone
 from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, recurrence_text, upcoming_times
+from snoozer.web.text.script_messages import script_messages
 from snoozer.web.text.status import Status, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
 from snoozer.web.text.web_links import web_links
@@ -39,6 +41,7 @@ def init_app(app: Flask) -> None:
         flashes=context.flashes,
         frame_sandbox=FRAME_SANDBOX,
         list_state=_list_state,
+        script_messages=script_messages,
     )
     app.jinja_env.filters.update(
         bytes=size_in_words,
@@ -54,6 +57,7 @@ def init_app(app: Flask) -> None:
         recurrence_text=recurrence_text,
         web_links=web_links,
         rest_text=rest_text,
+        browser=browser_in_words,
         fingerprint=_fingerprint,
     )
 

@@ -15,6 +15,8 @@ LOCALES = {
 # What is offered to those who are not signed in.
 SHORT_NAMES = {"en_GB": "English (UK)", "en_US": "English (US)", "de_DE": "Deutsch"}
 DEFAULT = "en_GB"
+# Regions that write dates and hours as another one does.
+_WRITTEN_AS = {"en_CA": "en_US", "en_PH": "en_US"}
 COOKIE = "locale"
 
 
@@ -36,6 +38,7 @@ def negotiated(tags: list[str]) -> str | None:
     for tag in tags:
         language, _, region = tag.replace("_", "-").partition("-")
         locale = f"{language.lower()}_{region.upper()}"
+        locale = _WRITTEN_AS.get(locale, locale)
         if locale in LOCALES:
             return locale
         usual = {"en": DEFAULT, "de": "de_DE"}.get(language.lower())

@@ -8,8 +8,9 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import accounts
+from snoozer.translations import speaking
 from snoozer.web import auth
-from snoozer.web.text.browser_name import browser_name
+from snoozer.web.text.browser_name import browser_in_words, browser_name
 from tests.factories import ANN, People
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -188,3 +189,18 @@ def cookie(browser: FlaskClient) -> str:
 )
 def test_a_browser_is_named_by_family_and_system(agent: str, name: str | None) -> None:
     assert browser_name(agent) == name
+    assert browser_in_words(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "german"),
+    [
+        ("Firefox on Linux", "Firefox unter Linux"),
+        ("A browser on Linux", "Ein Browser unter Linux"),
+        ("Safari", "Safari"),
+        (None, None),
+    ],
+)
+def test_a_browser_is_named_in_the_language_of_the_page(name: str | None, german: str | None) -> None:
+    with speaking("de"):
+        assert browser_in_words(name) == german

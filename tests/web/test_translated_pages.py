@@ -51,7 +51,8 @@ PAGES = [
         "/mailbox/1",
         "/mailbox/1/snooze",
     ),
-    *("/settings", "/settings/mailboxes", "/settings/mailboxes/1", "/settings/mailboxes/new"),
+    *("/settings", "/settings/day", "/settings/devices"),
+    *("/settings/mailboxes", "/settings/mailboxes/1", "/settings/mailboxes/new", "/settings/mailboxes/connect"),
     *("/settings/data", "/settings/data/delete"),
 ]
 STRANGERS_PAGES = ["/sign-in", "/sign-in/forged", "/r/forged", "/nothing", "/offline"]

@@ -7,6 +7,7 @@ from datetime import date, time
 from werkzeug.datastructures import MultiDict
 
 from snoozer.domain.day_shape import WEEKDAYS, DayShape, DayShapeError
+from snoozer.translations import gettext as _
 
 TIMES = ("work_from", "work_until", "quiet_from", "quiet_until", "quiet_until_off")
 DATES = ("away_from", "back_on")
@@ -70,7 +71,7 @@ def _read_shape(form: DayForm, *, today: date) -> DayShape:
     )
     shape.check()
     if shape.back_on is not None and shape.back_on < today:
-        raise DayShapeError("back_on", "That vacation is over. Leave both days empty, or give the next one.")
+        raise DayShapeError("back_on", _("That vacation is over. Leave both days empty, or give the next one."))
     return shape
 
 
@@ -84,13 +85,13 @@ def _read_time(field: str, text: str) -> time | None:
     try:
         at = time.fromisoformat(text)
     except ValueError:
-        raise DayShapeError(field, "Give a time such as 22:00.") from None
+        raise DayShapeError(field, _("Give a time such as 22:00.")) from None
     return at.replace(second=0, microsecond=0, tzinfo=None)
 
 
 def _required(field: str, at: time | None) -> time:
     if at is None:
-        raise DayShapeError(field, "Give a time such as 09:00.")
+        raise DayShapeError(field, _("Give a time such as 09:00."))
     return at
 
 
@@ -100,7 +101,7 @@ def _read_date(field: str, text: str) -> date | None:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise DayShapeError(field, "Give a day such as 2027-01-04.") from None
+        raise DayShapeError(field, _("Give a day such as 2027-01-04.")) from None
     if not 1970 <= day.year <= 9000:
-        raise DayShapeError(field, "Give a day of this age.")
+        raise DayShapeError(field, _("Give a day of this age."))
     return day

@@ -9,12 +9,14 @@ from snoozer import day_shapes
 from snoozer.day_shapes import NO_SHAPE, Move
 from snoozer.db.models import Account
 from snoozer.domain.day_shape import DayShape
+from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
 from snoozer.web.day_shape import forms
 from snoozer.web.day_shape.forms import DayForm
 from snoozer.web.day_shape.week import next_days
+from snoozer.web.text.time_format import weekday_names
 
 blueprint = Blueprint("day_shape", __name__, url_prefix="/settings/day")
 
@@ -44,11 +46,16 @@ def save(account: Account) -> ResponseReturnValue:
             )
             return _page(form, shape, moves=moves)
         day_shapes.choose(connection, account_id=account.id, shape=shape)
-    flash("Saved. What is asleep comes by this from now on.")
+    flash(_("Saved. What is asleep comes by this from now on."))
     return redirect(url_for(".show"), code=303)
 
 
 def _page(form: DayForm, shape: DayShape, *, moves: Sequence[Move] | None = None) -> str:
     return render_template(
-        "day_shape/show.html", form=form, week=next_days(shape, time_formatter()), moves=moves, seen=form.seen
+        "day_shape/show.html",
+        form=form,
+        week=next_days(shape, time_formatter()),
+        moves=moves,
+        seen=form.seen,
+        weekdays=weekday_names(),
     )

@@ -7,6 +7,7 @@ from datetime import date, datetime, time, timedelta
 from snoozer import day_shapes
 from snoozer.domain.day_shape import Days, DayShape
 from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import gettext as _
 from snoozer.web.text.time_format import TimeFormatter
 
 DAYS_SHOWN = 7
@@ -41,15 +42,22 @@ def _picture(days: Days, day: date, times: TimeFormatter) -> DayPicture:
     shape = days.shape
     rests = list(_rests(days, day, times))
     work = None
-    words = "day off"
+    words = _("day off")
     if not shape.is_off(day):
         work = _bar(shape.work_from, shape.work_until)
-        words = f"work {_hour(shape.work_from, times)} to {_hour(shape.work_until, times)}"
-    spans = " and ".join(f"{_minute(bar.start, times)} to {_minute(bar.start + bar.length, times)}" for bar in rests)
+        words = _("work %(start)s to %(end)s", start=_hour(shape.work_from, times), end=_hour(shape.work_until, times))
+    if rests:
+        words = _("%(day)s, nothing comes %(spans)s", day=words, spans=_spans(rests, times))
     noon = datetime.combine(day, time(12), tzinfo=zone_or_utc(times.zone))
-    return DayPicture(
-        name=times.day(noon), work=work, rests=rests, words=f"{words}, nothing comes {spans}" if spans else words
+    return DayPicture(name=times.day(noon), work=work, rests=rests, words=words)
+
+
+def _spans(rests: Sequence[Bar], times: TimeFormatter) -> str:
+    *others, last = (
+        _("%(start)s to %(end)s", start=_minute(bar.start, times), end=_minute(bar.start + bar.length, times))
+        for bar in rests
     )
+    return _("%(names)s and %(last)s", names=", ".join(others), last=last) if others else last
 
 
 def _rests(days: Days, day: date, times: TimeFormatter) -> Iterator[Bar]:
@@ -76,7 +84,7 @@ def _minutes(at: datetime | time) -> int:
 
 
 def _minute(minutes: int, times: TimeFormatter) -> str:
-    return "midnight" if minutes in {0, MINUTES} else _hour(time(minutes // 60, minutes % 60), times)
+    return _("midnight") if minutes in {0, MINUTES} else _hour(time(minutes // 60, minutes % 60), times)
 
 
 def _hour(at: time, times: TimeFormatter) -> str:

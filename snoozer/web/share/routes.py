@@ -13,6 +13,7 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.translations import gettext as _
 from snoozer.web import auth
 from snoozer.web.forms import one_line
 from snoozer.web.mailbox.add_page import MAX_SUBJECT_LENGTH, add_page
@@ -30,7 +31,7 @@ def receive() -> ResponseReturnValue:
         return render_template("share/hold.html", shared=shared, tried="held" in request.form)
     subject, note = _as_reminder(shared)
     # The service worker hands files to the page itself; without it they must be chosen again.
-    file_error = "Choose the file here: your browser did not hand it over." if request.files else None
+    file_error = _("Choose the file here: your browser did not hand it over.") if request.files else None
     form = snooze_form(auth.time_formatter(), saved_times=auth.saved_times(), note=note)
     return add_page(form=form, subject=subject, file_error=file_error)
 

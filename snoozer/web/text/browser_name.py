@@ -2,6 +2,8 @@
 
 import re
 
+from snoozer.translations import gettext as _
+
 # The first that matches: most browsers also name those whose pages they imitate.
 _BROWSERS = (
     ("Edge", "Edg(e|A|iOS)?/"),
@@ -29,6 +31,16 @@ def browser_name(user_agent: str) -> str | None:
     if browser is None:
         return None if system is None else f"A browser on {system}"
     return browser if system is None else f"{browser} on {system}"
+
+
+def browser_in_words(name: str | None) -> str | None:
+    """Returns a name that `browser_name` gave, in the language of this page."""
+    browser, on, system = (name or "").partition(" on ")
+    if not on:
+        return name
+    if browser == "A browser":
+        return _("A browser on %(system)s", system=system)
+    return _("%(browser)s on %(system)s", browser=browser, system=system)
 
 
 def _first(families: tuple[tuple[str, str], ...], user_agent: str) -> str | None:

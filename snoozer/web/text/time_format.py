@@ -115,16 +115,21 @@ class TimeFormatter:
 
     def _dated(self, local: datetime, *, short: bool = False) -> str:
         weekdays, months = (_SHORT_WEEKDAYS, _SHORT_MONTHS) if short else (WEEKDAY_NAMES, MONTH_NAMES)
-        weekday, month = _(weekdays[local.weekday()]), _(months[local.month - 1])
+        weekday, month, comma = _(weekdays[local.weekday()]), _(months[local.month - 1]), ""
         if Locale.named(self.locale).region.month_first:
-            day = f"{weekday} {month} {local.day}"
+            day, comma = f"{weekday}, {month} {local.day}", ","
         elif short:
             day = _(
                 "%(short_weekday)s %(day)s %(short_month)s", short_weekday=weekday, day=local.day, short_month=month
             )
         else:
             day = _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=local.day, month=month)
-        return day if local.year == self.local(self.now).year else f"{day} {local.year}"
+        return day if local.year == self.local(self.now).year else f"{day}{comma} {local.year}"
+
+
+def weekday_names() -> list[tuple[str, str]]:
+    """The days from Monday on, each short and whole."""
+    return [(_(short), _(name)) for short, name in zip(_SHORT_WEEKDAYS, WEEKDAY_NAMES, strict=True)]
 
 
 def parse_instant(text: str | None) -> datetime | None:
