@@ -782,6 +782,15 @@ CREATE SEQUENCE api_tokens_id_seq
 
 ALTER SEQUENCE api_tokens_id_seq OWNED BY api_tokens.id;
 
+CREATE TABLE bulk_acts (
+    account_id bigint NOT NULL,
+    id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    result jsonb DEFAULT '{}'::jsonb NOT NULL,
+    before jsonb DEFAULT '{}'::jsonb NOT NULL,
+    undone_at timestamp with time zone
+);
+
 CREATE TABLE circuit_breakers (
     server text NOT NULL,
     state text DEFAULT 'closed'::text NOT NULL,
@@ -1546,6 +1555,9 @@ ALTER TABLE ONLY accounts
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT pk_api_tokens PRIMARY KEY (id);
 
+ALTER TABLE ONLY bulk_acts
+    ADD CONSTRAINT pk_bulk_acts PRIMARY KEY (account_id, id);
+
 ALTER TABLE ONLY circuit_breakers
     ADD CONSTRAINT pk_circuit_breakers PRIMARY KEY (server);
 
@@ -1666,6 +1678,8 @@ ALTER TABLE ONLY sign_ins
 CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_id, used_at);
 
 CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
+
+CREATE INDEX ix_bulk_acts_created_at ON bulk_acts USING btree (created_at);
 
 CREATE INDEX ix_day_shapes_refresh ON day_shapes USING btree (refresh_at);
 
@@ -1820,6 +1834,9 @@ ALTER TABLE ONLY account_presets
 
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT fk_api_tokens_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY bulk_acts
+    ADD CONSTRAINT fk_bulk_acts_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT fk_day_shapes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

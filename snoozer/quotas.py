@@ -77,6 +77,13 @@ def spend_snooze(connection: Connection, limits: Limits, *, user_email: str, tok
     _spend(connection, limits, _SNOOZES_OF_DAY, user_email)
 
 
+def spend_snoozes(connection: Connection, limits: Limits, *, user_email: str, count: int) -> None:
+    """Count one act of a person that snoozes `count` messages: once in its minute, and each in its day. Raises
+    QuotaReached."""
+    _spend(connection, limits, _SNOOZES, user_email)
+    _spend(connection, limits, _SNOOZES_OF_DAY, user_email, amount=count)
+
+
 def spend_upload(connection: Connection, limits: Limits, *, user_email: str, size: int) -> None:
     """Count the bytes of message files that a person adds, at least MIN_UPLOAD. Raises QuotaReached."""
     _spend(connection, limits, _UPLOADS, user_email, amount=max(size, MIN_UPLOAD))

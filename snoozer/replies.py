@@ -60,7 +60,8 @@ def _answered(connection: Connection, snooze: Awaiting, *, user_email: str, rout
         kind, done = "cancelled", queue.cancel(connection, id=id, user_email=user_email, scheduled_for=promise)
         mailbox_store.move_to_inbox(connection, user_email=user_email, message_id=snooze.message_id)
     else:
-        kind, rest = "replied", _rest(snooze)
+        kind = "replied"
+        rest = rest_of(snooze.recurrence, promise, zone=snooze.zone, id=id)
         done = queue.bring_forward(connection, id=id, user_email=user_email, scheduled_for=promise, recurrence=rest)
     if done:
         came = snooze.arrived_at.isoformat()
@@ -68,14 +69,17 @@ def _answered(connection: Connection, snooze: Awaiting, *, user_email: str, rout
     return done
 
 
-def _rest(snooze: Awaiting) -> dict[str, Any] | None:
-    """What repeats, without the occurrence that comes now; None where that is the last."""
-    if snooze.recurrence is None:
+def rest_of(
+    recurrence: dict[str, Any] | None, promise: datetime, *, zone: str | None, id: int
+) -> dict[str, Any] | None:
+    """What the snooze `id` repeats, without the occurrence that was promised and comes now; None where that is the
+    last."""
+    if recurrence is None:
         return None
     try:
-        day = wall_time(snooze.promise, snooze.zone or "UTC").date()
-        rest = Recurrence.from_json(snooze.recurrence).after(day)
+        day = wall_time(promise, zone or "UTC").date()
+        rest = Recurrence.from_json(recurrence).after(day)
     except (KeyError, ValueError, OverflowError):
-        log.warning("the recurrence of snooze %d cannot be read: it stays as it is", snooze.id)
-        return snooze.recurrence
+        log.warning("the recurrence of snooze %d cannot be read: it stays as it is", id)
+        return recurrence
     return None if rest is None else rest.as_json()

@@ -8,10 +8,11 @@ READ_ONLY = "25006"
 # connection lost, read-only after a failover, too many connections.
 _GONE = ("57P", "08", READ_ONLY, "53300")
 TIMEOUT = "57014"
+DEADLOCK = "40P01"
 # Cancelled by a timeout, deadlock, serialization failure, lock not available, idle in transaction.
-_BUSY = (TIMEOUT, "40P01", "40001", "55P03", "25P03")
+_BUSY = (TIMEOUT, DEADLOCK, "40001", "55P03", "25P03")
 # Unique violation, deadlock.
-_CONFLICT = ("23505", "40P01")
+_CONFLICT = ("23505", DEADLOCK)
 # Data exceptions, constraint violations, values too long for an index.
 _ROW_ERROR = ("22", "23", "54000")
 

@@ -199,3 +199,17 @@ def next_returns(connection: Connection, *, owner: str) -> dict[int, float]:
 def prune(connection: Connection, *, batch_size: int) -> int:
     """Forget messages that are back since a month ago; returns how many."""
     return len(execute(connection, "mailbox_messages/prune", batch_size=batch_size).all())
+
+
+def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[tuple[int, str, str]]:
+    """Lock messages of this person's connected mailboxes, in the order of their ids; returns the id, the Message-ID and
+    the wanted place of each."""
+    values = {"user_email": user_email, "message_ids": list(message_ids)}
+    rows = execute(connection, "mailbox_messages/lock_chosen", **values)
+    return [(row.id, row.message_id, row.wanted) for row in rows]
+
+
+def want_back(connection: Connection, *, user_email: str, wanted: Sequence[tuple[int, str]]) -> None:
+    """Want messages where they were wanted before, each by its id."""
+    values = {"ids": [id for id, _ in wanted], "wanted": [place for _, place in wanted], "user_email": user_email}
+    execute(connection, "mailbox_messages/want_back", **values)

@@ -1,13 +1,16 @@
 """The mailbox that Snoozer keeps: one function per file in `sql/mailbox`, of the same name."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import ALL_IDS, execute, id_bounds
+from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
+
+KeptFolder = Literal["inbox", "snoozed", "done"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,19 @@ class Envelope:
     sender_email: str | None
     sent_at: datetime | None
     folder: Literal["inbox", "reminders"] = "inbox"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptMessage:
+    """A kept message that its owner has chosen, locked. `was` is what `put_back` takes; `is_back` is True for one that
+    no snooze is going to return."""
+
+    id: int
+    message_id: str
+    subject: str | None
+    sender_email: str | None
+    is_back: bool
+    was: dict[str, Any]
 
 
 def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
@@ -86,6 +102,26 @@ def move_to_inbox(connection: Connection, *, user_email: str, message_id: str) -
 def mark_done(connection: Connection, *, user_email: str, message_id: str) -> bool:
     """Mark a message as done. Returns False when it is not kept here."""
     return _moved(connection, "mailbox/mark_done", user_email=user_email, message_id=message_id)
+
+
+def lock_many(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[KeptMessage]:
+    """Lock kept messages of this person, in the order of their ids."""
+    values = {"message_ids": list(message_ids), "user_email": user_email}
+    return rows_as(execute(connection, "mailbox/lock_many", **values), KeptMessage)
+
+
+def move_many(connection: Connection, *, user_email: str, message_ids: Collection[str], folder: KeptFolder) -> set[str]:
+    """Move messages to a folder; returns those that were moved. Only what a snooze returns goes to `snoozed`, here or
+    in the connected mailbox that it is in."""
+    values = {"user_email": user_email, "message_ids": list(message_ids), "folder": folder}
+    return set(execute(connection, "mailbox/move_many", **values).scalars())
+
+
+def put_back(connection: Connection, *, user_email: str, before: Sequence[dict[str, Any]]) -> set[str]:
+    """Give messages back what they were, each the `was` of `lock_many` with what it `became`; returns those that are
+    where the act had put them."""
+    rows = execute(connection, "mailbox/put_back", user_email=user_email, before=json.dumps(before))
+    return {row.message_id for row in rows}
 
 
 def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:

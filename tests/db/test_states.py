@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, schema
+from snoozer.db import archive, queue, queue_many, schema
 from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
@@ -114,6 +114,14 @@ def put_back(connection: Connection, held: Claim, *, paused: bool = False) -> No
         queue.put_back(connection, id=held.id, user_email=ANN, before=before, now=there)
 
 
+def put_back_many(connection: Connection, held: Claim) -> None:
+    """As it was while it was alive, by an act that nothing has followed."""
+    [row] = queue_many.lock_chosen(connection, user_email=ANN, ids=[held.id])
+    since = datetime.fromisoformat(row.was["updated_at"])
+    alive = row.was | {"inactive": row.inactive and row.outcome is None}
+    queue_many.put_back_many(connection, before=[alive], user_email=ANN, unchanged_since=since)
+
+
 def one(held: Claim) -> list[tuple[int, Any]]:
     return [(held.id, held.claim_token)]
 
@@ -128,6 +136,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("archive", transactional(archived)),
     ("bring_forward", transactional(brought_forward)),
     ("cancel", transactional(lambda connection, held: queue.cancel(connection, id=held.id, user_email=ANN))),
+    (
+        "cancel_many",
+        transactional(lambda connection, held: queue_many.cancel_many(connection, ids=[held.id], user_email=ANN)),
+    ),
     ("claim", lambda engine, held: claim(engine)),
     (
         "defer",
@@ -146,6 +158,14 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             )
         ),
     ),
+    (
+        "enqueue_many",
+        transactional(
+            lambda connection, held: queue_many.enqueue_many(
+                connection, user_email=ANN, messages=[(held.message_id, None, None)], reminder_time=later()
+            )
+        ),
+    ),
     ("erase", transactional(lambda connection, held: queue.erase(connection, user_email=ANN, batch_size=9))),
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
@@ -156,6 +176,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         ),
     ),
     (
+        "lock_chosen",
+        transactional(lambda connection, held: queue_many.lock_chosen(connection, user_email=ANN, ids=[held.id])),
+    ),
+    (
         "lock_due_before",
         transactional(lambda connection, held: queue.lock_due_before(connection, until=now(), after=0, batch_size=9)),
     ),
@@ -163,6 +187,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         "lock_lapsed",
         transactional(lambda connection, held: queue.lock_lapsed(connection, batch_size=9, lease=timedelta(0))),
     ),
+    ("put_back_many", transactional(put_back_many)),
     ("reactivate", transactional(lambda connection, held: queue.reactivate(connection, ids=[held.id]))),
     ("recover", lost),
     ("recover", lost_again),
@@ -198,6 +223,14 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         "rest",
         transactional(lambda connection, held: queue.rest(connection, held=one(held), deferrals=[deferred(held)])),
     ),
+    (
+        "reschedule_many",
+        transactional(
+            lambda connection, held: queue_many.reschedule_many(
+                connection, ids=[held.id], user_email=ANN, reminder_time=later()
+            )
+        ),
+    ),
     ("restore", transactional(lambda connection, held: queue.restore(connection, id=held.id, user_email=ANN))),
     ("retire", spent),
     ("retire_restored", transactional(restored_dump)),
@@ -225,6 +258,12 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         ),
     ),
     ("unclaim", transactional(lambda connection, held: queue.unclaim(connection, held=one(held)))),
+    (
+        "wake_many",
+        transactional(
+            lambda connection, held: queue_many.wake_many(connection, snoozes=[(held.id, None)], user_email=ANN)
+        ),
+    ),
 ]
 
 
@@ -268,7 +307,8 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in ("enqueue", "import_waiting")}
+    begins = ("enqueue", "enqueue_many", "import_waiting")
+    assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in begins}
     assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
     states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "erased", "waiting"}
     assert states | WAITING == set(get_args(State))

@@ -16,6 +16,7 @@ STATEMENT_FOLDERS = {
     "accounts": ["accounts"],
     "archive": ["archive"],
     "breaker": ["breaker"],
+    "bulk_acts": ["bulk_acts"],
     "day_shapes": ["day_shapes"],
     "events": ["events"],
     "health_checks": ["health_checks"],
@@ -33,6 +34,8 @@ STATEMENT_FOLDERS = {
     "timeline": ["timeline"],
     "workers": ["workers"],
 }
+# Modules that are continued in another one.
+PARTS = {"queue": ["queue", "queue_many"]}
 # Functions that read by the ORM.
 WITHOUT_COUNTERPART = {
     "health_checks": {"violations"},
@@ -111,8 +114,9 @@ def test_every_statement_begins_with_what_it_promises(path: Path) -> None:
 
 @pytest.mark.parametrize("module", STATEMENT_FOLDERS)
 def test_each_statement_has_one_function_of_its_name(module: str) -> None:
-    tree = ast.parse((PACKAGE / "db" / f"{module}.py").read_text())
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+    trees = [ast.parse((PACKAGE / "db" / f"{part}.py").read_text()) for part in PARTS.get(module, [module])]
+    defined = [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    functions = {name for name in defined if not name.startswith("_")}
     statements = {path.stem for folder in STATEMENT_FOLDERS[module] for path in (SQL / folder).glob("*.sql")}
     assert functions ^ statements == WITHOUT_COUNTERPART.get(module, set())
 

@@ -3,6 +3,7 @@
 from snoozer.db.models.account import (
     Account,
     ApiToken,
+    BulkAct,
     CapturedMail,
     IdempotencyKey,
     MailboxMessage,

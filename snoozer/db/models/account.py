@@ -1,4 +1,6 @@
 from datetime import datetime
+from typing import Any
+from uuid import UUID
 
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -119,6 +121,22 @@ class QuotaUsage(Base):
     amount: Mapped[int] = mapped_column(BigInteger)
 
     __table_args__ = (Index("ix_quota_usage_period_start", "period_start"), {"prefixes": ["UNLOGGED"]})
+
+
+class BulkAct(Base):
+    """An act on many messages, for a day: `result` is what it came to, `before` what it changed as it was."""
+
+    __tablename__ = "bulk_acts"
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_bulk_acts_account", ondelete="CASCADE"), primary_key=True
+    )
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    result: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    before: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    undone_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("ix_bulk_acts_created_at", "created_at"),)
 
 
 class UserPreset(Base):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Select, and_, func, or_, select, tuple_
@@ -54,12 +55,36 @@ def in_folder(
         .outerjoin(Snooze, live)
         .where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
     )
-    for field, text in terms:
-        found = found.where(or_(*(column.icontains(text, autoescape=True) for column in _SEARCHED[field])))
+    found = _having(found, terms)
     if before is not None:
         found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
     found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
     return make_page(connection.execute(found).all(), size=size, at=lambda row: row.surfaced_at)
+
+
+def chosen(
+    connection: Connection,
+    *,
+    user_email: str,
+    folder: Folder,
+    as_of: datetime,
+    size: int,
+    terms: Sequence[tuple[Field, str]] = (),
+) -> Sequence[int]:
+    """The ids of the first `size` messages of a folder that have all of these texts, the latest first. What arrived or
+    returned after `as_of` was not on the list that was shown then."""
+    ids: Select[*tuple[Any, ...]] = select(MailboxMessage.id)
+    ids = ids.where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
+    found = _having(ids.where(MailboxMessage.surfaced_at <= as_of), terms)
+    found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size)
+    return connection.execute(found).scalars().all()
+
+
+def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Sequence[Found]:
+    """Message-ID, subject and sender of these messages."""
+    head = select(*columns(MailboxMessage, "id message_id subject sender_email"))
+    mine = head.where(MailboxMessage.user_email == user_email, MailboxMessage.id.in_(ids))
+    return connection.execute(mine.order_by(MailboxMessage.id)).all()
 
 
 def counts(connection: Connection, *, user_email: str) -> Counts:
@@ -104,3 +129,9 @@ def one_captured(connection: Connection, *, id: int, rcpt_to: str) -> Found | No
     """One captured mail for this address."""
     mail = select(*CapturedMail.__table__.columns).where(CapturedMail.id == id, CapturedMail.rcpt_to == rcpt_to)
     return connection.execute(mail).first()
+
+
+def _having(found: Select[*tuple[Any, ...]], terms: Sequence[tuple[Field, str]]) -> Select[*tuple[Any, ...]]:
+    for field, text in terms:
+        found = found.where(or_(*(column.icontains(text, autoescape=True) for column in _SEARCHED[field])))
+    return found

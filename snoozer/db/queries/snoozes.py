@@ -86,9 +86,20 @@ def found(
 
 def count_found(connection: Connection, *, user_email: str, filters: Filters, now: datetime) -> int:
     """How many meet all filters."""
-    kept = and_(MailboxMessage.user_email == Snooze.user_email, MailboxMessage.message_id == Snooze.message_id)
-    rows = select(func.count()).select_from(Snooze).outerjoin(MailboxMessage, kept)
-    return int(connection.execute(_filtered(rows, user_email=user_email, filters=filters, now=now)).scalar_one())
+    rows = _filtered(_counted(func.count()), user_email=user_email, filters=filters, now=now)
+    return int(connection.execute(rows).scalar_one())
+
+
+def chosen(connection: Connection, *, user_email: str, filters: Filters, as_of: datetime, size: int) -> Sequence[int]:
+    """The ids of the first `size` that meet all filters as of the time at which a list was shown, the next one first.
+    What its owner made or changed since then was not on that list."""
+    rows = _filtered(_counted(Snooze.id), user_email=user_email, filters=filters, now=as_of)
+    unchanged = or_(
+        Snooze.updated_at <= as_of, Snooze.claimed_at.is_not(None), Snooze.attempts + Snooze.crash_count > 0
+    )
+    rows = rows.where(Snooze.created_at <= as_of, unchanged)
+    rows = rows.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id).limit(size)
+    return connection.execute(rows).scalars().all()
 
 
 def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequence[Found]:
@@ -227,6 +238,12 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
+
+
+def _counted(what: Any) -> Select[*tuple[Any, ...]]:
+    """Something of snoozes, which are joined with their kept messages as the filters need them."""
+    kept = and_(MailboxMessage.user_email == Snooze.user_email, MailboxMessage.message_id == Snooze.message_id)
+    return select(what).select_from(Snooze).outerjoin(MailboxMessage, kept)
 
 
 def _filtered(

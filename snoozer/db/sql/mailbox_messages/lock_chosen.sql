@@ -1,0 +1,7 @@
+-- Lock messages of connected mailboxes that their owner has chosen, in the order of their ids; `want_back` takes them.
+SELECT id, message_id, wanted
+FROM mailbox_messages
+WHERE user_email = :user_email
+  AND message_id = ANY(:message_ids)
+ORDER BY id
+FOR NO KEY UPDATE

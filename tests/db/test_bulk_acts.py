@@ -1,0 +1,379 @@
+"""Acts on many messages, each test named after the failure it survives: races with workers, a double submit, deadlocks,
+and an Undo that loses nothing."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import Connection, Engine, event, text
+
+from snoozer import bulk_acts
+from snoozer.bulk_acts import Done, Message, Result, Undone
+from snoozer.db import accounts, queue, queue_many
+from snoozer.db.queue import ReminderTime
+from tests.db.links import DAILY
+from tests.db.transitions import claim, finalize
+from tests.factories import (
+    ANN,
+    HOUR,
+    People,
+    a_kept_message,
+    a_snooze,
+    now,
+    the_events,
+    the_row,
+    wait_until_a_session_waits,
+)
+
+SQL = Path(__file__).resolve().parents[2] / "snoozer" / "db" / "sql" / "queue"
+# What an Undo gives back.
+PROMISE = "remind_at scheduled_for note recurrence wall_time zone time_kind inactive outcome reply_policy attempts"
+Work = Callable[[Connection], Done]
+
+
+def later(hours: int = 50, **columns: Any) -> ReminderTime:
+    return ReminderTime(remind_at=(now() + hours * HOUR).replace(microsecond=0), zone="UTC", **columns)
+
+
+def perform(engine: Engine, work: Work, *, account: int, id: UUID | None = None) -> tuple[Result, UUID]:
+    id = id or uuid4()
+    with engine.begin() as connection:
+        result = bulk_acts.once(connection, account_id=account, id=id, act=lambda: work(connection))
+    return result, id
+
+
+def undo(engine: Engine, id: UUID, *, account: int) -> Undone | None:
+    with engine.begin() as connection:
+        return bulk_acts.undo(connection, account_id=account, user_email=ANN, id=id, route="web")
+
+
+def rescheduled(ids: list[int], reminder_time: ReminderTime) -> Work:
+    return lambda connection: bulk_acts.reschedule(
+        connection, user_email=ANN, ids=ids, reminder_time=reminder_time, route="web"
+    )
+
+
+def cancelled(ids: list[int]) -> Work:
+    return lambda connection: bulk_acts.cancel(connection, user_email=ANN, ids=ids, route="web")
+
+
+def woken(ids: list[int]) -> Work:
+    return lambda connection: bulk_acts.wake(connection, user_email=ANN, ids=ids, route="web")
+
+
+def snoozed(messages: list[Message], reminder_time: ReminderTime) -> Work:
+    return lambda connection: bulk_acts.snooze(
+        connection, user_email=ANN, messages=messages, reminder_time=reminder_time, route="web"
+    )
+
+
+def promises(engine: Engine, ids: list[int]) -> list[tuple[Any, ...]]:
+    return [tuple(getattr(the_row(engine, id), name) for name in PROMISE.split()) for id in ids]
+
+
+def folders(engine: Engine) -> dict[str, tuple[str, bool]]:
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT message_id, folder, unread FROM kept_messages")).all()
+    return {row.message_id: (row.folder, row.unread) for row in rows}
+
+
+@pytest.fixture
+def account(people: People) -> int:
+    return people.ann().id
+
+
+def test_one_undo_gives_each_row_exactly_what_it_was(engine: Engine, account: int) -> None:
+    ids = [
+        a_snooze(
+            engine,
+            remind_at=now() + 5 * HOUR,
+            note="call first",
+            wall_time=now().replace(tzinfo=None),
+            time_kind="wall",
+        ),
+        a_snooze(engine, remind_at=now() + 9 * HOUR, recurrence=DAILY, reply_policy="until_reply"),
+        a_snooze(engine, remind_at=now() + HOUR, scheduled_for=now() - HOUR, attempts=2, last_error="451"),
+    ]
+    before = promises(engine, ids)
+    time = later()
+    result, id = perform(engine, rescheduled(ids, time), account=account)
+    assert (result.done, result.left, result.ended, result.until) == (3, {}, 1, time.remind_at)
+    assert {row[0] for row in promises(engine, ids)} == {time.remind_at}
+    assert the_row(engine, ids[0]).note == "call first"
+    assert undo(engine, id, account=account) == Undone(done=3)
+    assert promises(engine, ids) == before
+    assert the_events(engine, ids[0]) == ["edited", "undone"]
+    assert undo(engine, id, account=account) is None, "a second Undo changes nothing"
+
+
+def test_what_came_back_meanwhile_or_is_being_sent_stays_and_is_counted(engine: Engine, account: int) -> None:
+    asleep = a_snooze(engine, remind_at=now() + HOUR)
+    a_snooze(engine)
+    [sent] = claim(engine)
+    assert finalize(engine, sent)
+    a_snooze(engine)
+    [held] = claim(engine)
+    paused = a_snooze(engine, inactive=True, remind_at=now() + HOUR)
+    ids = [asleep, sent.id, held.id, paused, 10**9]
+    before = promises(engine, [sent.id, held.id, paused])
+    result, _ = perform(engine, rescheduled(ids, later()), account=account)
+    assert (result.done, result.left) == (1, {"gone": 1, "came_back": 1, "being_sent": 1, "paused": 1})
+    assert promises(engine, [sent.id, held.id, paused]) == before
+    assert finalize(engine, held)
+
+
+def test_a_new_time_does_not_end_the_repetition_of_what_is_paused(engine: Engine, account: int) -> None:
+    """It lost its repetition, stayed paused, and never came."""
+    paused = a_snooze(engine, inactive=True, remind_at=now() + HOUR, recurrence=DAILY)
+    result, _ = perform(engine, rescheduled([paused], later()), account=account)
+    assert (result.done, result.left) == (0, {"paused": 1})
+    assert the_row(engine, paused).recurrence == DAILY
+
+
+def test_undo_of_a_cancelled_pair_of_one_message_brings_back_the_live_one_live(engine: Engine, account: int) -> None:
+    paused = a_snooze(engine, message_id="<m@mail.example>", inactive=True, remind_at=now() + HOUR)
+    live = a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + 2 * HOUR)
+    before = promises(engine, [paused, live])
+    result, id = perform(engine, cancelled([paused, live]), account=account)
+    assert result.done == 2
+    assert undo(engine, id, account=account) == Undone(done=2)
+    assert promises(engine, [paused, live]) == before
+
+
+def test_undo_leaves_what_was_changed_since_and_says_so(engine: Engine, account: int) -> None:
+    ids = [a_snooze(engine, message_id=f"<{name}@x>", remind_at=now() + HOUR) for name in "abc"]
+    before = promises(engine, ids)
+    _, id = perform(engine, rescheduled(ids, later()), account=account)
+    own = later(90)
+    with engine.begin() as connection:
+        assert queue.reschedule(connection, id=ids[1], user_email=ANN, reminder_time=own)
+        assert queue.cancel(connection, id=ids[2], user_email=ANN)
+    assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1, "cancelled": 1})
+    assert promises(engine, ids[:1]) == before[:1]
+    assert the_row(engine, ids[1]).remind_at == own.remind_at
+    assert the_row(engine, ids[2]).outcome == "cancelled"
+
+
+def test_undo_does_not_bring_back_what_was_snoozed_again(engine: Engine, account: int) -> None:
+    ids = [a_snooze(engine, message_id=f"<{name}@x>", remind_at=now() + HOUR) for name in "ab"]
+    _, id = perform(engine, cancelled(ids), account=account)
+    again = a_snooze(engine, message_id="<a@x>", remind_at=now() + 5 * HOUR)
+    assert undo(engine, id, account=account) == Undone(done=1, left={"cancelled": 1})
+    assert the_row(engine, ids[1]).outcome is None
+    assert the_row(engine, again).outcome is None
+
+
+def test_undo_beside_a_new_snooze_of_one_message_puts_the_others_back(engine: Engine, account: int) -> None:
+    ids = [a_snooze(engine, message_id=f"<{name}@x>", remind_at=now() + HOUR) for name in "abc"]
+    _, id = perform(engine, cancelled(ids), account=account)
+    undone: list[Undone | None] = []
+    other = Thread(target=lambda: undone.append(undo(engine, id, account=account)))
+    with engine.begin() as connection:
+        queue.enqueue(connection, user_email=ANN, message_id="<b@x>", reminder_time=later())
+        other.start()
+        wait_until_a_session_waits(engine)
+    other.join()
+    assert undone == [Undone(done=2, left={"cancelled": 1})]
+    assert [the_row(engine, id).outcome for id in ids] == [None, "cancelled", None]
+
+
+def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) -> None:
+    messages = [Message(f"<{name}@x>", name, None) for name in "ab"]
+    form = uuid4()
+    results: list[Result] = []
+    work = snoozed(messages, later())
+
+    def submit() -> None:
+        results.append(perform(engine, work, account=account, id=form)[0])
+
+    other = Thread(target=submit)
+    with engine.begin() as connection:
+        first = bulk_acts.once(connection, account_id=account, id=form, act=lambda: work(connection))
+        other.start()
+        wait_until_a_session_waits(engine)
+    other.join()
+    assert results == [first]
+    assert first.done == 2
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM email_snoozes")).scalar_one() == 2
+        assert connection.execute(text("SELECT count(*) FROM snooze_events")).scalar_one() == 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_acts_on_the_same_rows_wait_for_each_other(engine: Engine, account: int, turned: bool) -> None:
+    """Locked in the order in which they were chosen, each had what the other waited for."""
+    ids = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(20)]
+    results: list[Result] = []
+
+    def second() -> None:
+        chosen = ids[::-1] if turned else ids
+        results.append(perform(engine, cancelled(chosen), account=account)[0])
+
+    other = Thread(target=second)
+    with engine.begin() as connection:
+        queue_many.lock_chosen(connection, user_email=ANN, ids=ids[:1])
+        other.start()
+        wait_until_a_session_waits(engine)
+        first = bulk_acts.once(
+            connection, account_id=account, id=uuid4(), act=lambda: rescheduled(ids, later())(connection)
+        )
+    other.join()
+    assert (first.done, results[0].done) == (20, 20)
+
+
+def test_an_act_and_its_undo_move_the_messages_that_snoozer_keeps(engine: Engine, account: int) -> None:
+    for name in "abc":
+        a_kept_message(engine, message_id=f"<{name}@x>")
+    before = folders(engine)
+    messages = [Message(name, None, None) for name in before]
+    result, id = perform(engine, snoozed(messages, later()), account=account)
+    assert result.done == 3
+    assert {folder for folder, _ in folders(engine).values()} == {"snoozed"}
+    live = [row.id for row in _live(engine)]
+    _, cancelling = perform(engine, cancelled(live), account=account)
+    assert folders(engine) == before
+    assert undo(engine, cancelling, account=account) == Undone(done=3)
+    assert {folder for folder, _ in folders(engine).values()} == {"snoozed"}
+    assert undo(engine, id, account=account) == Undone(done=0, left={"changed": 3}), "they were changed since"
+
+
+def test_undo_of_a_snooze_leads_back_to_the_inbox(engine: Engine, account: int) -> None:
+    a_kept_message(engine, message_id="<a@x>")
+    before = folders(engine)
+    _, id = perform(engine, snoozed([Message("<a@x>", "A", "bob@x")], later()), account=account)
+    assert undo(engine, id, account=account) == Undone(done=1)
+    assert folders(engine) == before
+    assert _live(engine) == []
+
+
+def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(engine: Engine, account: int) -> None:
+    for name in "ab":
+        a_kept_message(engine, message_id=f"<{name}@x>")
+    before = folders(engine)
+    ids = list(before)
+    result, id = perform(
+        engine,
+        lambda connection: bulk_acts.done(connection, user_email=ANN, message_ids=ids, missing=2),
+        account=account,
+    )
+    assert (result.done, result.left) == (2, {"gone": 2})
+    assert set(folders(engine).values()) == {("done", False)}
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kept_messages SET folder = 'inbox' WHERE message_id = '<a@x>'"))
+    assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1})
+    assert folders(engine) == {"<a@x>": ("inbox", False), "<b@x>": ("inbox", True)}
+
+
+def test_to_the_inbox_ends_snoozes_and_undo_brings_them_back(engine: Engine, account: int) -> None:
+    a_kept_message(engine, message_id="<a@x>")
+    perform(engine, snoozed([Message("<a@x>", "A", None)], later()), account=account)
+    [live] = _live(engine)
+    _, id = perform(
+        engine,
+        lambda connection: bulk_acts.to_inbox(connection, user_email=ANN, message_ids=["<a@x>"], route="web"),
+        account=account,
+    )
+    assert folders(engine) == {"<a@x>": ("inbox", True)}
+    assert the_row(engine, live.id).outcome == "cancelled"
+    assert undo(engine, id, account=account) == Undone(done=1)
+    assert folders(engine) == {"<a@x>": ("snoozed", True)}
+    assert the_row(engine, live.id).outcome is None
+
+
+def test_what_is_woken_is_due_and_goes_on_repeating(engine: Engine, account: int) -> None:
+    once = a_snooze(engine, remind_at=now() + 20 * HOUR, note="n")
+    daily = a_snooze(engine, remind_at=now() + 20 * HOUR, recurrence=DAILY)
+    due = a_snooze(engine)
+    before = promises(engine, [once, daily])
+    result, id = perform(engine, woken([once, daily, due]), account=account)
+    assert (result.done, result.left) == (2, {"due": 1})
+    assert all(the_row(engine, id).remind_at <= now() for id in (once, daily))
+    assert the_row(engine, daily).recurrence is not None
+    assert undo(engine, id, account=account) == Undone(done=2)
+    assert promises(engine, [once, daily]) == before
+
+
+def test_a_message_that_is_woken_is_back_at_once_and_undo_puts_it_to_sleep_again(engine: Engine, account: int) -> None:
+    for name in "ab":
+        a_kept_message(engine, message_id=f"<{name}@x>")
+    perform(engine, snoozed([Message("<a@x>", "A", None)], later()), account=account)
+    perform(engine, snoozed([Message("<b@x>", "B", None)], later(recurrence=DAILY)), account=account)
+    ids = [row.id for row in _live(engine)]
+    before, messages = promises(engine, ids), folders(engine)
+    result, id = perform(engine, woken(ids), account=account)
+    assert (result.done, result.left) == (2, {})
+    assert set(folders(engine).values()) == {("inbox", True)}
+    assert [the_row(engine, id).outcome for id in ids] == ["cancelled", None]
+    assert the_row(engine, ids[1]).remind_at > now()
+    assert claim(engine) == [], "the message is back, so no reminder is sent"
+    assert undo(engine, id, account=account) == Undone(done=2)
+    assert promises(engine, ids) == before
+    assert folders(engine) == messages
+
+
+def test_what_came_back_after_it_was_woken_is_left_by_the_undo(engine: Engine, account: int) -> None:
+    ids = [a_snooze(engine, remind_at=now() + 20 * HOUR) for _ in range(2)]
+    _, id = perform(engine, woken(ids), account=account)
+    [first, _] = claim(engine)
+    assert finalize(engine, first)
+    assert undo(engine, id, account=account) == Undone(done=0, left={"came_back": 1, "being_sent": 1})
+
+
+def test_what_could_not_be_delivered_is_snoozed_again(engine: Engine, account: int) -> None:
+    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), message_id="<a@x>", subject="A")
+    time = later()
+    result, id = perform(engine, rescheduled([case], time), account=account)
+    assert (result.done, result.left) == (1, {})
+    [row] = _live(engine)
+    assert (row.message_id, row.subject, row.remind_at) == ("<a@x>", "A", time.remind_at)
+    assert undo(engine, id, account=account) == Undone(done=1)
+    assert _live(engine) == []
+
+
+def test_no_act_and_no_undo_reaches_another_persons_snoozes(engine: Engine, account: int, people: People) -> None:
+    bobs = a_snooze(engine, user_email="bob@snoozer.example", remind_at=now() + HOUR)
+    mine = a_snooze(engine, remind_at=now() + HOUR)
+    result, id = perform(engine, cancelled([bobs, mine]), account=account)
+    assert (result.done, result.left) == (1, {"gone": 1})
+    assert the_row(engine, bobs).outcome is None
+    eve = people.ann("eve@snoozer.example").id
+    with engine.begin() as connection:
+        assert bulk_acts.undo(connection, account_id=eve, user_email="eve@snoozer.example", id=id, route="web") is None
+
+
+def test_an_act_is_forgotten_after_a_day(engine: Engine, account: int) -> None:
+    _, id = perform(engine, cancelled([a_snooze(engine, remind_at=now() + HOUR)]), account=account)
+    with engine.begin() as connection:
+        assert accounts.prune_expired(connection, batch_size=9) == 0
+        connection.execute(text("UPDATE bulk_acts SET created_at = created_at - INTERVAL '25 hours'"))
+        assert accounts.prune_expired(connection, batch_size=9) == 1
+    assert undo(engine, id, account=account) is None
+
+
+@pytest.mark.parametrize(("many", "single"), [("cancel_many", "cancel"), ("reschedule_many", "reschedule")])
+def test_what_many_rows_become_is_what_one_becomes(many: str, single: str) -> None:
+    def assigned(name: str) -> dict[str, str]:
+        [clause] = re.findall(r"^SET (.+?)^WHERE", (SQL / f"{name}.sql").read_text(), re.M | re.S)
+        return dict(re.findall(r"^\s*(\w+) = (.+?),?$", clause, re.M))
+
+    paused = "inactive AND COALESCE(scheduled_for, remind_at) = :remind_at"
+    known = {} if single == "cancel" else {"note": ":note", "inactive": paused}
+    assert assigned(many) | known == assigned(single)
+
+
+def _live(engine: Engine) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM email_snoozes WHERE NOT inactive ORDER BY id")).all())
+
+
+def test_five_hundred_are_one_transaction_of_a_few_statements(engine: Engine, account: int) -> None:
+    ids = [a_snooze(engine, remind_at=now() + timedelta(hours=5)) for _ in range(30)]
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *values: statements.append(values[2]))
+    perform(engine, rescheduled(ids, later()), account=account)
+    assert len(statements) <= 15
