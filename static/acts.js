@@ -17,11 +17,15 @@
 
   const focusOn = (title) => (title || document.getElementById("main")).focus({ preventScroll: !title });
 
-  function hide(row) {
+  // The focus goes to the next row that stays, or the one before; where its row stays, so does the focus.
+  function hide(rows) {
     const all = titles();
-    const at = all.indexOf(row.querySelector(".row-title"));
-    row.hidden = true;
-    focusOn(all[at + 1] || all[at - 1]);
+    const here = document.activeElement.closest(".row");
+    const at = all.indexOf((here ?? rows.at(-1)).querySelector(".row-title"));
+    for (const row of rows) row.hidden = true;
+    if (here && !here.hidden) return;
+    const stays = (title) => title.closest(".row:not([hidden])");
+    focusOn(all.slice(at).find(stays) || all.slice(0, at).findLast(stays));
   }
 
   const isBusy = () => waiting > 0 || document.querySelector("dialog[open]") !== null;
@@ -53,7 +57,9 @@
     const isLost = document.activeElement === document.body;
     const top = scrollY;
     const place = anchor();
+    const picked = window.selection?.values();
     document.getElementById("place").replaceWith(fresh.getElementById("place"));
+    window.selection?.restore(picked);
     document.title = fresh.title;
     const now = titles();
     const named = (href) => now.find((title) => title.href === href);
@@ -76,16 +82,20 @@
   }
 
   function fail(act, why) {
-    act.row?.removeAttribute("aria-busy");
-    if (act.row) {
-      act.row.hidden = false;
-      act.row.dataset.note = act.body.get("note") ?? act.row.dataset.note ?? "";
-      act.row.dataset.phrase = act.body.get("phrase") ?? "";
+    for (const row of act.rows) {
+      row.removeAttribute("aria-busy");
+      row.hidden = false;
     }
+    if (act.sheet) {
+      act.sheet.dataset.note = act.body.get("note") ?? act.sheet.dataset.note ?? "";
+      act.sheet.dataset.phrase = act.body.get("phrase") ?? "";
+    }
+    if (act.picked) window.selection.restore(act.picked);
     if (act.toast) document.querySelector(".toasts").append(act.toast);
     else ageUndo();
     const what = act.toast ? _("Not undone.") : _("Not saved: %(subject)s.", { subject: act.name });
-    window.announce([what, why, ...(act.leaves ? [_("It is back in the list.")] : [])].join(" "));
+    const kept = act.rows.length === 1 ? _("It is back in the list.") : _("They are back in the list.");
+    window.announce([what, why, ...(act.leaves ? [kept] : [])].join(" "));
   }
 
   // A time that is to be confirmed or corrected is a page of its own, opened when all else is saved.
@@ -137,8 +147,10 @@
       leaves = true;
       return location.reload();
     }
-    if (act.leaves) act.row.remove();
-    act.row?.removeAttribute("aria-busy");
+    for (const row of act.rows) {
+      if (act.leaves) row.remove();
+      row.removeAttribute("aria-busy");
+    }
     const toasts = [...(page?.querySelectorAll(".toast") ?? [])];
     if (!act.toast && !toasts.some((toast) => toast.querySelector("form[data-undo]"))) ageUndo();
     for (const toast of toasts) {
@@ -183,25 +195,33 @@
   document.addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
     const inSheet = form.parentElement === dialog;
-    if (form.id !== "acts" && !inSheet && !form.matches("[data-undo]")) return;
+    if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]")) return;
     event.preventDefault();
     if (leaves) return;
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);
     const url = submitter?.hasAttribute("formaction") ? submitter.formAction : form.action;
     const row = inSheet ? document.querySelector(`[data-sheet-url="${CSS.escape(form.getAttribute("action"))}"]`) : submitter?.closest("[data-row]");
+    const many = form.id === "bulk" ? form : row?.id === "bulk" ? row : null;
+    if (many && inSheet) window.selection.choose(fields);
+    const rows = many ? window.selection.rows() : row ? [row] : [];
+    const one = many ? null : row?.querySelector(".row-title");
+    const departs = many && !inSheet ? submitter.matches("[data-leaves]") : !inSheet || rows[0]?.closest("[data-snooze-leaves]");
     const act = {
       url,
       body: new URLSearchParams(fields),
-      row,
-      leaves: Boolean(row && (!inSheet || row.closest("[data-snooze-leaves]"))),
-      name: row?.querySelector(".row-title").textContent,
-      href: row?.querySelector(".row-title").href,
+      rows,
+      sheet: row,
+      leaves: Boolean(rows.length && departs),
+      name: many ? window.selection.name() : one?.textContent,
+      href: one?.href,
+      picked: many ? window.selection.values() : null,
       toast: form.closest(".toast"),
     };
     if (inSheet) dialog.close();
-    if (act.leaves) hide(row);
-    else row?.setAttribute("aria-busy", "true");
+    if (many) window.selection.clear();
+    if (act.leaves) hide(rows);
+    else for (const each of rows) each.setAttribute("aria-busy", "true");
     act.toast?.remove();
     waiting += 1;
     begun += 1;
@@ -214,6 +234,7 @@
   // A dialog's close does not bubble.
   document.addEventListener("close", () => setTimeout(settle), true);
   document.addEventListener("focusout", () => setTimeout(settle));
+  document.addEventListener("list:selected", () => setTimeout(settle));
   document.addEventListener("change", (event) => { if (event.target.matches(".list input[type=checkbox]")) setTimeout(settle); });
   document.addEventListener("pointerdown", (event) => { pressed = event.target.closest(".list .row") !== null; });
   for (const kind of ["pointerup", "pointercancel"]) {

@@ -78,7 +78,7 @@
     if (dialog.open) return dialog.close();
     if (document.querySelector("dialog[open]")) return;
     const row = window.currentRow();
-    commands = [...(row ? acts(row) : []), ...pages()];
+    commands = [...(window.selection?.commands() ?? []), ...(row ? acts(row) : []), ...pages()];
     field.value = "";
     filter();
     dialog.showModal();

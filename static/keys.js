@@ -19,7 +19,8 @@
     if (row) act(row);
     else if (document.querySelector(".list .row")) window.announce(_("Nothing was done: choose a message first, with j or k."));
   };
-  const press = (name) => chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
+  const press = (name) => window.selection?.act(name) || chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
+  const snooze = () => window.selection?.act("snooze") || chosen((row) => window.openSheet(row));
   const search = () => {
     const field = document.querySelector("[data-search]");
     field?.focus();
@@ -31,8 +32,11 @@
     k: () => move(-1),
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
-    b: () => chosen((row) => window.openSheet(row)),
-    h: () => chosen((row) => window.openSheet(row)),
+    b: snooze,
+    h: snooze,
+    x: () => chosen((row) => window.selection?.toggle(row)),
+    X: () => chosen((row) => window.selection?.extend(row)),
+    Escape: () => window.selection?.clear(),
     e: () => press("done"),
     c: () => press("cancel"),
     u: () => document.querySelector("a.back")?.click(),
@@ -45,7 +49,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input:not([data-pick], [data-pick-page], [data-pick-all]), textarea, select, [contenteditable]")) return;
     const leads = Date.now() - went < SEQUENCE && Object.hasOwn(PLACES, event.key);
     went = event.key === "g" ? Date.now() : 0;
     if (leads) return location.assign(PLACES[event.key]);

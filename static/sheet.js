@@ -123,7 +123,7 @@
   window.openSheet = (row) => {
     if (!row.dataset.sheetUrl) return row.querySelector("a.button")?.click();
     form.action = row.dataset.sheetUrl;
-    form.querySelector("[data-title]").textContent = (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
+    form.querySelector("[data-title]").textContent = row.dataset.title || (row.querySelector(".row-title") || document.querySelector("h1")).textContent;
     form.querySelector("[name=note]").value = row.dataset.note || "";
     const [policy, scope] = (row.dataset.reply || "keep").split(" ");
     form.querySelector("[name=reply_policy]").value = policy;
@@ -131,6 +131,12 @@
     form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
     form.querySelector("[data-occurrence-choice]").hidden = !row.dataset.recurrence;
     form.querySelector("[name=scope][value=once]").checked = true;
+    // Of many, each keeps what a reply does.
+    const many = row.matches("[data-many]");
+    form.querySelector(".reply-field").hidden = many;
+    for (const choice of form.querySelectorAll(".reply-field select")) choice.disabled = many;
+    form.querySelector("[data-many-repeat]").hidden = !row.dataset.repeating;
+    form.querySelector("[data-many-repeat]").textContent = row.dataset.repeating || "";
     field.value = row.dataset.phrase || "";
     delete row.dataset.phrase;
     field.dispatchEvent(new Event("input"));

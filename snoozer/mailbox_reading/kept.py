@@ -66,16 +66,14 @@ class KeptMailbox:
         threads: bool = True,
         size: int = PAGE_SIZE,
     ) -> Page:
-        if folder is not None and folder not in _FOLDERS:
-            raise MailboxError("no_folder", gettext(NO_FOLDER))
-        terms = terms_of(search)
+        stored, terms = stored_folder(folder), stored_terms(search)
         with self._engine.begin() as connection:
             found = queries.in_folder(
                 connection,
                 user_email=self._user_email,
-                folder=_FOLDERS[folder or "inbox"][0],
+                folder=stored,
                 before=_cursor(after),
-                terms=[(term.field, term.text) for term in terms],
+                terms=terms,
                 size=size,
             )
         following = found.next_cursor
@@ -136,6 +134,18 @@ class KeptMailbox:
         if found is None:
             raise MailboxError("gone", gettext(GONE))
         return found
+
+
+def stored_folder(key: str | None) -> queries.Folder:
+    """The folder of a key, None for the inbox. Raises MailboxError (`no_folder`)."""
+    if key is not None and key not in _FOLDERS:
+        raise MailboxError("no_folder", gettext(NO_FOLDER))
+    return _FOLDERS[key or "inbox"][0]
+
+
+def stored_terms(search: str | None) -> list[tuple[queries.Field, str]]:
+    """What is searched for, as the database's queries take it."""
+    return [(term.field, term.text) for term in terms_of(search)]
 
 
 def _cursor(text: str | None) -> Cursor | None:

@@ -36,6 +36,7 @@ from snoozer.web import (
     security_headers,
 )
 from snoozer.web.admin.routes import blueprint as admin
+from snoozer.web.bulk.routes import blueprint as bulk
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
@@ -75,6 +76,7 @@ BLUEPRINTS = (
     share,
     pwa,
     live,
+    bulk,
     dev_mail,
     api.blueprint,
     admin,

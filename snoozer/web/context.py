@@ -2,15 +2,17 @@
 whether delivery fails."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from flask import Flask, abort, current_app, g, get_flashed_messages, request
 from flask import flash as queue_message
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import translations
+from snoozer.db.errors import DEADLOCK, sqlstate
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
@@ -61,6 +63,18 @@ def use_locale(locale: str) -> None:
     """Writes this response in the language of the locale."""
     g.locale = locale
     translations.speak(translations.language_of(locale))
+
+
+def retried(act: Callable[[Connection], T]) -> T:
+    """One action in a transaction of its own, once more where the database ended a deadlock by it."""
+    try:
+        with transaction() as connection:
+            return act(connection)
+    except DBAPIError as error:
+        if sqlstate(error) != DEADLOCK:
+            raise
+    with transaction() as connection:
+        return act(connection)
 
 
 def delivery_status(connection: Connection) -> DeliveryStatus:

@@ -3,6 +3,7 @@
 from functools import cache
 from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from flask import Flask, current_app, g, request, url_for
 
@@ -39,6 +40,7 @@ def init_app(app: Flask) -> None:
         status_of=_status_of,
         mailbox_state=mailbox_state,
         flashes=context.flashes,
+        new_page_id=uuid4,
         frame_sandbox=FRAME_SANDBOX,
         list_state=_list_state,
         script_messages=script_messages,

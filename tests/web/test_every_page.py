@@ -43,6 +43,7 @@ def placeholders(engine: Engine, settings: Settings, people: People) -> dict[str
         "<act>": "tomorrow",
         "<path:filename>": "snoozer.css",
         **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0"},
+        "<uuid:id>": "00000000-0000-4000-8000-000000000001",
     }
 
 

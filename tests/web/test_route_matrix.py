@@ -37,6 +37,7 @@ ACCESS = {
     "deletion": "person",
     "mailboxes": "person",
     "connected_mail": "person",
+    "bulk": "person",
     "mailbox_sign_in": "person",
     "devices": "person",
     "push": "link",
@@ -80,6 +81,9 @@ FORM = {
     "working_day": "1",
     "work_from": "09:00",
     "work_until": "17:00",
+    "row": "1",
+    "as_of": "2026-01-01T08:00:00+00:00",
+    "page_id": "00000000-0000-4000-8000-000000000002",
 }
 JSON = {
     "POST": {"message_id": "<matrix@mail.example>", "when": "tomorrow 9am"},
@@ -112,6 +116,7 @@ class Place:
         values = {
             **{"<row:id>": "1", "<act>": "tomorrow", "<path:filename>": "snoozer.css"},
             **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0"},
+            "<uuid:id>": "00000000-0000-4000-8000-000000000001",
         }
         token = self.token if rule.endpoint.startswith("reminder_links.") else "no-such-token"
         for placeholder, value in {**values, "<token>": token}.items():

@@ -1,5 +1,7 @@
 """The pages of a mailbox, whether Snoozer keeps it or reads it at its server: a folder, one message, its files."""
 
+from collections.abc import Sequence
+
 from flask import Response, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -7,13 +9,14 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import mailboxes as connected_mailboxes
 from snoozer.mailbox_reading.keys import NO_FOLDER
-from snoozer.mailbox_reading.mailbox import Attachment, Mailbox, MailboxError, Row
+from snoozer.mailbox_reading.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.mime import message_parser
 from snoozer.snoozing import SnoozeResult
 from snoozer.translations import gettext
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
+from snoozer.web.bulk.acts import of_folder
 from snoozer.web.context import flash
 from snoozer.web.forms import back, one_line
 from snoozer.web.mailbox.files import (
@@ -25,7 +28,7 @@ from snoozer.web.mailbox.files import (
     original_response,
     pictures_of,
 )
-from snoozer.web.mailbox.pages import MailboxPages, folder_choices, group_by_age, switch
+from snoozer.web.mailbox.pages import FolderChoice, MailboxPages, folder_choices, group_by_age, switch
 from snoozer.web.snoozes.forms import SnoozeForm, Submitted, snooze_form
 from snoozer.web.text.phrase_text import asleep_until_text
 
@@ -43,7 +46,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         raise MailboxError("no_folder", gettext(NO_FOLDER))
     page = mailbox.page(folder, after=after, search=search, threads=search is None)
     here = next((choice for choice in choices if choice.is_current), choices[0])
-    times = time_formatter()
+    times, acts = time_formatter(), of_folder(pages, here)
     with context.transaction() as connection:
         boxes = switch(connected_mailboxes.connected(connection, account_id=account.id))
         ids = [row.message_id for row in page.rows if row.message_id is not None]
@@ -63,8 +66,15 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         totals={view.role: view.total for view in folders},
         unsent=unsent,
         is_new=is_new,
+        bulk_acts=acts,
+        bulk_sheet=next((act.action for act in acts if act.name == "snooze"), None),
+        count_of_all=_count_of_all(page, folders, here) if search is None else page.total,
         form=snooze_form(times, saved_times=saved_times()),
     )
+
+
+def _count_of_all(page: Page, folders: Sequence[FolderView], here: FolderChoice) -> int | None:
+    return page.total if page.total is not None else next((one.total for one in folders if one.role == here.role), None)
 
 
 def show(account: Account, mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:

@@ -18,6 +18,7 @@ from snoozer.snoozing import SnoozeError
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
+from snoozer.web.bulk.acts import of_asleep
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
@@ -69,6 +70,7 @@ def home(account: Account) -> ResponseReturnValue:
     return render_template(
         "snoozes/list.html",
         form=snooze_form(times, saved_times=saved_times()),
+        bulk_acts=of_asleep(),
         first_page=after is None,
         upcoming=None if after else next(ahead, None),
         **values,
@@ -81,6 +83,7 @@ def _found(account: Account, typed: str, *, after: Cursor | None, times: TimeFor
         "typed": typed,
         "examples": search.EXAMPLES,
         "form": snooze_form(times, saved_times=saved_times()),
+        "bulk_acts": of_asleep(),
     }
     try:
         filters = search.parse(typed, times=times)

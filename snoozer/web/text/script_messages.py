@@ -12,6 +12,7 @@ MESSAGES = (
     N_("Not saved: %(subject)s."),
     N_("Not undone."),
     N_("It is back in the list."),
+    N_("They are back in the list."),
     N_("It is saved, but the list cannot be shown."),
     N_("Choose its time again."),
     N_("The server cannot be reached."),

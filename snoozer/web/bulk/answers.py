@@ -1,0 +1,62 @@
+"""What follows an act on many messages: the list again with what it came to, or the form that asks for a time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from flask import render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Connection
+
+from snoozer import bulk_acts, quotas
+from snoozer.bulk_acts import MAX_CHOSEN, Done
+from snoozer.db.models import Account
+from snoozer.translations import gettext as _
+from snoozer.web import context
+from snoozer.web.auth import saved_times, time_formatter
+from snoozer.web.bulk.choice import Choice
+from snoozer.web.context import flash
+from snoozer.web.forms import back
+from snoozer.web.snoozes.forms import SnoozeForm, Submitted, save_phrase, snooze_form
+from snoozer.web.text.bulk_text import result_text
+
+
+def perform(
+    account: Account, choice: Choice, work: Callable[[Connection, Choice], Done], *, home: str
+) -> ResponseReturnValue:
+    """Does the act once, in one transaction; the list then says what it came to, with one Undo for all of it."""
+    result = context.retried(
+        lambda connection: bulk_acts.once(
+            connection, account_id=account.id, id=choice.id, act=lambda: work(connection, choice)
+        )
+    )
+    undo = url_for("bulk.undo", id=choice.id) if result.done else None
+    flash(result_text(result, time_formatter()), undo=undo)
+    return back(home)
+
+
+def first_ones(done: Done, *, of: int) -> Done:
+    """Notes where more were chosen than one act may change."""
+    return done._replace(result=replace(done.result, more=of > MAX_CHOSEN))
+
+
+def counted(connection: Connection, account: Account, submitted: Submitted, act: Callable[[], Done]) -> Done:
+    """Does what snoozes; it is counted for the quotas, and the typed phrase is kept. Raises QuotaReached."""
+    save_phrase(connection, account, submitted.typed)
+    done = act()
+    if done.result.done:
+        quotas.spend_snoozes(connection, context.settings().limits, user_email=account.email, count=done.result.done)
+    return done
+
+
+def nothing_chosen() -> ResponseReturnValue:
+    flash(_("Nothing was done: choose messages first, by the boxes before them."))
+    return back(url_for("snoozes.home"))
+
+
+def time_page(choice: Choice, form: SnoozeForm) -> ResponseReturnValue:
+    """The snooze form as a page of its own: as it opens, or with the reading to confirm or the error."""
+    opens = not ({"phrase", "preset", "at", "suggestion"} & set(request.form))
+    shown = snooze_form(time_formatter(), saved_times=saved_times()) if opens else form
+    count = None if choice.everything else len(set(choice.rows))
+    page = render_template("bulk/time.html", form=shown, choice=choice, count=count, action=request.path)
+    return page, 200 if opens else shown.status

@@ -1,0 +1,66 @@
+"""What was chosen on a list: rows by their checkboxes, or all that the list's own filters match."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from flask import abort, request
+
+from snoozer.bulk_acts import MAX_CHOSEN
+from snoozer.web.forms import one_line
+from snoozer.web.text.time_format import parse_instant
+
+MAX_SEARCH = 200
+# The fields that say what was chosen.
+_CHOOSING = frozenset({"row", "all", "q", "folder", "as_of", "page_id"})
+# What differs between two submits of one form.
+_PASSING = frozenset({"csrf_token", "here"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """`rows` by the values of their checkboxes; with `everything`, what `search` finds, in `folder` of a mailbox, as of
+    the time at which the list was shown. `id` is that of the act, the same for a form that is submitted twice."""
+
+    id: UUID
+    rows: list[str]
+    everything: bool
+    search: str | None
+    folder: str | None
+    as_of: datetime
+    fields: list[tuple[str, str]]
+
+    @property
+    def row_ids(self) -> list[int]:
+        """The rows where their values are ids of the database; what is none names no row."""
+        numbers = (int(value) for value in self.rows if value.isascii() and value.isdecimal() and len(value) < 19)
+        return sorted(set(numbers))
+
+
+def read_choice(now: datetime) -> Choice | None:
+    """The choice that was posted; None where nothing was chosen. 400 for a form that no list of ours has."""
+    posted = request.form
+    as_of, everything = parse_instant(posted.get("as_of", "")), posted.get("all") == "1"
+    rows = [] if everything else posted.getlist("row")[: MAX_CHOSEN + 1]
+    page_id = _uuid(posted.get("page_id", ""))
+    if as_of is None or page_id is None:
+        abort(400)
+    if not (everything or rows):
+        return None
+    values = sorted((name, value) for name, value in posted.items(multi=True) if name not in _PASSING)
+    return Choice(
+        id=uuid5(page_id, repr((request.path, values))),
+        rows=rows,
+        everything=everything,
+        search=one_line(posted.get("q"), max_length=MAX_SEARCH),
+        folder=posted.get("folder") or None,
+        as_of=min(as_of, now),
+        fields=[(name, value) for name, value in posted.items(multi=True) if name in _CHOOSING],
+    )
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
