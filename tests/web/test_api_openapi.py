@@ -88,7 +88,7 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
     timed = {"remind_at", "when", "zone", "locale"}
-    fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope"} | timed
+    fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope", "at_any_hour"} | timed
     assert set(new["properties"]) == fields
     assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
@@ -116,7 +116,7 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
 
 TEXTS = ("", " ", "\r\n", "a", "a\x00b", "a\nb", None, 5, "tomorrow", "Europe/Berlin", "en_GB", "ann@example.org")
 _NAMES = ("message_id", "subject", "sender_email", "note", "when", "remind_at", "zone", "locale")
-FIELDS = (*_NAMES, "reply_policy", "reply_scope")
+FIELDS = (*_NAMES, "reply_policy", "reply_scope", "at_any_hour")
 
 
 def test_what_the_schema_refuses_is_refused(

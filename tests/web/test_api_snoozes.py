@@ -239,3 +239,18 @@ def test_one_message_of_two_accounts_makes_two_snoozes(client: FlaskClient, peop
     assert theirs.status_code == 201
     assert theirs.get_json()["id"] != mine["id"]
     assert the_row(engine, theirs.get_json()["id"]).user_email == eve.email
+
+
+def test_a_program_takes_a_time_at_any_hour_and_a_note_keeps_that(
+    client: FlaskClient, people: People, engine: Engine
+) -> None:
+    ann = people.ann()
+    made = post(client, ann, message_id="<any@x>", when="tomorrow 8am", at_any_hour=True).json
+    assert made is not None
+    assert made["at_any_hour"] is True
+    path = f"{SNOOZES}/{made['id']}"
+    for body, kept in (({"note": "Call"}, True), ({"at_any_hour": False}, False), ({"at_any_hour": True}, True)):
+        answer = client.patch(path, json=body, headers=ann.bearer)
+        assert (answer.status_code, answer.json and answer.json["at_any_hour"]) == (200, kept)
+        assert the_row(engine, made["id"]).at_any_hour is kept
+    assert client.patch(path, json={"at_any_hour": "yes"}, headers=ann.bearer).status_code == 422

@@ -200,9 +200,10 @@ def _time(connection: Connection, account: Account, body: NewSnooze | Change, *,
 
 
 def _answered(time: ReminderTime, body: NewSnooze | Change) -> ReminderTime:
-    """The time with what a reply does, where the body names that."""
+    """The time with what a reply does and whether a rest defers it, where the body names that."""
     policy = body.reply_policy or time.reply_policy
-    return replace(time, reply_policy=policy, reply_scope=body.reply_scope)
+    any_hour = time.at_any_hour if body.at_any_hour is None else body.at_any_hour
+    return replace(time, reply_policy=policy, reply_scope=body.reply_scope, at_any_hour=any_hour)
 
 
 def _changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
@@ -212,7 +213,8 @@ def _changed_time(connection: Connection, account: Account, body: Change, row: F
         return _time(connection, account, body, note=note)
     now = min(database_time(connection), row.promise - timedelta(seconds=1))
     same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
-    kept = {name: getattr(row, name) for name in ("duration_hours", "wall_time", "zone", "time_kind", "recurrence")}
+    terms = ("duration_hours", "wall_time", "zone", "time_kind", "recurrence", "at_any_hour")
+    kept = {name: getattr(row, name) for name in terms}
     return _answered(replace(same, **kept), body), None
 
 

@@ -36,6 +36,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
         late_because=(late[1] or None) if late else None,
         reply_policy=row.reply_policy or "keep",
         reply_scope=row.reply_scope or "message",
+        at_any_hour=row.at_any_hour,
         links=models.Links(self=absolute(show), page=absolute(page)),
     )
 
