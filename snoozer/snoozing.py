@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
-from snoozer.db.models import MailboxMessage, Snooze, SnoozedMessage
+from snoozer.db.models import Event, MailboxMessage, Snooze, SnoozedMessage
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
@@ -177,13 +177,24 @@ def reschedule(connection: Connection, *, id: int, user_email: str, reminder_tim
     return True
 
 
-def change_note(connection: Connection, *, id: int, user_email: str, note: str | None, route: str) -> bool:
-    """Change the note of a snooze and nothing else. Returns False when it is over. Raises SnoozeError for a note that
-    is too long."""
+def change_note(
+    connection: Connection, *, id: int, user_email: str, note: str | None, before: str | None, route: str
+) -> int | None:
+    """Change the note of a snooze and nothing else. Returns the id of the event, which keeps the note `before` for
+    `note_before`, or None when it is over. Raises SnoozeError for a note that is too long."""
     if not queue.set_note(connection, id=id, user_email=user_email, note=clean_note(note)):
-        return False
-    events.append(connection, snooze_id=id, kind="noted", actor="user", route=route)
-    return True
+        return None
+    return events.append(connection, snooze_id=id, kind="noted", actor="user", route=route, note=before)
+
+
+def note_before(connection: Connection, *, id: int, event: int) -> str | None:
+    """The note that this change of it replaced. Raises SnoozeError where that is not known."""
+    change = select(Event.detail).where(Event.id == event, Event.snooze_id == id, Event.kind == "noted")
+    detail = connection.execute(change).scalar_one_or_none()
+    if detail is None or "note" not in detail:
+        raise SnoozeError("changed", gettext("There is nothing to undo."))
+    note: str | None = detail["note"]
+    return note
 
 
 def cancel(connection: Connection, *, id: int, user_email: str, message_id: str, route: str) -> bool:

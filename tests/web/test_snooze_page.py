@@ -15,7 +15,7 @@ MESSAGE = "<m@mail.example>"
 
 
 def weekly(engine: Engine, **columns: Any) -> int:
-    return asked_for(engine, "every monday 9am", message_id=MESSAGE, **columns)
+    return asked_for(engine, "every monday 9am", **({"message_id": MESSAGE} | columns))
 
 
 def kept(engine: Engine, folder: str = "snoozed") -> int:
@@ -53,6 +53,20 @@ def test_what_is_being_sent_says_so_and_stays(ann: FlaskClient, engine: Engine) 
         answer = act(ann, held.id, name, at=(now() + HOUR).isoformat())
         assert "is being sent at this moment" in answer.text
     assert the_row(engine, held.id).claim_token == held.claim_token
+
+
+def test_the_undo_of_a_long_note_brings_all_of_it_back(ann: FlaskClient, engine: Engine) -> None:
+    long = "ä" * 1999
+    id = weekly(engine, note=long)
+    answer = act(ann, id, "note", note="Short")
+    assert "The note is saved." in answer.text
+    assert the_row(engine, id).note == "Short"
+    assert "The note is as before." in press_undo(ann, answer.text).text
+    assert the_row(engine, id).note == long
+    other = weekly(engine, note="mine", message_id="<other@mail.example>")
+    answer = act(ann, other, "note/revert", event="1", undoes="")
+    assert "There is nothing to undo." in answer.text
+    assert the_row(engine, other).note == "mine"
 
 
 def test_an_end_that_is_refused_is_kept_in_its_field(ann: FlaskClient, engine: Engine) -> None:

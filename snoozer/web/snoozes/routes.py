@@ -5,7 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, abort, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
@@ -36,8 +36,6 @@ blueprint = Blueprint("snoozes", __name__)
 RETURNED_FOR = timedelta(days=7)
 # The longest backoff is some hours; only the hold of an uncertain send lasts longer.
 MAX_BACKOFF = timedelta(days=1)
-# An undo of a note carries the one before, in a cookie.
-MAX_UNDONE_NOTE = 500
 
 
 @blueprint.get("/")
@@ -152,25 +150,42 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/snoozes/<row:id>/note")
 @login_required
 def set_note(account: Account, id: int) -> ResponseReturnValue:
-    """Another note; the time stays as it is. With `undoes`, as an undo, only while the note is what that undoes."""
-    note, undoes = request.form.get("note", ""), request.form.get("undoes")
+    """Another note; the time stays as it is."""
+    note = request.form.get("note", "")
     with context.transaction() as connection:
         row = own(connection, account, id=id, changing=True)
         if len(note) > MAX_NOTE_LENGTH:
             return snooze_page(connection, account, id=id, note=note)
-        is_same = undoes is None or undoes == _digest(row.note)
-        changed = is_same and snoozing.change_note(connection, id=id, user_email=account.email, note=note, route=ROUTE)
-    if not is_same:
-        flash(_("The note was changed since, so nothing was undone."))
-    elif not changed:
+        event = _change_note(connection, account, row, note)
+    if event is None:
         flash(_("It is over already, so the note was not changed."))
-    elif undoes is not None:
-        flash(_("The note is as before."))
-    elif len(row.note or "") <= MAX_UNDONE_NOTE:
-        undo = {"note": row.note or "", "undoes": _digest(snoozing.clean_note(note))}
-        flash(_("The note is saved."), undo=url_for(".set_note", id=id), **undo)
     else:
-        flash(_("The note is saved."))
+        undo = {"event": str(event), "undoes": _digest(snoozing.clean_note(note))}
+        flash(_("The note is saved."), undo=url_for(".undo_note", id=id), **undo)
+    return back_to(id)
+
+
+@blueprint.post("/snoozes/<row:id>/note/revert")
+@login_required
+def undo_note(account: Account, id: int) -> ResponseReturnValue:
+    """Undoes the change of a note that `event` records, only while the note is the one that `undoes` is a digest of."""
+    event = request.form.get("event", "")
+    if not event.isdecimal() or len(event) > 18:
+        abort(400)
+    with context.transaction() as connection:
+        row = own(connection, account, id=id, changing=True)
+        try:
+            before = snoozing.note_before(connection, id=id, event=int(event))
+        except SnoozeError as error:
+            text = error.message
+        else:
+            if request.form.get("undoes") != _digest(row.note):
+                text = _("The note was changed since, so nothing was undone.")
+            elif _change_note(connection, account, row, before) is None:
+                text = _("It is over already, so the note was not changed.")
+            else:
+                text = _("The note is as before.")
+    flash(text)
     return back_to(id)
 
 
@@ -216,6 +231,12 @@ def preview(_: Account) -> ResponseReturnValue:
 def presets(_: Account) -> ResponseReturnValue:
     """The buttons of the presets as they are now, for a form on a page that was open for a while."""
     return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
+
+
+def _change_note(connection: Connection, account: Account, row: Found, note: str | None) -> int | None:
+    return snoozing.change_note(
+        connection, id=row.id, user_email=account.email, note=note, before=row.note, route=ROUTE
+    )
 
 
 def _digest(note: str | None) -> str:
