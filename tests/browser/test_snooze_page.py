@@ -52,6 +52,7 @@ def test_every_time_is_chosen_by_keys(opened: Opened, engine: Engine) -> None:
     id = weekly(engine)
     page = the_page(opened, id)
     page.keyboard.press("b")
+    expect(page.get_by_label("When should it come back?")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     expect(page.get_by_label("Only this time")).to_be_focused()
     page.keyboard.press("ArrowRight")
