@@ -478,7 +478,14 @@ BEGIN
     FROM accounts AS account
     JOIN day_shapes AS day ON day.account_id = account.id
     WHERE account.email = lower(person);
-    IF NOT FOUND OR (SELECT at_any_hour FROM email_snoozes WHERE id = snooze) THEN
+    IF NOT FOUND OR (SELECT at_any_hour FROM email_snoozes WHERE id = snooze)
+    OR EXISTS (
+        SELECT 1
+        FROM snooze_events AS event
+        WHERE event.snooze_id = snooze
+          AND event.kind = 'back'
+          AND CAST(event.detail ->> 'promise' AS timestamptz) = promise
+    ) THEN
         RETURN;
     END IF;
     IF present >= shape.known_until THEN

@@ -190,7 +190,9 @@ def _bring_back(connection: Connection, row: Found, *, now: datetime, rest: Recu
         else:
             queue.skip_occurrence(connection, **owner, scheduled_for=now, remind_at=following)
 
-    return _apply(connection, row, write, kind="back", route=route, was=row.promise.isoformat())
+    # By the promise that the event names, a rest defers neither this reminder nor this return (`snooze_deferral`).
+    was, promise = row.promise.isoformat(), now.isoformat()
+    return _apply(connection, row, write, kind="back", route=route, was=was, promise=promise)
 
 
 def _apply(

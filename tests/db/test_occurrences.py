@@ -16,7 +16,8 @@ from snoozer.delivery.settling import finish
 from snoozer.occurrences import Change
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import Recurrence
-from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.db.days import resting
+from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_events, the_row
 
 DAY = 24 * HOUR
@@ -186,7 +187,7 @@ def test_a_new_time_for_a_paused_series_resumes_it_and_ends_nothing(engine: Engi
 def test_a_note_or_the_same_time_resumes_nothing(engine: Engine) -> None:
     id = a_daily(engine, inactive=True)
     with engine.begin() as connection:
-        assert snoozing.change_note(connection, id=id, user_email=ANN, note=" Call ", route="web")
+        assert snoozing.change_note(connection, id=id, user_email=ANN, note=" Call ", before=None, route="web")
         same = a_time(soon(), note="Call", recurrence=daily())
         assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=same, route="api")
     row = the_row(engine, id)
@@ -197,7 +198,7 @@ def test_a_note_takes_no_claim_and_no_try_away(engine: Engine) -> None:
     a_snooze(engine, attempts=2)
     [held] = claim(engine)
     with engine.begin() as connection:
-        snoozing.change_note(connection, id=held.id, user_email=ANN, note="Call", route="web")
+        snoozing.change_note(connection, id=held.id, user_email=ANN, note="Call", before=None, route="web")
     row = the_row(engine, held.id)
     assert (row.claim_token, row.attempts, row.note) == (held.claim_token, 2, "Call")
 
@@ -350,6 +351,62 @@ def test_without_a_mailbox_the_reminder_comes_now_and_is_undone_until_it_is_out(
     with engine.begin() as connection:
         assert finish(connection, [held])
     assert refused(engine, occurrences.undo, id, event=back.event) == "changed"
+
+
+def test_a_series_that_is_brought_back_within_a_rest_comes_now_and_its_next_time_after_one(
+    engine: Engine,
+) -> None:
+    resting(engine)
+    id = a_daily(engine)
+    back = do(engine, occurrences.bring_back, id)
+    assert back.by_mail
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    send = entry.send
+    assert (held.id, send.scheduled_for) == (id, back.promise)
+    assert not the_row(engine, id).at_any_hour
+    with engine.begin() as connection:
+        assert finish(connection, [held])
+    assert deferral(engine, id, back.promise) is None
+    assert deferral(engine, id, now()) == "quiet"
+
+
+def test_a_series_of_a_connected_mailbox_returns_now_also_within_a_rest(engine: Engine, people: People) -> None:
+    id = in_a_mailbox(engine, people, recurrence=daily(), time_kind="wall")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET zone = 'UTC'"))
+    resting(engine)
+    do(engine, occurrences.bring_back, id)
+    assert deferral(engine, id, there(engine).returns_at) is None
+    assert deferral(engine, id, now()) == "quiet"
+
+
+def deferral(engine: Engine, id: int, promise: datetime) -> Any:
+    """Why a rest defers what is promised for this time, if it does."""
+    asked = text("SELECT reason FROM snooze_deferral(:person, :id, :promise)")
+    with engine.connect() as connection:
+        return connection.execute(asked, {"person": ANN, "id": id, "promise": promise}).scalar_one()
+
+
+def test_what_is_back_is_not_made_due_by_the_undo_of_a_cancellation(engine: Engine) -> None:
+    id = a_kept_snooze(engine)
+    back = do(engine, occurrences.bring_back, id)
+    with engine.begin() as connection:
+        assert not snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+    assert kept(engine).folder == "inbox"
+    undo(engine, id, back)
+    with engine.begin() as connection:
+        assert snoozing.cancel(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+        assert snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+    assert_sound(engine)
+
+
+def test_an_undone_time_is_at_any_hour_again(engine: Engine) -> None:
+    id = a_snooze(engine, remind_at=soon(), at_any_hour=True)
+    moved = do(engine, occurrences.move, id, reminder_time=a_time(soon(3)), every=False)
+    assert not the_row(engine, id).at_any_hour
+    undo(engine, id, moved)
+    assert the_row(engine, id).at_any_hour
 
 
 def test_what_is_due_is_not_brought_back_once_more(engine: Engine) -> None:

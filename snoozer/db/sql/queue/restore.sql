@@ -1,4 +1,5 @@
--- Undo a cancellation by the owner, unless an operator dismissed the case or the message has a new live snooze.
+-- Undo a cancellation by the owner, unless an operator dismissed the case or the message has a new live snooze. What
+-- they brought back is put back by queue/put_back.sql alone: here it would be due at once.
 -- Of replies, only those count that come from now on: one may be what had cancelled it.
 UPDATE email_snoozes AS snooze
 SET inactive = FALSE,
@@ -22,5 +23,13 @@ WHERE id = :id
       FROM snooze_events AS dismissal
       WHERE dismissal.snooze_id = snooze.id
         AND dismissal.kind = 'dismissed'
+  )
+  AND NOT EXISTS (
+      SELECT 1
+      FROM snooze_events AS back
+      WHERE back.snooze_id = snooze.id
+        AND back.kind = 'back'
+        AND back.detail -> 'after' ->> 'outcome' = 'cancelled'
+        AND CAST(back.detail ->> 'promise' AS timestamptz) = COALESCE(snooze.scheduled_for, snooze.remind_at)
   )
 RETURNING id
