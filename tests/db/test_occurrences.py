@@ -6,77 +6,30 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, text
+from sqlalchemy import Engine, text
 
 from snoozer import occurrences, snoozing, zone_change
-from snoozer.db import health_checks
-from snoozer.db.models import SnoozedMessage
-from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import finish
 from snoozer.occurrences import Change
-from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import Recurrence
-from tests.db.days import resting
-from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
-from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_events, the_row
-
-DAY = 24 * HOUR
-MESSAGE = "<m@mail.example>"
-
-
-def soon(days: int = 1) -> datetime:
-    """A time of the clock that is never near the hour at which a test runs."""
-    return (now() + 12 * HOUR + (days - 1) * DAY).replace(minute=0, second=0, microsecond=0)
-
-
-def daily(**limits: Any) -> dict[str, Any]:
-    first = soon()
-    return Recurrence(unit="day", interval=1, start=first.date(), at=first.time(), **limits).as_json()
-
-
-def a_daily(engine: Engine, *, promise: datetime | None = None, limits: Any = None, **columns: Any) -> int:
-    values = {"remind_at": promise or soon(), "recurrence": daily(**(limits or {})), "time_kind": "wall"}
-    return a_snooze(engine, **(values | {"message_id": MESSAGE} | columns))
-
-
-def do(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> Change:
-    with engine.begin() as connection:
-        return act(connection, id=id, user_email=ANN, route="web", **values)
-
-
-def refused(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> str:
-    before = the_row(engine, id)
-    with pytest.raises(SnoozeError) as error:
-        do(engine, act, id, **values)
-    assert the_row(engine, id) == before
-    return error.value.code
-
-
-def undo(engine: Engine, id: int, change: Change) -> Change:
-    return do(engine, occurrences.undo, id, event=change.event)
-
-
-def a_time(at: datetime, **values: Any) -> ReminderTime:
-    return ReminderTime(remind_at=at, **values)
-
-
-def kept(engine: Engine) -> Any:
-    with engine.connect() as connection:
-        return connection.execute(text("SELECT folder, unread, returned, returns_at FROM kept_messages")).one()
-
-
-def a_kept_snooze(engine: Engine, **columns: Any) -> int:
-    a_kept_message(engine, message_id=MESSAGE)
-    id = a_snooze(engine, **({"message_id": MESSAGE, "remind_at": now() + DAY} | columns))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed', unread = FALSE"))
-    return id
-
-
-def assert_sound(engine: Engine) -> None:
-    with engine.connect() as connection:
-        for name in ("one_send_per_promise", "sent_stays_sent", "finished_has_its_send", "no_second_dot"):
-            assert health_checks.violations(connection, name) == []
+from tests.db.series import (
+    DAY,
+    MESSAGE,
+    a_daily,
+    a_kept_snooze,
+    a_time,
+    assert_sound,
+    daily,
+    do,
+    in_a_mailbox,
+    kept,
+    refused,
+    soon,
+    there,
+    undo,
+)
+from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row
 
 
 def test_skipping_twice_on_one_page_skips_one_occurrence(engine: Engine) -> None:
@@ -298,25 +251,6 @@ def test_a_series_that_comes_back_now_goes_on_after_the_time_it_stands_for(engin
     assert (kept(engine).folder, kept(engine).returns_at) == ("snoozed", soon())
 
 
-def in_a_mailbox(engine: Engine, people: People, **columns: Any) -> int:
-    """A snooze whose message lies in the folder of what is snoozed in a connected mailbox."""
-    mailbox = a_mailbox(engine, account_id=people.ann().id)
-    id = a_snooze(engine, **({"message_id": MESSAGE, "remind_at": soon()} | columns))
-    values = {
-        "mailbox_id": mailbox, "user_email": ANN, "message_id": MESSAGE, "fingerprint": "f", "size": 1, "home": "INBOX",
-        "internal_date": now(), "place": "snoozed", "wanted": "snoozed", "folder": "Snoozed",
-        "uidvalidity": 1, "uid": 1,
-    }  # fmt: skip
-    with engine.begin() as connection:
-        connection.execute(insert(SnoozedMessage).values(**values))
-    return id
-
-
-def there(engine: Engine) -> Any:
-    with engine.connect() as connection:
-        return connection.execute(text("SELECT wanted, returns_at FROM mailbox_messages")).one()
-
-
 def test_a_message_of_a_connected_mailbox_is_wanted_back_without_a_reminder(engine: Engine, people: People) -> None:
     id = in_a_mailbox(engine, people)
     back = do(engine, occurrences.bring_back, id)
@@ -351,54 +285,6 @@ def test_without_a_mailbox_the_reminder_comes_now_and_is_undone_until_it_is_out(
     with engine.begin() as connection:
         assert finish(connection, [held])
     assert refused(engine, occurrences.undo, id, event=back.event) == "changed"
-
-
-def test_a_series_that_is_brought_back_within_a_rest_comes_now_and_its_next_time_after_one(
-    engine: Engine,
-) -> None:
-    resting(engine)
-    id = a_daily(engine)
-    back = do(engine, occurrences.bring_back, id)
-    assert back.by_mail
-    [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    send = entry.send
-    assert (held.id, send.scheduled_for) == (id, back.promise)
-    assert not the_row(engine, id).at_any_hour
-    with engine.begin() as connection:
-        assert finish(connection, [held])
-    assert deferral(engine, id, back.promise) is None
-    assert deferral(engine, id, now()) == "quiet"
-
-
-def test_a_series_of_a_connected_mailbox_returns_now_also_within_a_rest(engine: Engine, people: People) -> None:
-    id = in_a_mailbox(engine, people, recurrence=daily(), time_kind="wall")
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE accounts SET zone = 'UTC'"))
-    resting(engine)
-    do(engine, occurrences.bring_back, id)
-    assert deferral(engine, id, there(engine).returns_at) is None
-    assert deferral(engine, id, now()) == "quiet"
-
-
-def deferral(engine: Engine, id: int, promise: datetime) -> Any:
-    """Why a rest defers what is promised for this time, if it does."""
-    asked = text("SELECT reason FROM snooze_deferral(:person, :id, :promise)")
-    with engine.connect() as connection:
-        return connection.execute(asked, {"person": ANN, "id": id, "promise": promise}).scalar_one()
-
-
-def test_what_is_back_is_not_made_due_by_the_undo_of_a_cancellation(engine: Engine) -> None:
-    id = a_kept_snooze(engine)
-    back = do(engine, occurrences.bring_back, id)
-    with engine.begin() as connection:
-        assert not snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
-    assert kept(engine).folder == "inbox"
-    undo(engine, id, back)
-    with engine.begin() as connection:
-        assert snoozing.cancel(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
-        assert snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
-    assert_sound(engine)
 
 
 def test_an_undone_time_is_at_any_hour_again(engine: Engine) -> None:

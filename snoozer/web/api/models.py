@@ -9,16 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    RootModel,
-    StrictBool,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
@@ -31,13 +22,11 @@ from snoozer.timephrase import locales, zones
 MAX_SUBJECT_LENGTH = 998
 MAX_TEXT_LENGTH = 8192
 MAX_PAGE_SIZE = 200
-
 _ANY_HOUR = (
     "Whether it comes when it was promised although its owner's day has quiet hours, a day off or a vacation then."
 )
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
-
 
 # In the notation that Python and JSON Schema share.
 _CONTROLS = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
@@ -216,7 +205,7 @@ class _Timed(Request):
     note: _Note | None = None
     reply_policy: _ReplyPolicy | None = None
     reply_scope: _ReplyScope | None = None
-    at_any_hour: StrictBool | None = Field(None, description=_ANY_HOUR)
+    at_any_hour: bool | None = Field(None, strict=True, description=_ANY_HOUR)
 
     def has_time(self) -> bool:
         return self.remind_at is not None or self.when is not None
@@ -230,20 +219,15 @@ class _Timed(Request):
         return self
 
 
-def _given(field: str, *, type: str = "string") -> dict[str, Any]:
+def _given(field: str) -> dict[str, Any]:
     """The schema of an object in which the field is there and not null."""
-    return {"required": [field], "properties": {field: {"type": type}}}
+    return {"required": [field], "properties": {field: {"type": "boolean" if field == "at_any_hour" else "string"}}}
 
 
 _TIMELESS = {"note", "reply_policy", "reply_scope", "at_any_hour"}
 _WITHOUT_TIME = {
     "propertyNames": {"enum": sorted(_TIMELESS)},
-    "anyOf": [
-        {"required": ["note"]},
-        _given("reply_policy"),
-        _given("reply_scope"),
-        _given("at_any_hour", type="boolean"),
-    ],
+    "anyOf": [{"required": ["note"]}, *map(_given, ("reply_policy", "reply_scope", "at_any_hour"))],
 }
 _visible_subject = {"required": ["subject"], "properties": {"subject": {"type": "string", "pattern": _NOT_BLANK}}}
 
@@ -281,8 +265,7 @@ class Change(
         return self.check_one_time() if self.has_time() else self
 
     def _names_a_change(self) -> bool:
-        named = (self.reply_policy, self.reply_scope, self.at_any_hour)
-        return "note" in self.model_fields_set or any(value is not None for value in named)
+        return "note" in self.model_fields_set or {self.reply_policy, self.reply_scope, self.at_any_hour} != {None}
 
 
 class SnoozeQuery(Request):
