@@ -1,4 +1,4 @@
--- The whole schema after migration 0042, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0043, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1085,6 +1085,7 @@ CREATE TABLE kept_messages (
     returns_at timestamp with time zone,
     snooze_id bigint,
     deferred_until timestamp with time zone,
+    snippet text,
     CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text]))),
     CONSTRAINT ck_kept_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2])))
 );
@@ -1716,11 +1717,17 @@ CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (cre
 
 CREATE INDEX ix_imports_created ON imports USING btree (created_at);
 
+CREATE INDEX ix_kept_messages_asleep ON kept_messages USING btree (user_email, COALESCE(GREATEST(returns_at, deferred_until), surfaced_at), id) WHERE (folder = 'snoozed'::text);
+
+CREATE INDEX ix_kept_messages_back ON kept_messages USING btree (user_email, surfaced_at, id) WHERE (returned AND unread AND (folder = 'inbox'::text));
+
 CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
 
 CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
+
+CREATE INDEX ix_kept_messages_without_snippet ON kept_messages USING btree (id) WHERE (snippet IS NULL);
 
 CREATE INDEX ix_list_changes_transaction ON list_changes USING btree (transaction_id);
 

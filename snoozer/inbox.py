@@ -15,6 +15,7 @@ from snoozer.db.models import Account, MailboxMessage
 from snoozer.db.statements import database_time
 from snoozer.mime import headers, message_parser
 from snoozer.mime.message_parser import ParsedHead
+from snoozer.mime.snippet import snippet_of
 
 # In events, of what a message did that came in.
 ROUTE = "inbox"
@@ -78,7 +79,7 @@ def _store(connection: Connection, *, user_email: str, original: bytes) -> Store
     known = mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
     if known is not None:
         return StoredMessage(id=known, new=False)
-    envelope = _envelope(parsed, sha256=digest)
+    envelope = _envelope(parsed, sha256=digest, snippet=snippet_of(original))
     if parsed.message_id is not None:
         reminded = ledger.find_reminder(connection, reminder_message_id=parsed.message_id, user_email=user_email)
         if reminded is not None:
@@ -111,7 +112,7 @@ def _merge(
     return StoredMessage(id=kept, new=new)
 
 
-def _envelope(parsed: ParsedHead, *, sha256: str) -> Envelope:
+def _envelope(parsed: ParsedHead, *, sha256: str, snippet: str) -> Envelope:
     substitute_id = f"<{uuid4().hex}@{SUBSTITUTE_ID_DOMAIN}>"
     return Envelope(
         message_id=parsed.message_id or substitute_id,
@@ -122,6 +123,7 @@ def _envelope(parsed: ParsedHead, *, sha256: str) -> Envelope:
         sender_name=parsed.sender_name,
         sender_email=parsed.sender_email,
         sent_at=parsed.date,
+        snippet=snippet,
     )
 
 

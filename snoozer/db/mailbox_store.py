@@ -1,7 +1,7 @@
 """The mailbox that Snoozer keeps: one function per file in `sql/mailbox`, of the same name."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -28,6 +28,7 @@ class Envelope:
     sender_name: str | None
     sender_email: str | None
     sent_at: datetime | None
+    snippet: str
     folder: Literal["inbox", "reminders"] = "inbox"
 
 
@@ -137,6 +138,17 @@ def mark_unread(connection: Connection, *, id: int, user_email: str) -> bool:
 def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
     """Let messages that came in just now have arrived at the times that they are dated, for `snoozer up`."""
     execute(connection, "mailbox/date_arrivals", user_email=user_email, message_ids=list(message_ids))
+
+
+def list_without_snippet(connection: Connection, *, batch_size: int, size: int) -> dict[int, bytes]:
+    """By id, the first `size` bytes of messages whose snippet is not known yet, locked until the transaction ends."""
+    rows = execute(connection, "mailbox/list_without_snippet", batch_size=batch_size, size=size)
+    return {row.id: bytes(row.original) for row in rows}
+
+
+def save_snippets(connection: Connection, *, snippets: Mapping[int, str]) -> None:
+    """Save the snippets of messages, by id."""
+    execute(connection, "mailbox/save_snippets", ids=list(snippets), snippets=list(snippets.values()))
 
 
 def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:

@@ -20,6 +20,7 @@ from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import Retention, SweepConfig
 from snoozer.housekeeping.erasing import erase_accounts
 from snoozer.housekeeping.returns import ReturnLoop, return_due
+from snoozer.housekeeping.snippets import fill_snippets
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
 
@@ -64,6 +65,7 @@ def command(once: bool) -> None:
             chores.prune(engine)
             erase_accounts(engine)
             chores.prune_changes(engine)
+            fill_snippets(engine)
         else:
             _run_scheduler(engine, config, until=stopping)
     finally:
@@ -87,6 +89,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     add_job(ERASE_SECONDS, lambda: erase_accounts(engine))
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
+    add_job(LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
     returns = ReturnLoop(engine, poll=config.poll)
     returns.start()
     scheduler.start()

@@ -11,6 +11,7 @@ from snoozer.imap.messages import HEAD_ITEMS, Head, batches, head_of, heads, is_
 from snoozer.imap.session import Reply, Session, fetched_leniently, quoted
 from snoozer.imap.threads import by_ids, read_trees, thread_command
 from snoozer.mime.headers import thread_ids
+from snoozer.mime.snippet import snippet, snippet_of_part
 from snoozer.mime.structure import Headers
 
 # How far around a page the rest of its conversations is looked for.
@@ -21,6 +22,8 @@ SEARCH_REACH = 300
 MAX_THREADED = 20_000
 MAX_CONVERSATION = 100
 _ITEMS = HEAD_ITEMS.removesuffix(b")") + b" BODYSTRUCTURE)"
+# So much of the first text is fetched with it, for servers that make no snippets themselves (RFC 8970).
+_START_BYTES = 2_048
 _MAX_PARTS = 200
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 
@@ -51,11 +54,13 @@ class PartInfo:
 
 @dataclass(frozen=True)
 class Listed:
-    """A message in a list: its head, its number in the folder, and its parts, as far as the server tells them."""
+    """A message in a list: its head, its number in the folder, its parts and the begin of its text, as far as the
+    server tells them."""
 
     head: Head
     number: int
     parts: tuple[PartInfo, ...]
+    snippet: str | None = None
 
     @property
     def charset(self) -> str | None:
@@ -78,7 +83,7 @@ class Window:
 
 def window(session: Session, first: int, last: int, *, exists: int, threads: bool) -> Window:
     """The messages with these numbers in the folder, of `exists`: one round trip."""
-    commands: list[tuple[bytes, ...]] = [(b"FETCH", b"%d:%d" % (first, last), _ITEMS)]
+    commands: list[tuple[bytes, ...]] = [(b"FETCH", b"%d:%d" % (first, last), _listed_items(session))]
     thread = thread_command(session) if threads and exists <= MAX_THREADED else None
     if thread is not None:
         around = b"%d:%d" % (max(1, first - THREAD_REACH), min(exists, last + THREAD_REACH))
@@ -93,7 +98,7 @@ def listed(session: Session, uids: Iterable[int]) -> list[Listed]:
     """The messages with these UIDs that are there, ascending."""
     found: list[Listed] = []
     for batch in batches(uids):
-        reply = session.run("FETCH", uid_set(batch), _ITEMS, uid=True)
+        reply = session.run("FETCH", uid_set(batch), _listed_items(session), uid=True)
         wanted = frozenset(batch)
         if reply.ok:
             found += [each for each in _listed(session, reply) if each.head.uid in wanted]
@@ -183,8 +188,38 @@ def _without_parts(found: Iterable[Head]) -> list[Listed]:
     return [Listed(head, 0, ()) for head in found]
 
 
+def _listed_items(session: Session) -> bytes:
+    """With both: Cyrus knows PREVIEW and has none."""
+    preview = b" PREVIEW" if session.has_capability("PREVIEW") else b""
+    return _ITEMS.removesuffix(b")") + preview + b" BODY.PEEK[1]<0.%d>)" % _START_BYTES
+
+
 def _one(values: dict[bytes, Any]) -> Listed:
-    return Listed(head_of(values[b"UID"], values), int(values.get(b"SEQ") or 0), parts_of(values.get(b"BODYSTRUCTURE")))
+    parts = parts_of(values.get(b"BODYSTRUCTURE"))
+    return Listed(head_of(values[b"UID"], values), int(values.get(b"SEQ") or 0), parts, _snippet(values, parts))
+
+
+def _snippet(values: dict[bytes, Any], parts: Sequence[PartInfo]) -> str | None:
+    """What the server says itself, or the begin of the first part where that is text."""
+    if isinstance(preview := values.get(b"PREVIEW"), bytes):
+        return snippet(preview.decode("utf-8", "replace"))
+    start = values.get(b"BODY[1]<0>", values.get(b"BODY[1]"))
+    if not isinstance(start, bytes) or not parts or parts[0].is_attachment or not parts[0].type.startswith("text/"):
+        return None
+    first = parts[0]
+    content = _within(start[:_START_BYTES], depth=first.number.count("."))
+    return snippet_of_part(content, type=first.type, encoding=first.encoding, charset=first.charset)
+
+
+def _within(start: bytes, *, depth: int) -> bytes:
+    """The first leaf of a part that has others within: behind the boundary and the header of each level, and before the
+    next boundary."""
+    for _ in range(depth):
+        _, _, start = start.partition(b"--")
+        boundary, _, rest = start.partition(b"\n")
+        _, _, start = (b"\n" + rest.replace(b"\r\n", b"\n")).partition(b"\n\n")
+        start, _, _ = start.partition(b"\n--" + boundary.strip())
+    return start
 
 
 def parts_of(structure: object) -> tuple[PartInfo, ...]:

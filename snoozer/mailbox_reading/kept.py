@@ -1,5 +1,7 @@
 """The mailbox that Snoozer keeps, behind the interface of all mailboxes: it has no server to ask."""
 
+from datetime import datetime
+
 from sqlalchemy import Connection, Engine
 
 from snoozer.db import mailbox_store
@@ -26,7 +28,7 @@ TITLE = "Kept by Snoozer"
 GONE = N_("There is no such message in your mailbox. The link may be old.")
 _FOLDERS: dict[str, tuple[queries.Folder, str, Role]] = {
     "inbox": ("inbox", N_("Inbox"), "inbox"),
-    "asleep": ("snoozed", N_("Asleep"), "snoozed"),
+    "asleep": ("snoozed", N_("Snoozed"), "snoozed"),
     "done": ("done", N_("Done"), "archive"),
 }
 _KEYS: dict[str, tuple[str, Role]] = {folder: (key, role) for key, (folder, _, role) in _FOLDERS.items()}
@@ -67,17 +69,21 @@ class KeptMailbox:
         size: int = PAGE_SIZE,
     ) -> Page:
         stored, terms = stored_folder(folder), stored_terms(search)
+        is_inbox = stored == "inbox" and not terms
         with self._engine.begin() as connection:
+            back = queries.back(connection, user_email=self._user_email) if is_inbox else ()
             found = queries.in_folder(
                 connection,
                 user_email=self._user_email,
                 folder=stored,
                 before=_cursor(after),
                 terms=terms,
+                without=[row.id for row in back],
                 size=size,
             )
         following = found.next_cursor
-        return Page(rows=list(map(row_of, found.rows)), next=None if following is None else str(following), total=None)
+        shown = [*back, *found.rows] if after is None else found.rows
+        return Page(rows=list(map(row_of, shown)), next=None if following is None else str(following), total=None)
 
     def row(self, key: str) -> Row:
         return row_of(*self._found(key))
@@ -155,6 +161,12 @@ def _cursor(text: str | None) -> Cursor | None:
         return None
 
 
+def _wakes(found: Found) -> datetime | None:
+    """When a snoozed message of a list returns, which a rest of its owner may have deferred."""
+    wakes: datetime | None = found._mapping.get("wakes") if found.folder == "snoozed" else None
+    return wakes
+
+
 def row_of(found: Found, live: Found | None = None) -> Row:
     """A kept message with its live snooze, which a list has in the same row."""
     snooze = dict(found._mapping) if live is None else {**live._mapping, "snooze_id": live.id}
@@ -171,9 +183,10 @@ def row_of(found: Found, live: Found | None = None) -> Row:
         answered=False,
         has_attachments=False,
         size=found.size,
+        snippet=found.snippet,
         snooze_id=snooze["snooze_id"] if is_live else None,
         remind_at=snooze["remind_at"] if is_live else None,
-        scheduled_for=snooze["scheduled_for"] if is_live else None,
+        scheduled_for=_wakes(found) or snooze["scheduled_for"] if is_live else None,
         recurrence=snooze["recurrence"] if is_live else None,
         claimed_at=snooze["claimed_at"] if is_live else None,
         returned_at=found.surfaced_at if found.returned else None,

@@ -45,7 +45,8 @@ class Row:
     """A message in a list. `key` is the same as long as the message is in its folder; `date` is when it arrived there,
     in UTC; `message_id` is by which a snooze knows it, None where it has none that is fit for that.
 
-    `thread_size` counts the messages of its conversation in this folder, where rows stand for conversations.
+    `snippet` is the begin of its text, None where that is not known. `thread_size` counts the messages of its
+    conversation in this folder, where rows stand for conversations.
     `snooze_id` to `claimed_at` are those of its live snooze, `recurrence` as JSON. `moving` is True for one that is
     snoozed and not moved yet. `returned_at` is when Snoozer brought it back; a connected mailbox tells that while it is
     unread.
@@ -62,6 +63,7 @@ class Row:
     answered: bool
     has_attachments: bool
     size: int
+    snippet: str | None = None
     thread_size: int = 1
     snooze_id: int | None = None
     remind_at: datetime | None = None

@@ -32,6 +32,7 @@ def row_of(each: Listed, *, folder: str, uidvalidity: int) -> Row:
         answered="\\answered" in flags,
         has_attachments=each.has_attachments,
         size=head.size,
+        snippet=each.snippet,
     )
 
 

@@ -22,7 +22,7 @@ from snoozer.web.text.initials import initials, tone
 from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, recurrence_text, upcoming_times
 from snoozer.web.text.script_messages import script_messages
-from snoozer.web.text.status import Status, status_of
+from snoozer.web.text.status import Status, late_return, status_of
 from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
 from snoozer.web.text.web_links import web_links
 
@@ -38,6 +38,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.globals.update(
         asset=asset_url,
         status_of=_status_of,
+        late_return=late_return,
         mailbox_state=mailbox_state,
         flashes=context.flashes,
         new_page_id=uuid4,

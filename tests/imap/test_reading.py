@@ -41,6 +41,23 @@ def test_a_window_has_heads_and_parts_and_marks_nothing_as_read(mailbox: Mailbox
         assert all("\\Seen" not in each.head.flags for each in listed)
 
 
+@pytest.mark.parametrize("masked", [set(), {"PREVIEW"}], ids=["preview", "begin"])
+def test_a_list_has_the_begin_of_each_text_and_marks_nothing_as_read(mailbox: Mailbox, masked: set[str]) -> None:
+    nested = (
+        b"From: b@x.example\r\nSubject: Nested\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: multipart/mixed; boundary=out\r\n\r\n--out\r\n"
+        b"Content-Type: multipart/alternative; boundary=in\r\n\r\n--in\r\n"
+        b"Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+        b"A p=E4ge.\r\n--in\r\nContent-Type: text/html\r\n\r\n<p>No</p>\r\n--in--\r\n--out--\r\n"
+    )
+    mailbox.fill("INBOX", [WITH_FILE, nested])
+    with mailbox.open(without=masked) as connection:
+        exists = connection.examine("INBOX").exists
+        listed = connection.window(1, exists, exists=exists, threads=False).listed
+        assert [each.snippet for each in listed] == ["See the plan.", "A päge."]
+        assert all("\\Seen" not in each.head.flags for each in listed)
+
+
 @pytest.mark.parametrize("masked", [set(), WITHOUT_THREADS], ids=["server", "references"])
 def test_messages_that_name_each_other_are_one_conversation(mailbox: Mailbox, masked: set[str]) -> None:
     a_conversation(mailbox)

@@ -1,6 +1,6 @@
 """A person's messages in the kept mailbox, and captured mail; another person's is never found."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -12,6 +12,11 @@ from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_pag
 
 Folder = Literal["inbox", "snoozed", "done"]
 Field = Literal["text", "from", "subject"]
+
+# What is above all others in the inbox: more than these are where they returned to.
+MAX_BACK = 20
+_RETURNS = func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)
+_WAKES = func.coalesce(_RETURNS, MailboxMessage.surfaced_at)
 
 _FROM = (MailboxMessage.sender_name, MailboxMessage.sender_email)
 _SEARCHED: dict[Field, tuple[Any, ...]] = {
@@ -38,24 +43,20 @@ def in_folder(
     folder: Folder,
     before: Cursor | None = None,
     terms: Sequence[tuple[Field, str]] = (),
+    without: Collection[int] = (),
     size: int = PAGE_SIZE,
 ) -> Page[Found]:
-    """The messages of a folder, the latest to arrive or return first, each with its live snooze. With `terms`, those
-    whose subject or sender have all of these texts."""
-    same_message = and_(Snooze.user_email == MailboxMessage.user_email, Snooze.message_id == MailboxMessage.message_id)
-    live = and_(same_message, ~Snooze.inactive)
-    found = (
-        select(
-            *columns(MailboxMessage, "id message_id subject sender_name sender_email folder unread returned"),
-            *columns(MailboxMessage, "arrived_at surfaced_at"),
-            func.octet_length(MailboxMessage.original).label("size"),
-            Snooze.id.label("snooze_id"),
-            *columns(Snooze, "remind_at scheduled_for claimed_at recurrence"),
-        )
-        .outerjoin(Snooze, live)
-        .where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
-    )
+    """The messages of a folder, each with its live snooze: the latest to arrive or return first, of what is snoozed the
+    first to return. With `terms`, those whose subject or sender have all of these texts; none of the ids `without`."""
+    found = _rows().where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
+    if without:
+        found = found.where(MailboxMessage.id.not_in(without))
     found = _having(found, terms)
+    if folder == "snoozed":
+        if before is not None:
+            found = found.where(tuple_(_WAKES, MailboxMessage.id) > (before.at, before.id))
+        found = found.order_by(_WAKES, MailboxMessage.id).limit(size + 1)
+        return make_page(connection.execute(found).all(), size=size, at=lambda row: row.wakes)
     if before is not None:
         found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
     found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
@@ -85,6 +86,32 @@ def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Seq
     head = select(*columns(MailboxMessage, "id message_id subject sender_email"))
     mine = head.where(MailboxMessage.user_email == user_email, MailboxMessage.id.in_(ids))
     return connection.execute(mine.order_by(MailboxMessage.id)).all()
+
+
+def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Sequence[Found]:
+    """What returned and has not been read since, the last to return first."""
+    found = _rows().where(
+        MailboxMessage.user_email == user_email,
+        MailboxMessage.returned,
+        MailboxMessage.unread,
+        MailboxMessage.folder == "inbox",
+    )
+    latest = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size)
+    return connection.execute(latest).all()
+
+
+def _rows() -> Select[*tuple[Any, ...]]:
+    """A message with its live snooze."""
+    same_message = and_(Snooze.user_email == MailboxMessage.user_email, Snooze.message_id == MailboxMessage.message_id)
+    live = and_(same_message, ~Snooze.inactive)
+    return select(
+        *columns(MailboxMessage, "id message_id subject sender_name sender_email folder unread returned"),
+        *columns(MailboxMessage, "arrived_at surfaced_at snippet"),
+        _WAKES.label("wakes"),
+        func.octet_length(MailboxMessage.original).label("size"),
+        Snooze.id.label("snooze_id"),
+        *columns(Snooze, "remind_at scheduled_for claimed_at recurrence"),
+    ).outerjoin(Snooze, live)
 
 
 def counts(connection: Connection, *, user_email: str) -> Counts:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, due_time, promised_time
-from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, live_or_archived, make_page
+from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
 SoughtState = Literal["asleep", "late", "paused", "stuck"]
@@ -234,7 +234,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
     kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
-    mailbox = [MailboxMessage.id.label("kept_id"), MailboxMessage.sender_name, MailboxMessage.folder]
+    mailbox = [MailboxMessage.id.label("kept_id"), *columns(MailboxMessage, "sender_name folder snippet")]
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)

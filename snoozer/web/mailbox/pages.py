@@ -15,7 +15,7 @@ from snoozer.mailbox_reading.mailbox import FolderView, Role, Row
 from snoozer.timephrase.describe import MONTH_NAMES
 from snoozer.translations import N_, ngettext
 from snoozer.translations import gettext as _
-from snoozer.web.text.history import DayGroup
+from snoozer.web.text.history import DayGroup, group_by_day
 from snoozer.web.text.time_format import TimeFormatter
 
 INBOX_NAME = N_("Inbox")
@@ -103,6 +103,20 @@ def folder_choices(folders: Sequence[FolderView], *, current: str | None, counts
     ]
 
 
+def group_rows(rows: Sequence[Row], times: TimeFormatter, *, role: Role) -> list[DayGroup]:
+    """Rows of a page under headings: what is snoozed by the day of its return, the first one first; in the inbox first
+    what is back and unread; all else by age."""
+    if role == "snoozed":
+        timed = sorted((row for row in rows if row.remind_at is not None), key=_wakes)
+        others = [row for row in rows if row.remind_at is None]
+        return group_by_day(timed, times, at=_wakes) + (
+            [DayGroup(name=_("Without a time"), date="", rows=others)] if others else []
+        )
+    back = [row for row in rows if row.returned_at is not None and row.unread] if role == "inbox" else []
+    rest = group_by_age([row for row in rows if row not in back], times)
+    return [DayGroup(name=_("Back"), date="", rows=back), *rest] if back else rest
+
+
 def group_by_age(rows: Sequence[Row], times: TimeFormatter) -> list[DayGroup]:
     """Rows, the newest first, by day and farther back by month. One that is above a newer one came there with that one:
     it was moved, and is in its group."""
@@ -118,6 +132,10 @@ def group_by_age(rows: Sequence[Row], times: TimeFormatter) -> list[DayGroup]:
             groups.append(DayGroup(name=name, date="", rows=[]))
         groups[-1] = DayGroup(name=name, date="", rows=[*groups[-1].rows, row])
     return groups
+
+
+def _wakes(row: Row) -> datetime:
+    return row.scheduled_for or row.remind_at or row.date
 
 
 def _age(moment: datetime, times: TimeFormatter) -> str:

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import mailboxes as connected_mailboxes
+from snoozer.db.queries.returned import Return, last_returns
 from snoozer.mailbox_reading.keys import NO_FOLDER
 from snoozer.mailbox_reading.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.mime import message_parser
@@ -28,7 +29,7 @@ from snoozer.web.mailbox.files import (
     original_response,
     pictures_of,
 )
-from snoozer.web.mailbox.pages import FolderChoice, MailboxPages, folder_choices, group_by_age, switch
+from snoozer.web.mailbox.pages import FolderChoice, MailboxPages, folder_choices, group_rows, switch
 from snoozer.web.snoozes.forms import SnoozeForm, Submitted, snooze_form
 from snoozer.web.text.phrase_text import asleep_until_text
 
@@ -51,6 +52,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         boxes = switch(connected_mailboxes.connected(connection, account_id=account.id))
         ids = [row.message_id for row in page.rows if row.message_id is not None]
         unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
+        returns = last_returns(connection, user_email=account.email, message_ids=_back(page.rows))
         is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=account.email)
     return render_template(
         "mailbox/list.html",
@@ -58,7 +60,8 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         boxes=boxes,
         folders=choices,
         here=here,
-        groups=group_by_age(page.rows, times),
+        groups=group_rows(page.rows, times, role=here.role if search is None else "other"),
+        returns=returns,
         total=page.total,
         older=pages.url("browse", folder=here.key, q=search, after=page.next) if page.next else None,
         newest=pages.url("browse", folder=here.key, q=search) if after else None,
@@ -95,6 +98,7 @@ def show(account: Account, mailbox: Mailbox, pages: MailboxPages, key: str) -> R
         thread=message.thread,
         asleep=asleep,
         unsent=unsent,
+        returned=_last_return(account, message.row),
         form=snooze_form(time_formatter(), saved_times=saved_times()),
     )
     response = make_response(page)
@@ -187,6 +191,17 @@ def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> R
 def status_of(error: MailboxError) -> int:
     """The HTTP status of a problem."""
     return _STATUSES.get(error.code, 503)
+
+
+def _back(rows: Sequence[Row]) -> list[str]:
+    return [row.message_id for row in rows if row.message_id is not None and row.returned_at is not None]
+
+
+def _last_return(account: Account, row: Row) -> Return | None:
+    """That of a message that is back."""
+    with context.transaction() as connection:
+        found = last_returns(connection, user_email=account.email, message_ids=_back([row]))
+    return found.get(row.message_id or "")
 
 
 def _snoozes(account: Account, row: Row) -> tuple[Found | None, Found | None]:

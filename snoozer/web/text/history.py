@@ -1,6 +1,6 @@
 """A snooze's history as sentences for its owner, and lists grouped by day."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -86,19 +86,21 @@ def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormat
     return sorted(lines, key=lambda line: line[0], reverse=True)[:MAX_LINES]
 
 
-def group_by_day(rows: Iterable[Any], times: TimeFormatter) -> list[DayGroup]:
+def group_by_day(
+    rows: Iterable[Any], times: TimeFormatter, *, at: Callable[[Any], datetime] | None = None
+) -> list[DayGroup]:
     """Returns rows that are in the order of their times, grouped by day; those that are due form the first group."""
     due: list[Any] = []
     days: dict[str, list[Any]] = {}
     for row in rows:
-        at = arrival_of(row, times).at
-        if at <= times.now:
+        then = at(row) if at else arrival_of(row, times).at
+        if then <= times.now:
             due.append(row)
         else:
-            days.setdefault(times.day(at), []).append(row)
+            days.setdefault(times.day(then), []).append(row)
     groups = [DayGroup(name=_("Due"), date="", rows=due)] if due else []
     for name, members in days.items():
-        date = times.date(arrival_of(members[0], times).at)
+        date = times.date(at(members[0]) if at else arrival_of(members[0], times).at)
         # Beside Tomorrow the whole date, beside Friday without the weekday, beside a date nothing.
         groups.append(
             DayGroup(name=name, date="" if name == date else date.removeprefix(name).lstrip(" ,"), rows=members)

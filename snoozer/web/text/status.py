@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer.db.queries.delivery import DeliveryStatus
+from snoozer.db.queries.returned import Return
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from snoozer.domain.state import State, state_of
 from snoozer.translations import N_
@@ -111,6 +112,19 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
         return None
     late = end - due_at(row)
     return (late, _because(reason)) if late > LATE_AFTER else None
+
+
+def late_return(found: Return) -> str | None:
+    """Returns "late by 2 minutes, because …" of a message that came back late. To bring back a kept one needs no mail
+    server: the database was away, or nothing ran."""
+    if found.late <= LATE_AFTER:
+        return None
+    span = span_in_words(found.late)
+    if found.database_was_away:
+        return _("late by %(span)s, because the database was away", span=span)
+    if found.is_kept:
+        return _("late by %(span)s, because nothing ran to bring it back", span=span)
+    return _("late by %(span)s", span=span)
 
 
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:

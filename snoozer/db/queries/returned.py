@@ -1,0 +1,58 @@
+"""What was asked of messages that are back, and when they came back."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, exists, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from snoozer.db.models import MailboxMessage, Send, ServerStart, Snooze
+
+
+@dataclass(frozen=True, kw_only=True)
+class Return:
+    """The last return of a message: when it was due, and when it came. `note` is what its owner wrote. `is_kept` is of
+    one in the mailbox that Snoozer keeps, `database_was_away` of one due while the database did not run."""
+
+    note: str | None
+    due: datetime
+    at: datetime
+    is_kept: bool
+    database_was_away: bool
+
+    @property
+    def late(self) -> timedelta:
+        return self.at - self.due
+
+
+def last_returns(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> dict[str, Return]:
+    """By message, as far as they are not archived."""
+    if not message_ids:
+        return {}
+    kept = exists().where(MailboxMessage.user_email == Send.user_email, MailboxMessage.message_id == Send.message_id)
+    # A rest of the owner defers a return.
+    due = func.greatest(Send.scheduled_for, Snooze.deferred_until)
+    away = exists().where(ServerStart.met_at > due, ServerStart.met_at <= Send.sent_at)
+    rows = connection.execute(
+        select(Send.message_id, due.label("due"), Send.sent_at, Snooze.note, kept.label("kept"), away.label("away"))
+        .ext(distinct_on(Send.message_id))
+        .join(Snooze, Snooze.id == Send.snooze_id)
+        .where(
+            Send.user_email == user_email,
+            Send.message_id.in_(message_ids),
+            Send.channel == "mailbox",
+            Send.sent_at.is_not(None),
+        )
+        .order_by(Send.message_id, Send.sent_at.desc())
+    )
+    return {
+        row.message_id: Return(
+            note=row.note,
+            due=row.due,
+            at=row.sent_at,
+            is_kept=row.kept,
+            database_was_away=row.away,
+        )
+        for row in rows
+    }
