@@ -103,4 +103,6 @@ def test_a_page_of_fifty_long_rows_is_below_a_hundred_kilobytes(ann: FlaskClient
             remind_at=now() + (number + 1) * HOUR,
         )
     for path in ("/", "/mailbox"):
-        assert len(ann.get(path).data) < 100_000, path
+        sent = ann.get(path, headers={"Accept-Encoding": "gzip"}, buffered=True)
+        assert sent.headers["Content-Encoding"] == "gzip"
+        assert len(sent.data) < 100_000, path
