@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text, update
 
-from snoozer.db import ledger, queue, workers
+from snoozer.db import events, ledger, queue, workers
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.models import Send
 from tests.factories import HOUR, a_snooze, now
@@ -28,7 +28,12 @@ def test_nothing_of_the_message_or_its_owner_is_shown(
         last_error="rcpt: 550 <secret.person@private.example> unknown",
         last_error_at=now(),
     )
+    with engine.begin() as connection:
+        events.append(connection, snooze_id=id, kind="noted", actor="user", route="web", note="SECRETNOTE")
+        terms = {"before": {"note": "SECRETNOTE"}, "after": {"note": "SECRETNOTE"}}
+        events.append(connection, snooze_id=id, kind="edited", actor="user", route="web", scope="once", **terms)
     everything = page(operator) + page(operator, f"/admin/cases/{id}")
+    assert "scope: once" in everything
     everything += operator.post("/admin/cases/preview", data={"act": "dismiss", "id": id}).get_data(as_text=True)
     for secret in ("secret.person", "secret.sender", "private.example", "SECRETSUBJECT", "SECRETNOTE"):
         assert secret not in everything
