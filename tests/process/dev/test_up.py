@@ -132,7 +132,7 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     first = up("--port", str(port))
     link = first.wait_for(LINK)[1]
     assert f"Snoozer is ready at http://127.0.0.1:{port}\n" in first.output
-    assert "account sign-in you@snoozer.example" in first.output
+    first.wait_for(r"account sign-in you@snoozer\.example\n")
     with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
         assert page.status == 200
 
