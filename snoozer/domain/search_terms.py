@@ -20,6 +20,17 @@ class Term(Generic[F]):
     text: str
 
 
+@dataclass(frozen=True)
+class OpenTerm:
+    """The term that is being typed at the end of a text, as it was typed: `before` is all that stands before it, `name`
+    that of a field or "", `comparison` is `<`, `>` or "", and `text` the rest without its quotation mark."""
+
+    before: str
+    name: str
+    comparison: str
+    text: str
+
+
 def parse(typed: str, fields: Mapping[str, F], *, alone: Collection[str] = ()) -> list[Term[F]]:
     """Returns the terms in their order. `fields` has the field of each name, that of a word without one under "". The
     names in `alone` need no text behind their colon; any other name without one is a word. Behind a name, `<` or `>`
@@ -35,3 +46,16 @@ def parse(typed: str, fields: Mapping[str, F], *, alone: Collection[str] = ()) -
         elif text.strip('"') or name.lower() in alone:
             found.append(Term(fields[name.lower()], text))
     return found
+
+
+def open_term(typed: str, names: Collection[str]) -> OpenTerm:
+    """Returns the term at the end of what was typed so far; an empty one after a space or a closed phrase."""
+    term = re.compile(rf'({"|".join(names)}):([<>]?)(?:"([^"]*)("?)|(\S*))|"([^"]*)("?)|(\S+)', re.IGNORECASE)
+    for found in term.finditer(typed):
+        name, comparison, phrase, closed, word, bare_phrase, bare_closed, bare_word = (
+            group or "" for group in found.groups()
+        )
+        if found.end() == len(typed) and not (closed or bare_closed):
+            text = phrase or word or bare_phrase or bare_word
+            return OpenTerm(before=typed[: found.start()], name=name.lower(), comparison=comparison, text=text)
+    return OpenTerm(before=typed, name="", comparison="", text="")

@@ -52,6 +52,7 @@ from snoozer.web.personal_data.routes import blueprint as personal_data
 from snoozer.web.push.routes import blueprint as push
 from snoozer.web.pwa.routes import blueprint as pwa
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
+from snoozer.web.search_suggestions.routes import blueprint as search_suggestions
 from snoozer.web.settings.routes import blueprint as settings_pages
 from snoozer.web.share.routes import blueprint as share
 from snoozer.web.sign_in.routes import blueprint as sign_in
@@ -76,6 +77,7 @@ BLUEPRINTS = (
     share,
     pwa,
     live,
+    search_suggestions,
     bulk,
     dev_mail,
     api.blueprint,

@@ -152,7 +152,7 @@ def test_keys_move_search_and_leave(opened: Opened, place: Place) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("First")
     page.wait_for_load_state()
     page.keyboard.press("u")
-    expect(page.get_by_role("searchbox")).to_be_visible()
+    expect(page.get_by_role("combobox")).to_be_visible()
     page.wait_for_load_state()
     page.keyboard.press("/")
     page.keyboard.type("subject:Second")

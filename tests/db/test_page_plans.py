@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import archive, health_checks
-from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, snoozes
+from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
 from snoozer.db.queries.messages import Folder
 from snoozer.db.statements import execute
 from snoozer.domain.state import State
@@ -112,6 +112,15 @@ def test_a_folder_reads_the_messages_of_its_page(folder: Folder, filled: Engine)
         filled, lambda connection: messages.in_folder(connection, user_email=ANN, folder=folder, before=before)
     )
     assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
+def test_senders_are_suggested_from_the_first_of_many(filled: Engine) -> None:
+    for found in (
+        lambda connection: senders.of_snoozes(connection, user_email=ANN, text="unknown", size=7),
+        lambda connection: senders.of_kept(connection, user_email=ANN, folder="inbox", text="unknown", size=7),
+    ):
+        read = reading(filled, found)
+        assert (read.rows <= 2 * senders.MAX_READ, read.whole_tables) == (True, frozenset()), read
 
 
 def test_folder_counts_are_read_from_an_index(filled: Engine) -> None:

@@ -38,6 +38,7 @@ ACCESS = {
     "mailboxes": "person",
     "connected_mail": "person",
     "bulk": "person",
+    "search_suggestions": "person",
     "mailbox_sign_in": "person",
     "devices": "person",
     "push": "link",

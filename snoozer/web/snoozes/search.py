@@ -83,7 +83,7 @@ def _state(value: str) -> SoughtState:
 
 def _with_day(filters: Filters, text: str, *, times: TimeFormatter) -> Filters:
     comparison = text[:1] if text[:1] in ("<", ">") else ""
-    start = _day(text.removeprefix(comparison), times)
+    start = read_day(text.removeprefix(comparison), times)
     end = start + timedelta(days=1)
     if comparison == "<":
         return replace(filters, before=start)
@@ -92,8 +92,8 @@ def _with_day(filters: Filters, text: str, *, times: TimeFormatter) -> Filters:
     return replace(filters, since=start, before=end)
 
 
-def _day(value: str, times: TimeFormatter) -> datetime:
-    """The start of the day that a phrase means, also of today."""
+def read_day(value: str, times: TimeFormatter) -> datetime:
+    """The start of the day that a phrase means, also of today. Raises SearchError."""
     zone = zone_or_utc(times.zone)
     this_morning = datetime.combine(times.local(times.now), time(), tzinfo=zone)
     has_passed = False
