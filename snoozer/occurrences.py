@@ -72,13 +72,25 @@ def move(
     scope: dict[str, object] = {}
     if row.recurrence is not None and reminder_time.recurrence is None:
         scope = {"scope": "every" if every else "once"}
-        reminder_time = _every_one(row, reminder_time) if every else _only_this(row, reminder_time)
+        reminder_time = every_time(row, reminder_time) if every else _only_this(row, reminder_time)
 
     def write() -> None:
         _reschedule(connection, row, reminder_time)
 
     detail = snoozing.event_detail(reading, reminder_time, None) | scope
     return _apply(connection, row, write, kind="edited", route=route, **detail)
+
+
+def every_time(row: Found, new: ReminderTime) -> ReminderTime:
+    """What `move` makes of a time for every occurrence: the series from it on, and its next one. Raises SnoozeError."""
+    zone = _zone(row)
+    wall = wall_time(new.remind_at, zone).replace(second=0, microsecond=0)
+    try:
+        series = rules.moved(_series(row), row.promise, zone, wall=wall)
+    except rules.SeriesError as error:
+        raise SnoozeError("past", str(error)) from None
+    at, _ = resolve_wall_time(wall, zone_of(zone))
+    return replace(new, remind_at=at, recurrence=series.as_json(), wall_time=wall, zone=row.zone, time_kind="wall")
 
 
 def set_end(
@@ -217,17 +229,6 @@ def _only_this(row: Found, new: ReminderTime) -> ReminderTime:
     wall = wall_time(new.remind_at, _zone(row))
     kept = None if left is None else left.as_json()
     return replace(new, recurrence=kept, wall_time=wall, zone=row.zone, time_kind="wall")
-
-
-def _every_one(row: Found, new: ReminderTime) -> ReminderTime:
-    zone = _zone(row)
-    wall = wall_time(new.remind_at, zone).replace(second=0, microsecond=0)
-    try:
-        series = rules.moved(_series(row), row.promise, zone, wall=wall)
-    except rules.SeriesError as error:
-        raise SnoozeError("past", str(error)) from None
-    at, _ = resolve_wall_time(wall, zone_of(zone))
-    return replace(new, remind_at=at, recurrence=series.as_json(), wall_time=wall, zone=row.zone, time_kind="wall")
 
 
 def _reschedule(connection: Connection, row: Found, reminder_time: ReminderTime) -> None:

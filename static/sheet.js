@@ -16,7 +16,10 @@
     form.classList.add("live");
     let timer = 0;
     let running = null;
-    let shown = field.value;
+    // Of what repeats, a time for every occurrence means another thing.
+    const series = () => (form.dataset.series && form.querySelector("[name=scope][value=every]").checked ? form.dataset.series : "");
+    const wanted = () => `${field.value.trim()}\n${series()}`;
+    let shown = wanted();
     const hint = document.createElement("p");
     hint.className = "quiet";
     hint.textContent = _("Say it as you would to a person, or take one of these.");
@@ -30,7 +33,7 @@
       const offer = offerFor(field.value.trim());
       if (offer) { event.preventDefault(); if (!offer.disabled) form.requestSubmit(offer); }
     });
-    const isRead = () => shown === field.value.trim() && form.querySelector("[name=seen_at]") !== null;
+    const isRead = () => shown === wanted() && form.querySelector("[name=seen_at]") !== null;
     const settle = () => {
       save.hidden = false;
       const offer = offerFor(field.value.trim());
@@ -47,7 +50,7 @@
       choose(offerFor(typed));
       if (typed === "" || offerFor(typed)) {
         reading.replaceChildren(...(typed === "" ? [hint.cloneNode(true)] : []));
-        shown = typed;
+        shown = wanted();
         if (offerFor(typed)) {
           const words = document.createElement("p");
           words.className = "reading-words";
@@ -64,16 +67,18 @@
         return;
       }
       const request = new AbortController();
+      const asked = wanted();
+      const every = series() && `&every=${series()}`;
       running = request;
       const slow = setTimeout(() => reading.classList.add("busy"), 300);
       try {
-        const answer = await fetch("/when/preview?phrase=" + encodeURIComponent(typed), { signal: request.signal, headers: { Accept: "text/html" } });
+        const answer = await fetch(`/when/preview?phrase=${encodeURIComponent(typed)}${every}`, { signal: request.signal, headers: { Accept: "text/html" } });
         if (answer.redirected) return location.reload();
         if (!answer.ok) return;
         const piece = await answer.text();
         if (request.signal.aborted) return;
         reading.innerHTML = piece;
-        shown = typed;
+        shown = asked;
         settle();
       } catch (problem) {
         if (problem.name !== "AbortError") form.classList.remove("live");
@@ -85,6 +90,7 @@
     }
 
     field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(read, PAUSE); });
+    form.addEventListener("change", (event) => { if (event.target.name === "scope" && form.dataset.series) read(); });
     form.addEventListener("keydown", async (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
       const inNote = event.target.name === "note";
@@ -129,6 +135,7 @@
     form.querySelector("[name=reply_policy]").value = policy;
     form.querySelector("[name=reply_scope]").value = scope || "message";
     form.querySelector("[data-recurrence]").textContent = row.dataset.recurrence || "";
+    form.dataset.series = row.dataset.series || "";
     form.querySelector("[data-occurrence-choice]").hidden = !row.dataset.recurrence;
     form.querySelector("[name=scope][value=once]").checked = true;
     // Of many, each keeps what a reply does.

@@ -78,6 +78,7 @@ FRONT: dict[str, Callable[[Connection], object]] = {
         connection, user_email=ANN, after=Cursor(at=now() + 100 * A_DAY, id=1)
     ),
     "how many": lambda connection: snoozes.count(connection, user_email=ANN),
+    "how many are due": lambda connection: snoozes.count_due(connection, user_email=ANN, now=now(), max_backoff=A_DAY),
     "cases": lambda connection: snoozes.stuck(connection, user_email=ANN),
     "came back": lambda connection: snoozes.came_back(connection, user_email=ANN, since=now() - A_WEEK),
     "trouble": lambda connection: snoozes.trouble(

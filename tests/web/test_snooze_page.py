@@ -7,8 +7,9 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
+from snoozer.mailbox_reading.keys import MessageKey
 from tests.db.transitions import a_reserved_send, mark
-from tests.factories import HOUR, People, a_kept_message, a_snooze, asked_for, now, the_row
+from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, an_original, asked_for, now, the_row
 from tests.web.page_forms import press_undo, shown_reading
 
 MESSAGE = "<m@mail.example>"
@@ -124,3 +125,40 @@ def test_a_paused_series_is_resumed_by_a_new_time_from_the_mailbox_and_goes_on(
             row.remind_at,
         )
         assert connection.execute(text("SELECT count(*) FROM email_snoozes")).scalar_one() == 1
+
+
+def test_a_time_for_every_occurrence_is_shown_as_the_series_it_makes(ann: FlaskClient, engine: Engine) -> None:
+    id = weekly(engine)
+    typed = {"phrase": "friday 14:00", "act": "read"}
+    assert "Every Friday at 14:00" in act(ann, id, "time", **typed, scope="every").text
+    assert "Every Friday" not in act(ann, id, "time", **typed, scope="once").text
+    assert "Every Friday at 14:00" in ann.get(f"/when/preview?phrase=friday+14:00&every={id}").text
+    ended = weekly(engine, message_id="<ended@mail.example>")
+    act(ann, ended, "end", end="until in 3 weeks", act="end")
+    refused = ann.get(f"/when/preview?phrase=in+2+months&every={ended}").text
+    assert "The repetition ends on" in refused
+    assert "seen_at" not in refused
+    others = a_snooze(engine, user_email="bob@snoozer.example")
+    assert ann.get(f"/when/preview?phrase=friday&every={others}").status_code == 404
+
+
+def test_its_message_is_shown_and_linked_where_it_is(ann: FlaskClient, engine: Engine) -> None:
+    here = a_kept_message(engine, message_id=MESSAGE, original=an_original(message_id=MESSAGE, body="Shall we meet?"))
+    page = ann.get(f"/snoozes/{weekly(engine)}").text
+    assert f'href="/mailbox/{here}"' in page
+    assert "Shall we meet?" in page
+    there = a_snooze(engine, message_id="<there@mail.example>")
+    assert "Open the message" not in ann.get(f"/snoozes/{there}").text
+    mailbox = a_mailbox(engine)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
+                "home, place, wanted, folder, uidvalidity, uid) VALUES "
+                "(:mailbox, :user, '<there@mail.example>', '', 1, now(), 'INBOX', 'snoozed', 'snoozed', "
+                "'Snoozed', 7, 9)"
+            ),
+            {"mailbox": mailbox, "user": ANN},
+        )
+    key = MessageKey("Snoozed", 7, 9)
+    assert f'href="/mailboxes/{mailbox}/mail/{key}"' in ann.get(f"/snoozes/{there}").text

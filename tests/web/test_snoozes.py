@@ -252,3 +252,10 @@ def test_a_note_that_is_saved_beside_a_new_time_keeps_that_time(ann: FlaskClient
     saving.join()
     row = the_row(engine, id)
     assert (row.remind_at, row.note) == (at, "Bring the keys")
+
+
+def test_the_heading_says_how_many_of_its_messages_are_due(ann: FlaskClient, engine: Engine) -> None:
+    for hours in (-2, 5, 30):
+        a_snooze(engine, remind_at=now() + hours * HOUR)
+    a_snooze(engine, remind_at=now() - HOUR, inactive=True)
+    assert "4 messages · 1 is due · the next comes back" in " ".join(ann.get("/").text.split())

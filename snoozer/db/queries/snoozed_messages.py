@@ -33,12 +33,12 @@ def moving(connection: Connection, *, mailbox_id: int) -> Sequence[Found]:
 
 def at_home(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
     """Where a message of a person's is in a connected mailbox, if it is back or was never taken away."""
-    here = select(*columns(SnoozedMessage, "mailbox_id folder uidvalidity uid")).where(
-        SnoozedMessage.user_email == user_email,
-        SnoozedMessage.message_id == message_id,
-        SnoozedMessage.place == "home",
-    )
-    return connection.execute(here).first()
+    return connection.execute(_located(user_email, message_id).where(SnoozedMessage.place == "home")).first()
+
+
+def last_seen(connection: Connection, *, user_email: str, message_id: str) -> Found | None:
+    """Where a message of a person's was seen last in a connected mailbox."""
+    return connection.execute(_located(user_email, message_id)).first()
 
 
 def elsewhere(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
@@ -50,6 +50,12 @@ def elsewhere(connection: Connection, *, user_email: str, message_ids: Collectio
     return connection.execute(
         rows.where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids), ~Snooze.inactive, ~its_entry)
     ).all()
+
+
+def _located(user_email: str, message_id: str) -> Select[*tuple[Any, ...]]:
+    return select(*columns(SnoozedMessage, "mailbox_id folder uidvalidity uid")).where(
+        SnoozedMessage.user_email == user_email, SnoozedMessage.message_id == message_id
+    )
 
 
 def _entries() -> Select[*tuple[Any, ...]]:

@@ -62,6 +62,19 @@ def count(connection: Connection, *, user_email: str) -> int:
     return connection.execute(rows).scalar_one()
 
 
+def count_due(connection: Connection, *, user_email: str, now: datetime, max_backoff: timedelta) -> int:
+    """How many of them are due. A failed one is tried again within `max_backoff`; rows with a later `remind_at` are not
+    read."""
+    rows = select(func.count()).where(
+        Snooze.user_email == user_email,
+        Snooze.outcome.is_(None),
+        ~Snooze.inactive,
+        Snooze.remind_at < now + max_backoff,
+        due_time() <= now,
+    )
+    return connection.execute(rows).scalar_one()
+
+
 def any_yet(connection: Connection, *, user_email: str) -> bool:
     """Whether this person has snoozed anything that is not in the archive by now."""
     return bool(connection.execute(select(exists().where(Snooze.user_email == user_email))).scalar_one())

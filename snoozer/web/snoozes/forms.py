@@ -44,8 +44,9 @@ class Submitted:
 @dataclass(frozen=True, kw_only=True)
 class SnoozeForm:
     """What the form shows. `recent` are the phrases typed last; `meaning_changed` is true when the phrase now means
-    another time than the one that was shown; `at_any_hour` when it is to come also within a rest. A posted form without
-    its field for replies changes nothing about them."""
+    another time than the one that was shown; `series` is what a time for every occurrence makes of them;
+    `at_any_hour` when it is to come also within a rest. A posted form without its field for replies changes nothing
+    about them."""
 
     presets: tuple[timephrase.Preset, ...]
     recent: tuple[timephrase.Preset, ...] = ()
@@ -56,6 +57,7 @@ class SnoozeForm:
     asks_about_replies: bool = False
     every: bool = False
     reading: timephrase.ParsedTime | None = None
+    series: ReminderTime | None = None
     error: SnoozeError | None = None
     meaning_changed: bool = False
     at_any_hour: bool = False
@@ -105,6 +107,21 @@ def read_submission(
         return _parse_phrase(form, times)
     form = replace(form, at_any_hour=posted.get("any_hour") == "on")
     return _submit(form, times, shown_at=posted.get("seen_at", ""))
+
+
+def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> SnoozeForm:
+    """The form with how a snooze that repeats goes on, where its time is for every occurrence; with the error, where it
+    cannot go on so."""
+    reading = form.reading
+    if not form.every or snooze.recurrence is None or snooze.outcome is not None:
+        return form
+    if reading is None or reading.at is None or reading.recurrence is not None:
+        return form
+    try:
+        series = occurrences.every_time(snooze, snoozing.reminder_time_of(reading, now=times.now))
+    except SnoozeError as error:
+        return replace(form, error=error)
+    return replace(form, series=series)
 
 
 def refused(posted: MultiDict[str, str], snooze: Found, error: SnoozeError) -> SnoozeForm:

@@ -7,13 +7,14 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.queries import Found
+from snoozer.db.queries import Found, snoozed_messages
 from snoozer.db.queries import snoozes as queries
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.mailbox_reading.keys import MessageKey
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import back
-from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
+from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, with_series
 from snoozer.web.text.history import history_lines
 from snoozer.web.text.phrase_text import phrase_text
 from snoozer.web.text.reply_text import reply_text
@@ -56,10 +57,11 @@ def snooze_page(
     page = render_template(
         "snoozes/show.html",
         row=row,
+        message_url=_message_url(connection, row),
         history=history_lines(events, sends, times),
         phrase_text=phrase_text(row, events, times=times),
         sent=was_it_sent(row, sends, times=times),
-        form=form or snooze_form(times, saved_times=saved_times(), snooze=row),
+        form=with_series(form, row, times) if form else snooze_form(times, saved_times=saved_times(), snooze=row),
         is_open=form is not None,
         end=end,
         reply_text=reply_text(row, events, times=times),
@@ -69,3 +71,14 @@ def snooze_page(
         max_note_length=MAX_NOTE_LENGTH,
     )
     return page, 422 if note is not None or end is not None else form.status if form else 200
+
+
+def _message_url(connection: Connection, row: Found) -> str | None:
+    """The page of its message, kept by Snoozer or in a connected mailbox."""
+    if row.kept_id is not None:
+        return url_for("mailbox.show", id=row.kept_id)
+    seen = snoozed_messages.last_seen(connection, user_email=row.user_email, message_id=row.message_id)
+    if seen is None:
+        return None
+    key = MessageKey(seen.folder, seen.uidvalidity, seen.uid)
+    return url_for("connected_mail.show", mailbox_id=seen.mailbox_id, key=str(key))

@@ -47,20 +47,18 @@ def home(account: Account) -> ResponseReturnValue:
     if typed := one_line(request.args.get("q"), max_length=search.MAX_LENGTH):
         return _found(account, typed, after=after, times=times)
     email, since = account.email, times.now - RETURNED_FOR
+    max_backoff = MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold)
     with context.transaction() as connection:
         page = queries.asleep(connection, user_email=email, after=after)
         values = {
             "page": page,
             "sample_mailbox": _sample_mailbox(connection, account),
             "total": queries.count(connection, user_email=email),
+            "due": queries.count_due(connection, user_email=email, now=times.now, max_backoff=max_backoff),
             "stuck": [] if after else queries.stuck(connection, user_email=email),
             "came_back": [] if after else queries.came_back(connection, user_email=email, since=since),
             "trouble": queries.trouble(
-                connection,
-                user_email=email,
-                now=times.now,
-                tolerance=2 * LATE_AFTER,
-                max_backoff=MAX_BACKOFF + timedelta(seconds=context.settings().uncertain_hold),
+                connection, user_email=email, now=times.now, tolerance=2 * LATE_AFTER, max_backoff=max_backoff
             ),
         }
     live = (row for row in page.rows if not row.inactive)
@@ -220,9 +218,13 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
 
 @blueprint.get("/when/preview")
 @login_required
-def preview(_: Account) -> ResponseReturnValue:
-    """The piece of page under the form's field: what `phrase` means. Requested by the script while one types."""
+def preview(account: Account) -> ResponseReturnValue:
+    """The piece of page under the form's field: what `phrase` means; with `every`, for each time of that snooze.
+    Requested by the script while one types."""
     form = snooze_form(time_formatter(), phrase=request.args.get("phrase", ""))
+    if id := _row_id(request.args.get("every", "")):
+        with context.transaction() as connection:
+            form = forms.with_series(replace(form, every=True), own(connection, account, id=id), time_formatter())
     return render_template("snoozes/reading.html", form=form)
 
 
@@ -231,6 +233,10 @@ def preview(_: Account) -> ResponseReturnValue:
 def presets(_: Account) -> ResponseReturnValue:
     """The buttons of the presets as they are now, for a form on a page that was open for a while."""
     return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
+
+
+def _row_id(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def _change_note(connection: Connection, account: Account, row: Found, note: str | None) -> int | None:
