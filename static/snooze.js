@@ -1,5 +1,5 @@
-// The page of a snooze: its time, its note and its end are edited where they stand, and acts are saved behind the page,
-// which the server renders anew.
+// The page of a snooze: what is edited where it stands, and its acts, are saved behind the page, which the server renders
+// anew.
 (() => {
   "use strict";
   const { _ } = window;
@@ -8,20 +8,10 @@
   let saves = Promise.resolve();
 
   const place = () => document.getElementById("snooze");
-  const field = (editor) => ["[name=phrase]", "textarea", "[name=end]"].map((one) => editor.querySelector(one)).find(Boolean);
-  const editors = () => [...place().querySelectorAll("details.in-place")];
   const heading = (page) => page.querySelector("main h1")?.textContent.trim() || _("The server refused it");
 
   function live() {
     for (const button of place().querySelectorAll("[data-leave]")) button.hidden = false;
-  }
-
-  function leave(editor) {
-    editor.open = false;
-    const form = editor.querySelector("form");
-    form.reset();
-    editor.querySelector("[name=phrase]")?.dispatchEvent(new Event("input"));
-    editor.querySelector("summary").focus();
   }
 
   function replace(page, edited, pressed) {
@@ -80,29 +70,10 @@
     saves = saves.then(() => save(act)).finally(() => pending.delete(form));
   }, true);
 
-  // A toggle does not bubble.
-  document.addEventListener("toggle", (event) => {
-    if (event.target.matches?.("#snooze details.in-place") && event.target.open) field(event.target).focus();
-  }, true);
-  document.addEventListener("click", (event) => {
-    const editor = event.target.closest("[data-leave]")?.closest("details.in-place");
-    if (editor) leave(editor);
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
-    const editor = event.target.closest("#snooze details.in-place[open]") || editors().find((one) => one.open);
-    if (!editor) return;
-    event.preventDefault();
-    leave(editor);
-  });
   addEventListener("beforeunload", (event) => { if (pending.size > 0) event.preventDefault(); });
   addEventListener("popstate", () => location.reload());
 
-  window.openSheet = () => {
-    const editor = document.getElementById("time");
-    editor.open = true;
-    field(editor).focus();
-  };
+  window.openSheet = () => window.editInPlace(document.getElementById("time"));
   window.undoLast = () => saves.then(() => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit());
   if (location.hash === "#time") window.openSheet();
   live();
