@@ -17,15 +17,21 @@
 
   const focusOn = (title) => (title || document.getElementById("main")).focus({ preventScroll: !title });
 
-  // The focus goes to the next row that stays, or the one before; where its row stays, so does the focus.
+  // The focus, and what is shown beside the list, goes to the next row that stays, or the one before; where its row stays,
+  // so does the focus.
   function hide(rows) {
     const all = titles();
-    const here = document.activeElement.closest(".row");
-    const at = all.indexOf((here ?? rows.at(-1)).querySelector(".row-title"));
+    const here = document.activeElement.closest(".list .row");
+    const beside = window.pane?.row();
     for (const row of rows) row.hidden = true;
-    if (here && !here.hidden) return;
     const stays = (title) => title.closest(".row:not([hidden])");
-    focusOn(all.slice(at).find(stays) || all.slice(0, at).findLast(stays));
+    const nextOf = (row) => {
+      const at = all.indexOf(row.querySelector(".row-title"));
+      return all.slice(at).find(stays) || all.slice(0, at).findLast(stays);
+    };
+    if (beside?.hidden) window.pane.follow(nextOf(beside));
+    if (window.pane?.hasFocus() || (here && !here.hidden)) return;
+    focusOn(nextOf(here ?? rows.at(-1)));
   }
 
   const isBusy = () => waiting > 0 || document.querySelector("dialog[open]") !== null;
@@ -53,7 +59,7 @@
   function replaceList() {
     const before = titles();
     const known = new Set(before.map((title) => title.href));
-    const at = before.indexOf(document.activeElement.closest(".row")?.querySelector(".row-title"));
+    const at = before.indexOf(document.activeElement.closest(".list .row")?.querySelector(".row-title"));
     const isLost = document.activeElement === document.body;
     const top = scrollY;
     const place = anchor();
@@ -64,8 +70,10 @@
     const now = titles();
     const named = (href) => now.find((title) => title.href === href);
     const back = undone === null ? undefined : named(undone) || now.find((title) => !known.has(title.href));
-    if (back || at >= 0) focusOn(back || named(before[at].href) || now[Math.min(at, now.length - 1)]);
-    else if (isLost && undone !== null) focusOn(null);
+    if (back) window.pane?.follow(back);
+    const isAway = window.pane?.hasFocus();
+    if ((back || at >= 0) && !isAway) focusOn(back || named(before[at].href) || now[Math.min(at, now.length - 1)]);
+    else if (isLost && undone !== null && !isAway) focusOn(null);
     if (!back) {
       scrollTo(scrollX, top);
       const kept = place && named(place.href);
@@ -165,6 +173,7 @@
     }
     fresh = page;
     if (act.toast) undone = act.toast.rowHref ?? "";
+    document.dispatchEvent(new CustomEvent("list:saved", { detail: act.href ?? act.toast?.rowHref }));
   }
 
   // Fetches the list because something in it changed, and shows it. Resolves to whether the server gave it, and to nothing
@@ -195,13 +204,15 @@
   document.addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
     const inSheet = form.parentElement === dialog;
-    if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]")) return;
+    const beside = form.method === "post" && form.closest("#pane") !== null;
+    if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]") && !beside) return;
     event.preventDefault();
-    if (leaves) return;
+    if (leaves || form.ariaBusy) return;
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);
     const url = submitter?.hasAttribute("formaction") ? submitter.formAction : form.action;
-    const row = inSheet ? document.querySelector(`[data-sheet-url="${CSS.escape(form.getAttribute("action"))}"]`) : submitter?.closest("[data-row]");
+    if (beside && window.pane.press(url)) return;
+    const row = beside ? null : inSheet ? document.querySelector(`[data-sheet-url="${CSS.escape(form.getAttribute("action"))}"]`) : submitter?.closest("[data-row]");
     const many = form.id === "bulk" ? form : row?.id === "bulk" ? row : null;
     if (many && inSheet) window.selection.choose(fields);
     const rows = many ? window.selection.rows() : row ? [row] : [];
@@ -213,8 +224,8 @@
       rows,
       sheet: row,
       leaves: Boolean(rows.length && departs),
-      name: many ? window.selection.name() : one?.textContent,
-      href: one?.href,
+      name: many ? window.selection.name() : one ? one.textContent : window.pane?.subject(),
+      href: beside ? window.pane.href() : one?.href,
       picked: many ? window.selection.values() : null,
       toast: form.closest(".toast"),
     };
@@ -223,10 +234,13 @@
     if (act.leaves) hide(rows);
     else for (const each of rows) each.setAttribute("aria-busy", "true");
     act.toast?.remove();
+    if (beside) form.ariaBusy = "true";
+    if (submitter?.matches("[data-mark-unread]")) window.pane.follow(null);
     waiting += 1;
     begun += 1;
     saves = saves.then(() => save(act)).finally(() => {
       waiting -= 1;
+      form.ariaBusy = null;
       settle();
     });
   }, true);

@@ -10,9 +10,10 @@
   let shown = [];
   let at = 0;
 
-  // The row that has the focus, or the open message or snooze; null in a row that nothing can be done with.
+  // The row that has the focus, or that of what is open beside the list, or the open message or snooze; null in a row that
+  // nothing can be done with.
   window.currentRow = () => {
-    const row = document.activeElement.closest(".list .row") || document.querySelector(".message-acts, [data-snooze]");
+    const row = document.activeElement.closest(".list .row") || window.pane?.row() || document.querySelector(".message-acts, [data-snooze]");
     return row?.matches("[data-row]") ? row : null;
   };
 

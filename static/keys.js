@@ -11,8 +11,10 @@
   const title = (row) => row?.querySelector(".row-title");
   const move = (step) => {
     const all = rows();
-    const at = all.indexOf(document.activeElement.closest(".row"));
-    title(all[at < 0 ? (step > 0 ? 0 : -1) : Math.min(Math.max(at + step, 0), all.length - 1)])?.focus();
+    const at = all.indexOf(document.activeElement.closest(".list .row") ?? window.pane?.row());
+    const next = title(all.at(at < 0 ? Math.min(step, 0) : Math.min(Math.max(at + step, 0), all.length - 1)));
+    if (next) window.pane?.follow(next);
+    if (!window.pane?.hasFocus()) next?.focus();
   };
   const chosen = (act) => {
     const row = window.currentRow();
@@ -55,7 +57,7 @@
     if (leads) return location.assign(PLACES[event.key]);
     if (!Object.hasOwn(ACTS, event.key)) return;
     // In a message they scroll.
-    const isStep = rows().length > 0 && !event.shiftKey && !document.querySelector(".message-acts");
+    const isStep = rows().length > 0 && !event.shiftKey && !window.pane?.hasFocus() && !document.querySelector("main > .message-acts");
     if (event.key.startsWith("Arrow") && !isStep) return;
     event.preventDefault();
     ACTS[event.key]();

@@ -127,6 +127,7 @@
   }
 
   window.openSheet = (row) => {
+    if (row.matches("[data-snooze]")) return window.editInPlace(row.querySelector("details.in-place"));
     if (!row.dataset.sheetUrl) return row.querySelector("a.button")?.click();
     form.action = row.dataset.sheetUrl;
     form.querySelector("[data-title]").textContent = row.dataset.title || (row.querySelector(".row-title") || document.querySelector("h1")).textContent;

@@ -60,13 +60,18 @@ def open_commands(page: Page) -> None:
     expect(page.locator("#commands")).to_be_visible()
 
 
+def open_pane(page: Page) -> None:
+    page.keyboard.press("Enter")
+    expect(page.locator("#pane h2").first).to_be_visible()
+
+
 def act(page: Page) -> None:
     page.locator("[data-act]").first.click(force=True)
     expect(page.locator(".toast form[data-undo]")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["/", "/mailbox"])
-@pytest.mark.parametrize("opens", [open_sheet, open_refusal, open_keys, open_commands, act])
+@pytest.mark.parametrize("opens", [open_sheet, open_refusal, open_keys, open_commands, open_pane, act])
 def test_no_sheet_bar_or_dialog_has_a_violation(
     path: str, opens: Callable[[Page], None], quiet: Opened, engine: Engine
 ) -> None:

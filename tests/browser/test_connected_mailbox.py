@@ -101,7 +101,7 @@ def test_mail_is_read_snoozed_here_and_elsewhere_and_comes_back(
     inbox = page.url
     assert looks_right(page)
     page.get_by_role("link", name="Offer", exact=True).press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Offer")
+    expect(page.get_by_role("heading", name="Offer", exact=True)).to_be_visible()
     assert looks_right(page)
     if scripts:
         expect(page.get_by_role("button", name="Mark as unread")).to_be_visible()
@@ -116,7 +116,7 @@ def test_mail_is_read_snoozed_here_and_elsewhere_and_comes_back(
         assert looks_right(page)
         page.get_by_role("group", name="Usual times").get_by_role("button").nth(2).press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    assert page.url == inbox
+    assert page.url.partition("?")[0] == inbox
     expect(page.get_by_role("link", name="Offer", exact=True)).to_have_count(0)
     with engine.connect() as connection:
         mailbox_id = connection.execute(text("SELECT id FROM mailboxes")).scalar_one()
@@ -149,11 +149,9 @@ def test_keys_move_search_and_leave(opened: Opened, place: Place) -> None:
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="First", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("First")
-    page.wait_for_load_state()
+    expect(page.get_by_role("region", name="First").get_by_role("heading", name="First")).to_be_visible()
     page.keyboard.press("u")
-    expect(page.get_by_role("combobox")).to_be_visible()
-    page.wait_for_load_state()
+    expect(page.get_by_role("link", name="First", exact=True)).to_be_focused()
     page.keyboard.press("/")
     page.keyboard.type("subject:Second")
     page.keyboard.press("Enter")
@@ -169,7 +167,7 @@ def test_keys_move_search_and_leave(opened: Opened, place: Place) -> None:
 def test_keys_do_nothing_to_another_message_of_the_conversation(opened: Opened, place: Place) -> None:
     place.program.deliver(bytes(a_letter("First", Message_ID="<first@mail.example>")))
     place.program.deliver(bytes(a_letter("Second", In_Reply_To="<first@mail.example>")))
-    page = opened(f"/mailboxes/{place.mailbox_id}/mail", width=1440)
+    page = opened(f"/mailboxes/{place.mailbox_id}/mail", width=1000)
     page.get_by_role("link", name="Second", exact=True).click()
     expect(page.get_by_role("heading", name="Conversation")).to_be_visible()
     page.wait_for_load_state()

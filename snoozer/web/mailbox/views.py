@@ -54,7 +54,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
         returns = last_returns(connection, user_email=account.email, message_ids=_back(page.rows))
         is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=account.email)
-    return render_template(
+    page_of_list = render_template(
         "mailbox/list.html",
         box=pages,
         boxes=boxes,
@@ -74,6 +74,8 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         count_of_all=_count_of_all(page, folders, here) if search is None else page.total,
         form=snooze_form(times, saved_times=saved_times()),
     )
+    # A message opens beside its list.
+    return allow_frame(make_response(page_of_list))
 
 
 def _count_of_all(page: Page, folders: Sequence[FolderView], here: FolderChoice) -> int | None:

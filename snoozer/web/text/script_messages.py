@@ -19,6 +19,7 @@ MESSAGES = (
     N_("The server refused it"),
     N_("What was done last cannot be undone. The buttons undo what was done before."),
     N_("Nothing was done: choose a message first, with j or k."),
+    N_("Close"),
     # The sheet.
     N_("Say it as you would to a person, or take one of these."),
     N_("is not offered now: its time has passed, or another one means the same. Nothing is saved."),
