@@ -1,4 +1,4 @@
--- The whole schema after migration 0043, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0044, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -32,7 +32,7 @@ BEGIN
     UPDATE mailbox_messages AS message
     SET returns_at = NULL,
         snooze_id = NULL,
-        wanted = 'home',
+        wanted = CASE wanted WHEN 'snoozed' THEN 'home' ELSE wanted END,
         updated_at = CURRENT_TIMESTAMP
     FROM gone
     WHERE message.user_email = gone.user_email
@@ -71,7 +71,7 @@ BEGIN
     UPDATE mailbox_messages
     SET returns_at = at,
         snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
-        wanted = CASE WHEN NEW.outcome = 'cancelled' THEN 'home' ELSE wanted END,
+        wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
         updated_at = CURRENT_TIMESTAMP
     WHERE user_email = NEW.user_email
       AND message_id = NEW.message_id
@@ -1256,12 +1256,14 @@ CREATE TABLE mailbox_messages (
     thread_ids text,
     returns boolean DEFAULT true NOT NULL,
     deferred_until timestamp with time zone,
+    aside text,
+    CONSTRAINT ck_mailbox_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_mailbox_messages_intent_is_whole CHECK ((num_nulls(moving_to, target_folder, target_uidvalidity, target_uidnext) = ANY (ARRAY[0, 4]))),
     CONSTRAINT ck_mailbox_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
-    CONSTRAINT ck_mailbox_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text]))),
-    CONSTRAINT ck_mailbox_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'missing'::text]))),
+    CONSTRAINT ck_mailbox_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
+    CONSTRAINT ck_mailbox_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text, 'missing'::text]))),
     CONSTRAINT ck_mailbox_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
-    CONSTRAINT ck_mailbox_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text]))),
+    CONSTRAINT ck_mailbox_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
     CONSTRAINT ck_mailbox_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
 );
 

@@ -81,7 +81,9 @@ def _store(connection: Connection, *, user_email: str, original: bytes) -> Store
         return StoredMessage(id=known, new=False)
     envelope = _envelope(parsed, sha256=digest, snippet=snippet_of(original))
     if parsed.message_id is not None:
-        reminded = ledger.find_reminder(connection, reminder_message_id=parsed.message_id, user_email=user_email)
+        reminded = ledger.find_reminders(
+            connection, reminder_message_ids=[parsed.message_id], user_email=user_email
+        ).get(parsed.message_id)
         if reminded is not None:
             return _merge(connection, user_email=user_email, reminded=reminded, envelope=envelope, original=original)
     id = mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original)

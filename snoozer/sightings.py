@@ -1,16 +1,17 @@
 """USE CASE of messages that are seen in connected mailboxes: by which id a snooze knows each of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sqlalchemy import Connection
 
 from snoozer.db import ledger, mailbox_messages
-from snoozer.db.mailbox_messages import Known, Sighting
+from snoozer.db.mailbox_messages import Known, Sighting, Where
 from snoozer.imap.messages import Head
 from snoozer.mime import headers
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
+
+IsAnotherCopy = Callable[[Known], bool]
 
 _SUBSTITUTE_DOMAIN = "mailbox.snoozer.invalid"
 
@@ -23,7 +24,7 @@ def sighting(
     folder: str,
     uidvalidity: int,
     home: str,
-    place: Literal["home", "snoozed"],
+    place: Where,
 ) -> Sighting:
     """A message that is in `folder` now, and returns to `home`."""
     mark = head.fingerprint
@@ -66,16 +67,36 @@ def identified(
     seen: Sighting,
     *,
     mailbox_id: int,
-    is_another_copy: Callable[[Known], bool],
+    is_another_copy: IsAnotherCopy,
 ) -> tuple[Sighting, str | None]:
     """The sighting under the id of its message, and the message's sender: a reminder of ours stands for the message it
     is about; one of two copies, in another place or another mailbox, gets an id of its own."""
-    user_email, sender = seen.user_email, headers.sender(head.sender).email
-    reminded = ledger.find_reminder(connection, reminder_message_id=seen.message_id, user_email=user_email)
-    if reminded is not None:
-        seen, sender = replace(seen, message_id=reminded.message_id), reminded.sender_email
-    known = mailbox_messages.find(connection, user_email=user_email, message_id=seen.message_id)
-    if known is not None and (known.mailbox_id != mailbox_id or is_another_copy(known)):
-        unique = substitute_id(head, mailbox_id=mailbox_id, uidvalidity=seen.uidvalidity)
-        seen = replace(seen, message_id=unique)
-    return seen, sender
+    [found] = identified_many(connection, [(head, seen)], mailbox_id=mailbox_id, is_another_copy=is_another_copy)
+    return found
+
+
+def identified_many(
+    connection: Connection,
+    pairs: Sequence[tuple[Head, Sighting]],
+    *,
+    mailbox_id: int,
+    is_another_copy: IsAnotherCopy,
+    taken: Collection[str] = (),
+) -> list[tuple[Sighting, str | None]]:
+    """The same for messages of one person, of which no two get the same id, and none one that is `taken`."""
+    if not pairs:
+        return []
+    user_email, ids = pairs[0][1].user_email, [seen.message_id for _, seen in pairs]
+    reminded = ledger.find_reminders(connection, reminder_message_ids=ids, user_email=user_email)
+    ids = [reminded[id].message_id if id in reminded else id for id in ids]
+    known = mailbox_messages.find(connection, user_email=user_email, message_ids=ids)
+    taken = set(taken)
+    found: list[tuple[Sighting, str | None]] = []
+    for own, (head, seen) in zip(ids, pairs, strict=True):
+        about, entry = reminded.get(seen.message_id), known.get(own)
+        is_copy = own in taken or (entry is not None and (entry.mailbox_id != mailbox_id or is_another_copy(entry)))
+        id = substitute_id(head, mailbox_id=mailbox_id, uidvalidity=seen.uidvalidity) if is_copy else own
+        taken.add(id)
+        sender = headers.sender(head.sender).email if about is None else about.sender_email
+        found.append((replace(seen, message_id=id), sender))
+    return found

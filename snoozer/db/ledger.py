@@ -6,7 +6,7 @@ uncertain → reserved (reserve, after the hold) · uncertain → sent (record: 
 record_lookup)
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -213,10 +213,13 @@ def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> se
     return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
 
 
-def find_reminder(connection: Connection, *, reminder_message_id: str, user_email: str) -> Reminded | None:
-    """What the reminder with this Message-ID is about; None when it is none of ours to this person."""
-    values = {"reminder_message_id": reminder_message_id, "user_email": user_email}
-    return row_as(execute(connection, "ledger/find_reminder", **values).first(), Reminded)
+def find_reminders(
+    connection: Connection, *, reminder_message_ids: Collection[str], user_email: str
+) -> dict[str, Reminded]:
+    """What reminders of ours to this person are about, by their Message-IDs."""
+    values = {"reminder_message_ids": list(reminder_message_ids), "user_email": user_email}
+    rows = execute(connection, "ledger/find_reminders", **values)
+    return {row.reminder_message_id: Reminded(message_id=row.message_id, sender_email=row.sender_email) for row in rows}
 
 
 def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:

@@ -1,6 +1,7 @@
 """Where the messages of snoozes are in connected mailboxes: one function per file in `sql/mailbox_messages`, of
 the same name. What a former owner of the mailbox writes (`fence`) changes nothing."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -8,9 +9,9 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute, row_as, rows_as
+from snoozer.db.statements import execute, rows_as
 
-Where = Literal["home", "snoozed"]
+Where = Literal["home", "snoozed", "aside"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,8 @@ class Sighting:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A message that is or was snoozed: where it is (`place`, `folder`), where it should be (`wanted`), the move that
-    began (`moving_to`), and when it returns."""
+    """A message that is or was snoozed, or was put elsewhere: where it is (`place`, `folder`), where it should be
+    (`wanted`), the move that began (`moving_to`), and when it returns."""
 
     id: int
     user_email: str
@@ -45,7 +46,8 @@ class Entry:
     size: int
     internal_date: datetime
     home: str
-    place: Literal["home", "snoozed", "missing"]
+    aside: str | None
+    place: Literal["home", "snoozed", "aside", "missing"]
     wanted: Where
     folder: str
     uidvalidity: int
@@ -65,6 +67,7 @@ class Known:
     """Where a message was seen last, and whether a snooze is to move it."""
 
     id: int
+    message_id: str
     mailbox_id: int
     place: str
     folder: str
@@ -81,10 +84,10 @@ class Target(NamedTuple):
     uidnext: int
 
 
-def find(connection: Connection, *, user_email: str, message_id: str) -> Known | None:
-    """The entry of a message in any of the person's mailboxes."""
-    values = {"user_email": user_email, "message_id": message_id}
-    return row_as(execute(connection, "mailbox_messages/find", **values).first(), Known)
+def find(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> dict[str, Known]:
+    """The entries of messages in any of the person's mailboxes, by their Message-IDs."""
+    values = {"user_email": user_email, "message_ids": list(message_ids)}
+    return {known.message_id: known for known in rows_as(execute(connection, "mailbox_messages/find", **values), Known)}
 
 
 def list_at(
@@ -106,12 +109,33 @@ def notice(
     return execute(connection, "mailbox_messages/notice", **values).scalar_one_or_none()
 
 
-def enter(connection: Connection, sighting: Sighting, *, mailbox_id: int) -> int | None:
-    """Enter a message that its owner snoozes on a page, so that the process that watches its mailbox moves it; returns
-    its entry. None where the message belongs to another mailbox, or its mailbox is being disconnected."""
-    values = {**asdict(sighting), "mailbox_id": mailbox_id}
-    row = execute(connection, "mailbox_messages/enter", **values).first()
-    return None if row is None else int(row.id)
+def enter(connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int) -> bool:
+    """Enter messages that their owner snoozes on a page, so that the process that watches their mailbox moves them.
+    Returns False, and nothing may be committed, where one belongs to another mailbox, or theirs is being
+    disconnected."""
+    values = {"seen": _as_json(seen), "mailbox_id": mailbox_id}
+    return len(execute(connection, "mailbox_messages/enter", **values).all()) == len(seen)
+
+
+def relocate(
+    connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int, wanted: Where, aside: str | None = None
+) -> list[tuple[int, Where]]:
+    """Have messages put `aside`, or from where they were seen to their home; returns the entry and the place of each
+    that is to be moved."""
+    values = {"seen": _as_json(seen), "mailbox_id": mailbox_id, "wanted": wanted, "aside": aside}
+    return [(row.id, row.place) for row in execute(connection, "mailbox_messages/relocate", **values)]
+
+
+def relocate_back(connection: Connection, moves: Sequence[tuple[int, str, str]], *, user_email: str) -> set[int]:
+    """Undo that: the entry of each, its place then, and where it was wanted. Returns those that are to be moved
+    back."""
+    ids, places, wanted = zip(*moves, strict=True) if moves else ((), (), ())
+    values = {"ids": list(ids), "places": list(places), "wanted": list(wanted), "user_email": user_email}
+    return set(execute(connection, "mailbox_messages/relocate_back", **values).scalars())
+
+
+def _as_json(seen: Sequence[Sighting]) -> str:
+    return json.dumps([asdict(one) for one in seen], default=datetime.isoformat)
 
 
 def leave(connection: Connection, *, mailbox_id: int, fence: int) -> int:

@@ -29,7 +29,7 @@ from snoozer.mailbox_reading.attachments import (
 )
 from snoozer.mailbox_reading.connections import ConnectionPool
 from snoozer.mailbox_reading.folder_views import INBOX, archive_of, folder_views, roles
-from snoozer.mailbox_reading.keys import GONE, NO_FOLDER, Cursor, MessageKey, folder_key, folder_name
+from snoozer.mailbox_reading.keys import GONE, NO_FOLDER, Bound, Cursor, MessageKey, folder_key, folder_name
 from snoozer.mailbox_reading.listing import Found
 from snoozer.mailbox_reading.mailbox import (
     DOWNLOAD_SECONDS,
@@ -109,7 +109,7 @@ class ConnectedMailbox:
         )
         with self.engine.begin() as transaction:
             moving = snoozed_messages.moving(transaction, mailbox_id=self.access.id)
-        hidden = {entry.uid for entry in moving if entry.folder == name}
+            hidden = snoozed_messages.leaving(transaction, mailbox_id=self.access.id, folder=name)
 
         def read(connection: Connection) -> tuple[Found, bool]:
             found = (
@@ -126,6 +126,7 @@ class ConnectedMailbox:
             rows=[*(rows.moving_rows(moving) if shows_moving else ()), *shown],
             next=None if found.next is None else str(found.next),
             total=found.total,
+            bound=str(Bound(found.uidvalidity, found.uidnext)) if found.uidnext else None,
         )
 
     def _searching(self, terms: Sequence[Term[Field]], read: Callable[[Connection], T]) -> T:

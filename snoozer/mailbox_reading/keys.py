@@ -11,6 +11,7 @@ from snoozer.translations import N_, gettext
 MAX_NAME_LENGTH = 1_000
 _NUMBER = r"([1-9][0-9]{0,9})"
 _MESSAGE = re.compile(rf"([A-Za-z0-9_-]+)\.{_NUMBER}\.{_NUMBER}")
+_BOUND = re.compile(rf"{_NUMBER}\.{_NUMBER}")
 _CURSOR = re.compile(rf"{_NUMBER}\.{_NUMBER}\.([0-9]{{1,10}})")
 
 NO_FOLDER = N_("There is no such folder in this mailbox any more. Choose another one from the list.")
@@ -51,6 +52,22 @@ class Cursor(NamedTuple):
     def parse(cls, text: str | None) -> Self | None:
         """The inverse of `str`; None, which is the first page, for what is none."""
         found = _CURSOR.fullmatch(text or "")
+        return None if found is None else cls(*(int(number) for number in found.groups()))
+
+
+class Bound(NamedTuple):
+    """What a folder held when a list of it was shown: messages that came later have a UID from `uidnext` on."""
+
+    uidvalidity: int
+    uidnext: int
+
+    def __str__(self) -> str:
+        return f"{self.uidvalidity}.{self.uidnext}"
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self | None:
+        """The inverse of `str`; None for what is none."""
+        found = _BOUND.fullmatch(text or "")
         return None if found is None else cls(*(int(number) for number in found.groups()))
 
 

@@ -22,6 +22,7 @@ class Found:
     that each message stands for."""
 
     uidvalidity: int
+    uidnext: int
     messages: list[Listed]
     members: dict[int, frozenset[int]]
     read: dict[int, Listed]
@@ -53,7 +54,13 @@ def read_folder(
     shown = [read[uid] for uid in sorted(read, reverse=True) if not threads or uid in members]
     ends = Cursor(opened.uidvalidity, lowest, last) if last >= 1 and lowest is not None else None
     return Found(
-        uidvalidity=opened.uidvalidity, messages=shown, members=members, read=read, next=ends, total=opened.exists
+        uidvalidity=opened.uidvalidity,
+        uidnext=opened.uidnext,
+        messages=shown,
+        members=members,
+        read=read,
+        next=ends,
+        total=opened.exists,
     )
 
 
@@ -68,6 +75,7 @@ def search_folder(
     ends = Cursor(opened.uidvalidity, uids[-size]) if len(uids) > size else None
     return Found(
         uidvalidity=opened.uidvalidity,
+        uidnext=opened.uidnext,
         messages=listed[::-1],
         members={},
         read={each.head.uid: each for each in listed},

@@ -77,11 +77,12 @@ class Row:
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """Rows, the newest first. `next` is the cursor of the page after it, None on the last one; `total` counts the
-    messages of the whole list where that is known."""
+    messages of the whole list where that is known. `bound` stands for what was in the folder then."""
 
     rows: list[Row]
     next: str | None
     total: int | None
+    bound: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,11 +69,8 @@ def _enter(connection: Connection, session: Session, head: Head, *, folder: str,
 def _id_of(connection: Connection, session: Session, head: Head, *, uidvalidity: int) -> str:
     """The message's own id where it is a snoozed one that was moved here, else one for this occasion."""
     user_email = session.mailbox.user_email
-    known = (
-        mailbox_messages.find(connection, user_email=user_email, message_id=head.message_id)
-        if head.message_id is not None
-        else None
-    )
+    ids = [] if head.message_id is None else [head.message_id]
+    known = mailbox_messages.find(connection, user_email=user_email, message_ids=ids).get(head.message_id or "")
     if known is not None and known.mailbox_id == session.mailbox.id and known.place != "home":
         is_copy = known.folder == session.ours.snoozed and known.uid in session.snoozed_uids
         if not is_copy:

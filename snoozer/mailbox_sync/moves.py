@@ -26,8 +26,8 @@ MAX_LOOKED_AT = 2_000
 
 
 def move(session: Session, entries: Sequence[Entry], *, to: Where) -> list[Entry]:
-    """Move messages to the folder of what is snoozed, or home. Returns those that are not where they were. Where the
-    server refuses some, the others are moved before ImapError is raised."""
+    """Move messages to the folder of what is snoozed, aside, or home. Returns those that are not where they were. Where
+    the server refuses some, the others are moved before ImapError is raised."""
     lost: list[Entry] = []
     refused: ImapError | None = None
     for (source, uidvalidity, target), group in groupby(
@@ -48,7 +48,10 @@ def move(session: Session, entries: Sequence[Entry], *, to: Where) -> list[Entry
 
 
 def _route(session: Session, to: Where) -> Callable[[Entry], tuple[str, int, str]]:
-    return lambda entry: (entry.folder, entry.uidvalidity, session.ours.snoozed if to == "snoozed" else entry.home)
+    def target(entry: Entry) -> str:
+        return {"snoozed": session.ours.snoozed, "aside": entry.aside, "home": entry.home}[to] or INBOX
+
+    return lambda entry: (entry.folder, entry.uidvalidity, target(entry))
 
 
 def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, target: str, to: Where) -> list[Entry]:
@@ -71,7 +74,8 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
     try:
         if session.imap.select(source.name).uidvalidity != source.uidvalidity:
             return entries
-        take_off(session, [entry.uid for entry in entries], source)
+        if to != "aside":
+            take_off(session, [entry.uid for entry in entries], source)
         if to == "home":
             session.imap.remove_flag([entry.uid for entry in entries if entry.is_due], SEEN)
         arrivals = session.imap.move(
@@ -91,7 +95,7 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
 
 
 def _existing_target(session: Session, name: str, *, to: Where) -> tuple[str, Target]:
-    """The folder to move to, as it is now: where a home is gone or closed, the inbox; where ours is gone, a new one."""
+    """The folder to move to, as it is now: where a person's is gone or closed, the inbox; where ours is, a new one."""
     try:
         selected = session.imap.select(name)
     except ImapError as error:
@@ -215,8 +219,7 @@ def _recover_into(
             if hit is not None and not (is_there and not hit[2]):
                 if is_there:  # Copied, and not yet deleted where it was.
                     session.imap.delete([entry.uid], source=Place(source, validity))
-                where: Where = "snoozed" if entry.moving_to == "snoozed" else "home"
-                settle(session, {entry.id: hit[0]}, where=where, place=Place(target, hit[1]))
+                settle(session, {entry.id: hit[0]}, where=entry.moving_to or "home", place=Place(target, hit[1]))
             elif is_there:
                 _abandon(session, [entry])
             else:

@@ -48,7 +48,10 @@ def _is_over(entry: Entry, *, now: datetime) -> bool:
 
 def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
     is_expected = place.name in (entry.home, INBOX) and (entry.wanted == "home" or entry.is_due)
-    if entry.place == "home" or is_expected:
+    if "aside" in (entry.place, entry.wanted) and not is_expected:
+        # Its owner was done with it, or has put it elsewhere since: there it stays.
+        let_go(session, entry)
+    elif entry.place == "home" or is_expected:
         # It was not in a folder of ours, or was to leave it anyway, by which program ever.
         moves.settle(session, {entry.id: uid}, where="home", place=place)
     elif place.name in (session.ours.snoozed, entry.folder) or _is_renamed(session, entry, place, uid):
@@ -137,17 +140,21 @@ def _is_renamed(session: Session, entry: Entry, place: Place, uid: int) -> bool:
 
 
 def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searched: bool) -> None:
-    if entry.place == "home":
+    if entry.place in ("home", "aside"):
         if was_all_searched:
-            # It was never hidden by us: its snooze goes on as a reminder alone.
-            with session.transaction() as connection:
-                mailbox_messages.forget(connection, id=entry.id, fence=session.fence)
+            let_go(session, entry)
     elif entry.missing_since is None:
         with session.transaction() as connection:
             mailbox_messages.mark_missing(connection, [entry.id], fence=session.fence)
     elif is_over and was_all_searched:
         session.sought.pop(entry.id, None)
         release(session, entry, because="gone")
+
+
+def let_go(session: Session, entry: Entry) -> None:
+    """The message is its owner's business, and was not hidden by us: its snooze goes on as a reminder alone."""
+    with session.transaction() as connection:
+        mailbox_messages.forget(connection, id=entry.id, fence=session.fence)
 
 
 def release(session: Session, entry: Entry, *, because: str) -> None:

@@ -16,7 +16,7 @@ from snoozer.mailbox_sync import moves, replies
 from snoozer.mailbox_sync.flagging import notice_flagged
 from snoozer.mailbox_sync.giving_back import forget_given_back
 from snoozer.mailbox_sync.noticing import notice, notice_by_hand
-from snoozer.mailbox_sync.seeking import release, seek
+from snoozer.mailbox_sync.seeking import let_go, release, seek
 from snoozer.mailbox_sync.session import INBOX, Session
 from snoozer.mailbox_sync.verifying import verify
 
@@ -260,21 +260,27 @@ class Sync:
                 self._seek(lost)
 
     def _move_each(self, work: Sequence[Entry]) -> list[Entry]:
-        back = [entry for entry in work if entry.place == "snoozed" and (entry.is_due or entry.wanted == "home")]
+        away = [entry for entry in work if entry.place in ("snoozed", "aside")]
+        back = [entry for entry in away if entry.is_due or entry.wanted == "home"]
         out = [entry for entry in work if self._is_to_be_hidden(entry)]
+        aside = [entry for entry in work if entry.wanted == "aside" and entry.place != "aside" and not entry.is_due]
         again = [entry for entry in work if entry.place == "home" and entry.is_due]
         if again:
             moves.surface(self._session, again)
         deleted = moves.marked_as_deleted(self._session, back)
         for entry in deleted:
-            release(self._session, entry, because="gone")
+            if entry.place == "aside":
+                let_go(self._session, entry)
+            else:
+                release(self._session, entry, because="gone")
         back = [entry for entry in back if entry not in deleted]
         if out and self._session.mailbox.brings_back == "reminder":
             moves.put_away(self._session, out)  # They are moved with what goes back, in the next round.
             out = []
         lost = moves.move(self._session, back, to="home")
         forget_given_back(self._session, back)
-        return lost + moves.move(self._session, out, to="snoozed")
+        lost += moves.move(self._session, out, to="snoozed")
+        return lost + moves.move(self._session, aside, to="aside")
 
     def _is_to_be_hidden(self, entry: Entry) -> bool:
         """Also what lies in a folder that means a time: from there it goes on into the one of what is snoozed."""

@@ -97,9 +97,9 @@ class FlaggedMessage(Base):
 class SnoozedMessage(Base):
     """A message in a connected mailbox that is snoozed, or was: `place` is where it is, `wanted` where it should be.
 
-    `moving_to` is the intent of a move, written before it. `returns_at` is when it returns to `home`, for the snooze
-    `snooze_id`; triggers keep both up to date. A rest of its owner defers that. Of one that does not return, only the
-    reminder comes.
+    Of what its owner put elsewhere, `aside` is the other folder. `moving_to` is the intent of a move, written before
+    it. `returns_at` is when it returns to `home`, for the snooze `snooze_id`; triggers keep both up to date. A rest of
+    its owner defers that. Of one that does not return, only the reminder comes.
     """
 
     __tablename__ = "mailbox_messages"
@@ -114,6 +114,7 @@ class SnoozedMessage(Base):
     size: Mapped[int]
     internal_date: Mapped[datetime]
     home: Mapped[str]
+    aside: Mapped[str | None]
     place: Mapped[str]
     wanted: Mapped[str]
     folder: Mapped[str]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
 from snoozer.db.models import Send, Snooze, SnoozedMessage
 from snoozer.db.queries import Found, columns
@@ -29,6 +29,18 @@ def moving(connection: Connection, *, mailbox_id: int) -> Sequence[Found]:
     """Those that are snoozed, and not moved yet, the one that was snoozed last first."""
     entries = _entries().where(SnoozedMessage.mailbox_id == mailbox_id, _is_moving(), Snooze.id.is_not(None))
     return connection.execute(entries.order_by(Snooze.id.desc())).all()
+
+
+def leaving(connection: Connection, *, mailbox_id: int, folder: str) -> set[int]:
+    """The UIDs of messages in a folder that are to be moved out of it."""
+    message = SnoozedMessage
+    is_away = or_(
+        _is_moving(),
+        and_(message.wanted == "home", message.place.in_(("snoozed", "aside")), message.home != message.folder),
+        and_(message.wanted == "aside", message.place == "home", message.aside != message.folder),
+    )
+    uids = select(message.uid).where(message.mailbox_id == mailbox_id, message.folder == folder, is_away)
+    return set(connection.execute(uids).scalars())
 
 
 def at_home(connection: Connection, *, user_email: str, message_id: str) -> Found | None:

@@ -1,5 +1,5 @@
--- A message is snoozed on a page: enter it where it is, and want it among what is snoozed. The process that watches the
--- mailbox finds it within a second, and moves it.
+-- Messages are snoozed on a page: enter them where they are, and want them among what is snoozed. The process that watches
+-- the mailbox finds them within a second, and moves them.
 -- Of a move that has begun, the place before it stays: what became of it is found out first. What lies in a folder of ours
 -- already returns to where it was to return.
 INSERT INTO mailbox_messages AS message (
@@ -7,11 +7,12 @@ INSERT INTO mailbox_messages AS message (
     home, place, wanted, folder, uidvalidity, uid, thread_ids
 )
 SELECT
-    mailbox.id, :user_email, :message_id, :header_id, :fingerprint, :size, :internal_date,
-    :home, :place, 'snoozed', :folder, :uidvalidity, :uid, :thread_ids
-FROM mailboxes AS mailbox
-WHERE mailbox.id = :mailbox_id
-  AND mailbox.state <> 'leaving'
+    mailbox.id, seen.user_email, seen.message_id, seen.header_id, seen.fingerprint, seen.size, seen.internal_date,
+    seen.home, seen.place, 'snoozed', seen.folder, seen.uidvalidity, seen.uid, seen.thread_ids
+FROM jsonb_populate_recordset(CAST(NULL AS mailbox_messages), CAST(:seen AS jsonb)) AS seen
+JOIN mailboxes AS mailbox ON mailbox.id = :mailbox_id
+WHERE mailbox.state <> 'leaving'
+ORDER BY seen.message_id
 ON CONFLICT (user_email, message_id) DO UPDATE
 SET header_id = EXCLUDED.header_id,
     fingerprint = EXCLUDED.fingerprint,

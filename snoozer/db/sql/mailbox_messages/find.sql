@@ -1,7 +1,7 @@
--- The entry of a message of this person, in whichever mailbox.
+-- The entries of these messages of a person, in whichever mailbox.
 SELECT
-    id, mailbox_id, place, folder, uidvalidity, uid,
+    id, message_id, mailbox_id, place, folder, uidvalidity, uid,
     wanted = 'snoozed' OR returns_at IS NOT NULL AS is_snoozed
 FROM mailbox_messages
 WHERE user_email = :user_email
-  AND message_id = :message_id
+  AND message_id = ANY(CAST(:message_ids AS text[]))

@@ -1,6 +1,6 @@
 -- Bring everything back that lies in a folder of ours: its owner disconnects the mailbox.
 UPDATE mailbox_messages AS message
-SET wanted = 'home',
+SET wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
     returns_at = NULL,
     snooze_id = NULL,
     updated_at = CURRENT_TIMESTAMP
@@ -9,5 +9,5 @@ WHERE message.mailbox_id = :mailbox_id
   AND mailbox.id = message.mailbox_id
   AND mailbox.fence = :fence
   AND mailbox.state = 'leaving'
-  AND (message.wanted <> 'home' OR message.returns_at IS NOT NULL)
+  AND (message.wanted = 'snoozed' OR message.returns_at IS NOT NULL)
 RETURNING message.id

@@ -1,7 +1,7 @@
 -- What is not where it should be: moves that began, then what is due, what is to be snoozed and what is to come back,
 -- the oldest promise first. What is missing comes last: it may be much, and must not hide what can be moved.
 SELECT
-    id, user_email, message_id, header_id, fingerprint, size, internal_date, home, place, wanted, folder, uidvalidity, uid,
+    id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
     COALESCE(GREATEST(returns_at, deferred_until) <= clock_timestamp(), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due

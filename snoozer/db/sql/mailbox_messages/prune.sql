@@ -1,10 +1,10 @@
--- Forget messages of connected mailboxes that are back since a month ago, and that no snooze returns any more.
+-- Forget messages of connected mailboxes that are where they should be since a month ago, and that no snooze returns any more.
 DELETE FROM mailbox_messages
 WHERE id IN (
     SELECT id
     FROM mailbox_messages
-    WHERE place = 'home'
-      AND wanted = 'home'
+    WHERE place IN ('home', 'aside')
+      AND wanted = place
       AND moving_to IS NULL
       AND returns_at IS NULL
       AND updated_at < CURRENT_TIMESTAMP - INTERVAL '30 days'
