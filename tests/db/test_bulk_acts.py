@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import Connection, Engine, event, text
 
-from snoozer import bulk_acts
-from snoozer.bulk_acts import Done, Message, Result, Undone
+from snoozer.bulk_acts import acts, record
+from snoozer.bulk_acts.results import Done, Message, Result, Undone
 from snoozer.db import accounts, queue, queue_many
 from snoozer.db.queue import ReminderTime
 from tests.db.links import DAILY
@@ -43,31 +43,31 @@ def later(hours: int = 50, **columns: Any) -> ReminderTime:
 def perform(engine: Engine, work: Work, *, account: int, id: UUID | None = None) -> tuple[Result, UUID]:
     id = id or uuid4()
     with engine.begin() as connection:
-        result = bulk_acts.once(connection, account_id=account, id=id, act=lambda: work(connection))
+        result = record.once(connection, account_id=account, id=id, act=lambda: work(connection))
     return result, id
 
 
 def undo(engine: Engine, id: UUID, *, account: int) -> Undone | None:
     with engine.begin() as connection:
-        return bulk_acts.undo(connection, account_id=account, user_email=ANN, id=id, route="web")
+        return record.undo(connection, account_id=account, user_email=ANN, id=id, route="web")
 
 
 def rescheduled(ids: list[int], reminder_time: ReminderTime) -> Work:
-    return lambda connection: bulk_acts.reschedule(
+    return lambda connection: acts.reschedule(
         connection, user_email=ANN, ids=ids, reminder_time=reminder_time, route="web"
     )
 
 
 def cancelled(ids: list[int]) -> Work:
-    return lambda connection: bulk_acts.cancel(connection, user_email=ANN, ids=ids, route="web")
+    return lambda connection: acts.cancel(connection, user_email=ANN, ids=ids, route="web")
 
 
 def woken(ids: list[int]) -> Work:
-    return lambda connection: bulk_acts.wake(connection, user_email=ANN, ids=ids, route="web")
+    return lambda connection: acts.wake(connection, user_email=ANN, ids=ids, route="web")
 
 
 def snoozed(messages: list[Message], reminder_time: ReminderTime) -> Work:
-    return lambda connection: bulk_acts.snooze(
+    return lambda connection: acts.snooze(
         connection, user_email=ANN, messages=messages, reminder_time=reminder_time, route="web"
     )
 
@@ -193,7 +193,7 @@ def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) 
 
     other = Thread(target=submit)
     with engine.begin() as connection:
-        first = bulk_acts.once(connection, account_id=account, id=form, act=lambda: work(connection))
+        first = record.once(connection, account_id=account, id=form, act=lambda: work(connection))
         other.start()
         wait_until_a_session_waits(engine)
     other.join()
@@ -219,7 +219,7 @@ def test_two_acts_on_the_same_rows_wait_for_each_other(engine: Engine, account: 
         queue_many.lock_chosen(connection, user_email=ANN, ids=ids[:1])
         other.start()
         wait_until_a_session_waits(engine)
-        first = bulk_acts.once(
+        first = record.once(
             connection, account_id=account, id=uuid4(), act=lambda: rescheduled(ids, later())(connection)
         )
     other.join()
@@ -258,7 +258,7 @@ def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(
     ids = list(before)
     result, id = perform(
         engine,
-        lambda connection: bulk_acts.done(connection, user_email=ANN, message_ids=ids, missing=2),
+        lambda connection: acts.done(connection, user_email=ANN, message_ids=ids, missing=2),
         account=account,
     )
     assert (result.done, result.left) == (2, {"gone": 2})
@@ -275,7 +275,7 @@ def test_to_the_inbox_ends_snoozes_and_undo_brings_them_back(engine: Engine, acc
     [live] = _live(engine)
     _, id = perform(
         engine,
-        lambda connection: bulk_acts.to_inbox(connection, user_email=ANN, message_ids=["<a@x>"], route="web"),
+        lambda connection: acts.to_inbox(connection, user_email=ANN, message_ids=["<a@x>"], route="web"),
         account=account,
     )
     assert folders(engine) == {"<a@x>": ("inbox", True)}
@@ -343,7 +343,7 @@ def test_no_act_and_no_undo_reaches_another_persons_snoozes(engine: Engine, acco
     assert the_row(engine, bobs).outcome is None
     eve = people.ann("eve@snoozer.example").id
     with engine.begin() as connection:
-        assert bulk_acts.undo(connection, account_id=eve, user_email="eve@snoozer.example", id=id, route="web") is None
+        assert record.undo(connection, account_id=eve, user_email="eve@snoozer.example", id=id, route="web") is None
 
 
 def test_an_act_is_forgotten_after_a_day(engine: Engine, account: int) -> None:

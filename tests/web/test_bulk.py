@@ -2,9 +2,7 @@
 
 import re
 from datetime import timedelta
-from html import unescape
 from threading import Event, Thread
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,28 +13,11 @@ from sqlalchemy import Connection, Engine, insert, text
 from snoozer.db.models import Snooze
 from snoozer.web import context
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_row, wait_until_a_session_waits
-
-
-def fields_of(page: str) -> dict[str, str]:
-    """The hidden fields of the bar."""
-    [form] = re.findall(r'<form method="post" id="bulk".+?</form>', page, re.S)
-    return {name: unescape(value) for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)}
+from tests.web.bulk_forms import fields_of, post, toast
 
 
 def asleep(ann: FlaskClient, path: str = "/") -> dict[str, str]:
     return fields_of(ann.get(path).text)
-
-
-def post(ann: FlaskClient, path: str, data: dict[str, Any]) -> str:
-    """The sentence that the list then shows."""
-    answer = ann.post(path, data=data, follow_redirects=True)
-    assert answer.status_code == 200
-    return toast(answer.text)
-
-
-def toast(page: str) -> str:
-    found = re.search(r'<div class="toast">\s*<span>([^<]*)</span>', page)
-    return unescape(found[1]) if found else ""
 
 
 def outcomes(engine: Engine) -> dict[str, str | None]:

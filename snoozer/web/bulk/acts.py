@@ -32,8 +32,6 @@ def of_asleep() -> list[BulkAct]:
 
 def of_folder(pages: MailboxPages, here: FolderChoice) -> list[BulkAct]:
     """Those of a folder of a mailbox, as its rows have them."""
-    if not pages.is_kept:
-        return []
     acts = []
     if here.takes_snooze:
         acts.append(
@@ -41,12 +39,14 @@ def of_folder(pages: MailboxPages, here: FolderChoice) -> list[BulkAct]:
                 name="snooze",
                 words=_("Change the time") if here.role == "snoozed" else _("Snooze"),
                 icon="moon",
-                action=url_for("bulk.snooze"),
+                action=pages.bulk_url("snooze"),
                 leaves=here.role != "snoozed",
             )
         )
+    if here.role == "snoozed":
+        acts.append(BulkAct(name="wake", words=_("Back now"), icon="sunrise", action=pages.bulk_url("wake")))
     if here.role == "inbox":
-        acts.append(BulkAct(name="done", words=_("Done"), icon="check", action=url_for("bulk.done")))
+        acts.append(BulkAct(name="done", words=_("Done"), icon="check", action=pages.bulk_url("done")))
     elif here.takes_inbox:
-        acts.append(BulkAct(name="inbox", words=_("To the inbox"), icon="inbox", action=url_for("bulk.to_inbox")))
+        acts.append(BulkAct(name="inbox", words=_("To the inbox"), icon="inbox", action=pages.bulk_url("to_inbox")))
     return acts

@@ -7,8 +7,9 @@ from flask import render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import bulk_acts, quotas
-from snoozer.bulk_acts import MAX_CHOSEN, Done
+from snoozer import quotas
+from snoozer.bulk_acts import record
+from snoozer.bulk_acts.results import MAX_CHOSEN, Done
 from snoozer.db.models import Account
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -21,17 +22,22 @@ from snoozer.web.text.bulk_text import result_text
 
 
 def perform(
-    account: Account, choice: Choice, work: Callable[[Connection, Choice], Done], *, home: str
+    account: Account, choice: Choice, prepare: Callable[[], Callable[[Connection], Done]]
 ) -> ResponseReturnValue:
-    """Does the act once, in one transaction; the list then says what it came to, with one Undo for all of it."""
-    result = context.retried(
-        lambda connection: bulk_acts.once(
-            connection, account_id=account.id, id=choice.id, act=lambda: work(connection, choice)
+    """Does the act once, in one transaction; the list then says what it came to, with one Undo for all of it. `prepare`
+    is called before the transaction, and only where the act is not done yet; it returns the act."""
+    with context.transaction() as connection:
+        result = record.result_of(connection, account_id=account.id, id=choice.id)
+    if result is None:
+        work = prepare()
+        result = context.retried(
+            lambda connection: record.once(
+                connection, account_id=account.id, id=choice.id, act=lambda: work(connection)
+            )
         )
-    )
     undo = url_for("bulk.undo", id=choice.id) if result.done else None
     flash(result_text(result, time_formatter()), undo=undo)
-    return back(home)
+    return back(url_for("snoozes.home"))
 
 
 def first_ones(done: Done, *, of: int) -> Done:

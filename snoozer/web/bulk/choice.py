@@ -6,13 +6,13 @@ from uuid import UUID, uuid5
 
 from flask import abort, request
 
-from snoozer.bulk_acts import MAX_CHOSEN
+from snoozer.bulk_acts.results import MAX_CHOSEN
 from snoozer.web.forms import one_line
 from snoozer.web.text.time_format import parse_instant
 
 MAX_SEARCH = 200
 # The fields that say what was chosen.
-_CHOOSING = frozenset({"row", "all", "q", "folder", "as_of", "page_id"})
+_CHOOSING = frozenset({"row", "all", "q", "folder", "as_of", "bound", "page_id"})
 # What differs between two submits of one form.
 _PASSING = frozenset({"csrf_token", "here"})
 
@@ -20,7 +20,8 @@ _PASSING = frozenset({"csrf_token", "here"})
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """`rows` by the values of their checkboxes; with `everything`, what `search` finds, in `folder` of a mailbox, as of
-    the time at which the list was shown. `id` is that of the act, the same for a form that is submitted twice."""
+    the time at which the list was shown, or up to the `bound` that the list of a connected mailbox had. `id` is that of
+    the act, the same for a form that is submitted twice."""
 
     id: UUID
     rows: list[str]
@@ -28,6 +29,7 @@ class Choice:
     search: str | None
     folder: str | None
     as_of: datetime
+    bound: str | None
     fields: list[tuple[str, str]]
 
     @property
@@ -55,6 +57,7 @@ def read_choice(now: datetime) -> Choice | None:
         search=one_line(posted.get("q"), max_length=MAX_SEARCH),
         folder=posted.get("folder") or None,
         as_of=min(as_of, now),
+        bound=posted.get("bound") or None,
         fields=[(name, value) for name, value in posted.items(multi=True) if name in _CHOOSING],
     )
 

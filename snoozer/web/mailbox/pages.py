@@ -52,6 +52,12 @@ class MailboxPages:
             return url_for(f"mailbox.{page}", id=key, **values)
         return url_for(f"connected_mail.{page}", mailbox_id=self.id, key=key, **values)
 
+    def bulk_url(self, act: str) -> str:
+        """Where an act on many messages of this mailbox is posted to."""
+        if self.is_kept:
+            return url_for(f"bulk.{act}_kept")
+        return url_for(f"bulk.{act}_connected", mailbox_id=self.id)
+
 
 KEPT = MailboxPages(title=kept.TITLE)
 

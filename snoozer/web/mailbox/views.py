@@ -63,6 +63,7 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         groups=group_rows(page.rows, times, role=here.role if search is None else "other"),
         returns=returns,
         total=page.total,
+        bound=page.bound,
         older=pages.url("browse", folder=here.key, q=search, after=page.next) if page.next else None,
         newest=pages.url("browse", folder=here.key, q=search) if after else None,
         search=search,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from snoozer.bulk_acts import MAX_CHOSEN, Act, Reason, Result, Undone
+from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Reason, Result, Undone
 from snoozer.translations import gettext as _
 from snoozer.translations import ngettext
 from snoozer.web.text.time_format import TimeFormatter
@@ -16,6 +16,9 @@ _DONE: dict[Act, Callable[[int, str], str]] = {
     "done": lambda count, _until: ngettext("1 message is done.", "%(num)s messages are done.", count),
     "to_inbox": lambda count, _until: ngettext(
         "1 message is in your inbox.", "%(num)s messages are in your inbox.", count
+    ),
+    "bring_home": lambda count, _until: ngettext(
+        "1 message goes to your inbox.", "%(num)s messages go to your inbox.", count
     ),
 }
 _REASONS: dict[Reason, Callable[[int], str]] = {

@@ -1,102 +1,25 @@
-"""USE CASE of acts on many messages at once: each is changed or left with its reason, all in one transaction, and one
-Undo gives back what nothing has changed since.
+"""USE CASE of acts on many messages at once: each is changed or left with its reason, all in one transaction.
 
-Snoozes are locked before their messages, both in the order of their ids. An act is entered under an id that is made
-from the submitted form: the same form does it once.
+Snoozes are locked before their messages, both in the order of their ids.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
-from uuid import UUID
+from typing import Any
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import IntegrityError
 
 from snoozer import replies, snoozing, timephrase
-from snoozer.db import bulk_acts, events, mailbox_messages, mailbox_store, queue, queue_many
+from snoozer.bulk_acts.results import Before, Done, Message, Reason, Result, counted, left_as, reason_to_leave
+from snoozer.db import events, mailbox_messages, mailbox_store, queue, queue_many
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queue import ReminderTime
 from snoozer.db.queue_many import Chosen
 from snoozer.timephrase import next_reminder_after
 
-# The most messages of one act.
-MAX_CHOSEN = 500
-
-Act = Literal["snooze", "wake", "cancel", "done", "to_inbox"]
-# Why a message was left as it is.
-Reason = Literal["came_back", "being_sent", "due", "cancelled", "stuck", "paused", "snoozed", "changed", "gone"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """How many were changed, how many were left for each reason, and how many repetitions a new time ended. `until` is
-    that time; `more` is True where only the first of those that were chosen were taken."""
-
-    act: Act
-    done: int
-    left: dict[Reason, int] = field(default_factory=dict)
-    ended: int = 0
-    until: datetime | None = None
-    more: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The inverse of `from_json`."""
-        return {**vars(self), "until": None if self.until is None else self.until.isoformat()}
-
-    @classmethod
-    def from_json(cls, json: dict[str, Any]) -> "Result":
-        """What an act came to, as `bulk_acts` keeps it."""
-        until = json.get("until")
-        return cls(**{**json, "until": None if until is None else datetime.fromisoformat(until)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Undone:
-    """How many are as they were before, and how many could not be put back, for each reason."""
-
-    done: int
-    left: dict[Reason, int] = field(default_factory=dict)
-
-
-class Message(NamedTuple):
-    """A message to be snoozed."""
-
-    message_id: str
-    subject: str | None
-    sender_email: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Before:
-    """What an act changed, as it was: snoozes, messages that Snoozer keeps, and where those of connected mailboxes were
-    wanted. `created` are snoozes that there were none of; `moves` is for acts that a mail server did."""
-
-    snoozes: list[dict[str, Any]] = field(default_factory=list)
-    created: list[int] = field(default_factory=list)
-    kept: list[dict[str, Any]] = field(default_factory=list)
-    wanted: list[tuple[int, str, str]] = field(default_factory=list)
-    moves: dict[str, Any] = field(default_factory=dict)
-
-
-class Done(NamedTuple):
-    """What an act came to, and what it changed as it was."""
-
-    result: Result
-    before: Before
-
-
-def once(connection: Connection, *, account_id: int, id: UUID, act: Callable[[], Done]) -> Result:
-    """Do an act under its id, unless it is done already; returns what it came to, then or now."""
-    is_new = bulk_acts.begin(connection, account_id=account_id, id=id)
-    known = None if is_new else bulk_acts.lock(connection, account_id=account_id, id=id)
-    if known is not None:
-        return Result.from_json(known.result)
-    result, before = act()
-    bulk_acts.finish(connection, account_id=account_id, id=id, result=result.as_json(), before=vars(before))
-    return result
+# Enters what was snoozed in a connected mailbox, by its Message-ID.
+Enter = Callable[[Connection, Collection[str]], None]
 
 
 def reschedule(
@@ -113,7 +36,7 @@ def reschedule(
     it is, with its repetition."""
     chosen, left = _lock(connection, user_email=user_email, ids=ids)
     stuck = [row for row in chosen if row.outcome == "retired"]
-    live = _without(chosen, left, lambda row: None if row in stuck else _reason(row))
+    live = _without(chosen, left, lambda row: None if row in stuck else reason_to_leave(row))
     messages = [Message(row.message_id, row.subject, row.sender_email) for row in stuck]
     return _snooze(
         connection,
@@ -139,12 +62,13 @@ def snooze(
     missing: int = 0,
     reading: timephrase.ParsedTime | None = None,
     traceparent: str | None = None,
+    enter: Enter | None = None,
 ) -> Done:
     """Snooze messages, or change the times of their live snoozes; those that Snoozer keeps leave the inbox. `missing`
-    is how many of the chosen ones are not there any more."""
-    left = _left(gone=missing)
+    is how many of the chosen ones are not there any more. `enter` is called with what was snoozed, by Message-ID."""
+    left = left_as(gone=missing)
     chosen = queue_many.lock_chosen(connection, user_email=user_email, message_ids=[one.message_id for one in messages])
-    live = _without(chosen, left, _reason)
+    live = _without(chosen, left, reason_to_leave)
     known = {row.message_id for row in chosen}
     return _snooze(
         connection,
@@ -157,16 +81,26 @@ def snooze(
         reading=reading,
         traceparent=traceparent,
         from_inbox=True,
+        enter=enter,
     )
 
 
-def wake(connection: Connection, *, user_email: str, ids: Collection[int], route: str) -> Done:
+def wake(
+    connection: Connection,
+    *,
+    user_email: str,
+    route: str,
+    ids: Collection[int] = (),
+    message_ids: Collection[str] = (),
+    missing: int = 0,
+) -> Done:
     """Bring messages back now. What repeats goes on after the occurrence that this one takes the place of.
 
     No reminder is sent for a message that returns to a mailbox; of another one the reminder is what comes.
     """
-    chosen, left = _lock(connection, user_email=user_email, ids=ids)
-    asleep = _without(chosen, left, lambda row: _reason(row) or ("due" if row.is_due else None))
+    chosen, left = _lock(connection, user_email=user_email, ids=ids, message_ids=message_ids)
+    left["gone"] += missing
+    asleep = _without(chosen, left, lambda row: reason_to_leave(row) or ("due" if row.is_due else None))
     before = _before(connection, asleep, user_email=user_email, became="inbox")
     rests = {row.id: replies.rest_of(row.recurrence, row.promise, zone=row.zone, id=row.id) for row in asleep}
     woken = queue_many.wake_many(connection, snoozes=list(rests.items()), user_email=user_email)
@@ -177,15 +111,17 @@ def wake(connection: Connection, *, user_email: str, ids: Collection[int], route
     _return(connection, [row for row in asleep if row.id in returning], rests, user_email=user_email)
     lines = [(row.id, {"was": row.promise.isoformat()}) for row in asleep if row.id in woken]
     events.append_many(connection, kind="back", actor="user", route=route, lines=lines)
-    return Done(Result(act="wake", done=len(woken), left=_counted(left)), before)
+    return Done(Result(act="wake", done=len(woken), left=counted(left)), before)
 
 
-def cancel(connection: Connection, *, user_email: str, ids: Collection[int], route: str) -> Done:
-    """Cancel snoozes; their kept messages return to the inbox."""
-    chosen, left = _lock(connection, user_email=user_email, ids=ids)
-    live = _without(chosen, left, lambda row: _reason(row, paused=None))
+def cancel(
+    connection: Connection, *, user_email: str, route: str, ids: Collection[int] = (), message_ids: Collection[str] = ()
+) -> Done:
+    """Cancel snoozes; their messages return to the inbox."""
+    chosen, left = _lock(connection, user_email=user_email, ids=ids, message_ids=message_ids)
+    live = _without(chosen, left, lambda row: reason_to_leave(row, paused=None))
     before, cancelled = _cancel(connection, live, user_email=user_email, route=route)
-    return Done(Result(act="cancel", done=len(cancelled), left=_counted(left)), before)
+    return Done(Result(act="cancel", done=len(cancelled), left=counted(left)), before)
 
 
 def done(connection: Connection, *, user_email: str, message_ids: Sequence[str], missing: int = 0) -> Done:
@@ -194,7 +130,8 @@ def done(connection: Connection, *, user_email: str, message_ids: Sequence[str],
     moved = mailbox_store.move_many(connection, user_email=user_email, message_ids=message_ids, folder="done")
     before = Before(kept=[{**one.was, "became": "done"} for one in kept if one.message_id in moved])
     return Done(
-        Result(act="done", done=len(moved), left=_counted(_left(gone=missing + len(message_ids) - len(moved)))), before
+        Result(act="done", done=len(moved), left=counted(left_as(gone=missing + len(message_ids) - len(moved)))),
+        before,
     )
 
 
@@ -205,8 +142,8 @@ def to_inbox(
     chosen = queue_many.lock_chosen(connection, user_email=user_email, message_ids=message_ids)
     kept = mailbox_store.lock_many(connection, user_email=user_email, message_ids=message_ids)
     asleep = {one.message_id for one in kept if one.was["folder"] == "snoozed"}
-    left = _left(gone=missing)
-    live = _without([row for row in chosen if row.message_id in asleep], left, _reason)
+    left = left_as(gone=missing)
+    live = _without([row for row in chosen if row.message_id in asleep], left, reason_to_leave)
     busy = asleep & {row.message_id for row in chosen} - {row.message_id for row in live}
     before, _ = _cancel(connection, live, user_email=user_email, route=route)
     wanted = [message_id for message_id in message_ids if message_id not in busy]
@@ -214,36 +151,7 @@ def to_inbox(
     there = [one for one in kept if one.message_id in wanted and one.was["folder"] != "inbox"]
     left["gone"] += len(wanted) - len(there)
     before = Before(**{**vars(before), "kept": [{**one.was, "became": "inbox"} for one in there]})
-    return Done(Result(act="to_inbox", done=len(there), left=_counted(left)), before)
-
-
-def undo(connection: Connection, *, account_id: int, user_email: str, id: UUID, route: str) -> Undone | None:
-    """Put back what an act changed, where nothing has changed it since. Returns None for an act that is not known any
-    more, or was undone already."""
-    act = bulk_acts.lock(connection, account_id=account_id, id=id)
-    if act is None or act.undone_at is not None:
-        return None
-    bulk_acts.mark_undone(connection, account_id=account_id, id=id)
-    before = Before(**act.before)
-    ids = [row["id"] for row in before.snoozes] + before.created
-    present = queue_many.lock_chosen(connection, user_email=user_email, ids=ids)
-    restored = queue_many.cancel_many(
-        connection, ids=before.created, user_email=user_email, unchanged_since=act.created_at
-    ) | _put_back(connection, before.snoozes, user_email=user_email, since=act.created_at)
-    stayed = [row for row in present if row.id not in restored]
-    beyond = {row.message_id for row in stayed} - set(restored.values())
-    messages = [one for one in before.kept if one["message_id"] not in beyond]
-    mailbox_store.lock_many(connection, user_email=user_email, message_ids=[one["message_id"] for one in messages])
-    alone = mailbox_store.put_back(connection, user_email=user_email, before=messages) - {
-        row.message_id for row in present
-    }
-    wanted = [(its_id, place) for its_id, message_id, place in before.wanted if message_id not in beyond]
-    mailbox_messages.want_back(connection, user_email=user_email, wanted=wanted)
-    _append(connection, "undone", restored, route=route)
-    left = Counter[Reason](_reason(row) or "changed" for row in stayed)
-    left["changed"] += len({one["message_id"] for one in messages} - alone - {row.message_id for row in present})
-    left["gone"] += len(ids) - len(present)
-    return Undone(done=len(restored) + len(alone), left=_counted(left))
+    return Done(Result(act="to_inbox", done=len(there), left=counted(left)), before)
 
 
 def _snooze(
@@ -258,6 +166,7 @@ def _snooze(
     reading: timephrase.ParsedTime | None,
     traceparent: str | None,
     from_inbox: bool,
+    enter: Enter | None = None,
 ) -> Done:
     """Changes the times of live snoozes, whose rows are locked, and snoozes messages that have none."""
     before = _before(connection, live, user_email=user_email, became="snoozed", messages=messages)
@@ -273,6 +182,8 @@ def _snooze(
     stays = set() if from_inbox else {one["message_id"] for one in before.kept if not one["is_back"]}
     moving = {*changed.values(), *created.values()} - stays
     mailbox_store.move_many(connection, user_email=user_email, message_ids=moving, folder="snoozed")
+    if enter is not None:
+        enter(connection, moving)
     ended = {row.id: snoozing.ended_recurrence(row.recurrence, reminder_time) for row in live if row.id in changed}
     detail = {id: snoozing.event_detail(reading, reminder_time, recurrence) for id, recurrence in ended.items()}
     events.append_many(connection, kind="edited", actor="user", route=route, lines=list(detail.items()))
@@ -281,7 +192,7 @@ def _snooze(
     result = Result(
         act="snooze",
         done=len(changed) + len(created),
-        left=_counted(left),
+        left=counted(left),
         ended=sum(recurrence is not None for recurrence in ended.values()),
         until=reminder_time.remind_at,
     )
@@ -320,13 +231,15 @@ def _cancel(
     before = _before(connection, rows, user_email=user_email, became="inbox")
     cancelled = queue_many.cancel_many(connection, ids=[row.id for row in rows], user_email=user_email)
     mailbox_store.move_many(connection, user_email=user_email, message_ids=set(cancelled.values()), folder="inbox")
-    _append(connection, "cancelled", cancelled, route=route)
+    append_events(connection, "cancelled", cancelled, route=route)
     return before, cancelled
 
 
-def _lock(connection: Connection, *, user_email: str, ids: Collection[int]) -> tuple[list[Chosen], Counter[Reason]]:
-    chosen = queue_many.lock_chosen(connection, user_email=user_email, ids=list(ids))
-    return chosen, _left(gone=len(set(ids)) - len(chosen))
+def _lock(
+    connection: Connection, *, user_email: str, ids: Collection[int], message_ids: Collection[str] = ()
+) -> tuple[list[Chosen], Counter[Reason]]:
+    chosen = queue_many.lock_chosen(connection, user_email=user_email, ids=list(ids), message_ids=list(message_ids))
+    return chosen, left_as(gone=len(set(ids)) + len(set(message_ids)) - len(chosen))
 
 
 def _before(
@@ -347,30 +260,6 @@ def _before(
     )
 
 
-def _put_back(
-    connection: Connection, snoozes: Sequence[dict[str, Any]], *, user_email: str, since: datetime
-) -> dict[int, str]:
-    """All at once, and one by one where a concurrent transaction has just snoozed one of their messages again."""
-    try:
-        with connection.begin_nested():
-            return queue_many.put_back_many(connection, before=snoozes, user_email=user_email, unchanged_since=since)
-    except IntegrityError:
-        if len(snoozes) == 1:
-            return {}
-    one_by_one = (_put_back(connection, [one], user_email=user_email, since=since) for one in snoozes)
-    return {id: message_id for restored in one_by_one for id, message_id in restored.items()}
-
-
-def _reason(row: Chosen, *, paused: Reason | None = "paused") -> Reason | None:
-    """Why nothing is done with a snooze; None where something is."""
-    if row.outcome is not None:
-        over: dict[str, Reason] = {"sent": "came_back", "cancelled": "cancelled", "retired": "stuck"}
-        return over[row.outcome]
-    if row.claimed:
-        return "being_sent"
-    return paused if row.inactive else None
-
-
 def _without(rows: Sequence[Chosen], left: Counter[Reason], reason: Callable[[Chosen], Reason | None]) -> list[Chosen]:
     """The rows that something is done with; the others are counted."""
     reasons = {row.id: reason(row) for row in rows}
@@ -378,15 +267,5 @@ def _without(rows: Sequence[Chosen], left: Counter[Reason], reason: Callable[[Ch
     return [row for row in rows if reasons[row.id] is None]
 
 
-def _append(connection: Connection, kind: str, ids: Collection[int], *, route: str) -> None:
+def append_events(connection: Connection, kind: str, ids: Collection[int], *, route: str) -> None:
     events.append_many(connection, kind=kind, actor="user", route=route, lines=[(id, {}) for id in ids])
-
-
-def _left(*, gone: int) -> Counter[Reason]:
-    left: Counter[Reason] = Counter()
-    left["gone"] = gone
-    return left
-
-
-def _counted(left: Counter[Reason]) -> dict[Reason, int]:
-    return {reason: count for reason, count in left.items() if count > 0}
