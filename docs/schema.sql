@@ -1,4 +1,4 @@
--- The whole schema after migration 0044, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0045, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -927,6 +927,7 @@ CREATE TABLE import_rows (
     made_at timestamp with time zone,
     finished_at timestamp with time zone,
     sends jsonb DEFAULT '[]'::jsonb NOT NULL,
+    at_any_hour boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_import_rows_are_whole CHECK (((verdict = 'refused'::text) OR (num_nulls(state, message_id, promised, made_at) = 0))),
     CONSTRAINT ck_import_rows_refused_has_a_reason CHECK (((verdict = 'refused'::text) = (reason IS NOT NULL))),
     CONSTRAINT ck_import_rows_state CHECK ((state = ANY (ARRAY['waiting'::text, 'paused'::text, 'sent'::text, 'cancelled'::text]))),

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from snoozer import replies
 from snoozer.db import ledger, mailbox_store
 from snoozer.db.ledger import Reminded
-from snoozer.db.mailbox_store import Envelope
+from snoozer.db.mailbox_store import Envelope, Place
 from snoozer.db.models import Account, MailboxMessage
 from snoozer.db.statements import database_time
 from snoozer.mime import headers, message_parser
@@ -69,6 +69,20 @@ def store(connection: Connection, *, user_email: str, original: bytes, has_null_
         arrival = replies.Arrival(head=message_parser.parse_reply(original), arrived_at=database_time(connection))
         replies.receive(connection, user_email=user_email, arrivals=[arrival], route=ROUTE)
     return stored
+
+
+def restore(connection: Connection, *, user_email: str, original: bytes, message_id: str | None, place: Place) -> bool:
+    """Store a message that was kept elsewhere, once, under the id and at the place that it had. It is no new mail: no
+    snooze is looked for that it answers. Returns False for one that is kept here already."""
+    digest = _digest(original)
+    mailbox_store.lock(connection, user_email=user_email, sha256=digest)
+    if mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=False) is not None:
+        return False
+    envelope = _envelope(message_parser.parse_head(original), sha256=digest, snippet=snippet_of(original))
+    if message_id is not None:
+        envelope = replace(envelope, message_id=message_id)
+    mailbox_store.restore(connection, user_email=user_email, envelope=envelope, place=place, original=original)
+    return True
 
 
 def _store(connection: Connection, *, user_email: str, original: bytes) -> StoredMessage:

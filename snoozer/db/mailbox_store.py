@@ -45,6 +45,18 @@ class KeptMessage:
     was: dict[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a message was kept, and since when: `surfaced_at` is its place in the list, `returned` is True for one that
+    a snooze had brought back."""
+
+    folder: Literal["inbox", "snoozed", "done", "reminders"]
+    unread: bool
+    returned: bool
+    arrived_at: datetime
+    surfaced_at: datetime
+
+
 def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
     """Serialize storing the same bytes, until the transaction ends."""
     execute(connection, "mailbox/lock", user_email=user_email, sha256=sha256)
@@ -61,6 +73,15 @@ def store(connection: Connection, *, user_email: str, envelope: Envelope, origin
     values = {**asdict(envelope), "user_email": user_email, "original": original}
     while True:
         id = execute(connection, "mailbox/store", **values).scalar_one_or_none()
+        if id is not None:
+            return int(id)
+
+
+def restore(connection: Connection, *, user_email: str, envelope: Envelope, place: Place, original: bytes) -> int:
+    """Keep a message at the place that it had elsewhere; returns its id. The folder is that of the place."""
+    values = {**asdict(envelope), **asdict(place), "user_email": user_email, "original": original}
+    while True:
+        id = execute(connection, "mailbox/restore", **values).scalar_one_or_none()
         if id is not None:
             return int(id)
 

@@ -79,6 +79,17 @@ class Sender:
     email: str | None
 
 
+def is_at_start(content: bytes) -> bool:
+    """Whether the content starts with a header field (RFC 5322), possibly after mbox "From " lines."""
+    for line in content[:65_536].lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 50)[:50]:
+        name, colon = line.rstrip(b"\r").partition(b":")[:2]
+        if colon and name and all(33 <= byte <= 126 for byte in name.rstrip(b" ")):
+            return True
+        if not line.startswith((b"From ", b">From ")):
+            return False
+    return False
+
+
 def raw_text(raw: bytes | str) -> str:
     """A header's raw value, encoded words left as they are, at most `MAX_HEADER_LENGTH` characters.
 

@@ -1,7 +1,10 @@
-"""The kept messages as .eml files in one ZIP, which is written as it is read: one message is in memory at a time."""
+"""The kept messages as .eml files in one ZIP, which is written as it is read: one message is in memory at a time. Its
+last file, PLACES, records where each was, for `restoring`."""
 
+import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy import Engine
@@ -9,6 +12,8 @@ from sqlalchemy import Engine
 from snoozer.db.models import Account
 from snoozer.db.queries import personal_data as queries
 
+PLACES = "places.json"
+PLACE_COLUMNS = ("message_id", "folder", "unread", "returned", "arrived_at", "surfaced_at")
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
@@ -32,17 +37,20 @@ class _Pieces:
 
 def as_zip(engine: Engine, *, account: Account) -> Iterator[bytes]:
     """The ZIP in pieces. A file's name begins with the id that its record has in the export."""
-    pieces = _Pieces()
+    pieces, places = _Pieces(), []
     with engine.connect() as connection:
         ids = queries.kept_ids(connection, user_email=account.email)
     with ZipFile(pieces, "w", ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
         for id in ids:
             with engine.connect() as connection:
-                original = queries.original(connection, id=id, user_email=account.email)
-            if original is not None:
-                entry = ZipInfo(f"{id}-{_slug(original)}.eml", date_time=_EARLIEST)
-                archive.writestr(entry, original, ZIP_DEFLATED)
+                kept = queries.original(connection, id=id, user_email=account.email)
+            if kept is not None:
+                entry = ZipInfo(f"{id}-{_slug(kept.original)}.eml", date_time=_EARLIEST)
+                archive.writestr(entry, kept.original, ZIP_DEFLATED)
+                places.append({"file": entry.filename, **{name: getattr(kept, name) for name in PLACE_COLUMNS}})
                 yield pieces.take()
+        text = json.dumps(places, ensure_ascii=False, indent=0, default=datetime.isoformat)
+        archive.writestr(ZipInfo(PLACES, date_time=_EARLIEST), text, ZIP_DEFLATED)
     yield pieces.take()
 
 

@@ -43,6 +43,7 @@ class ImportRow:
     time_kind: str | None = None
     reply_policy: str | None = None
     reply_scope: str | None = None
+    at_any_hour: bool = False
     made_at: str | None = None
     finished_at: str | None = None
     sends: dict[str, str] = field(default_factory=dict)
@@ -68,7 +69,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
     row = ImportRow(
         line=line,
         state=state,
-        message_id=_message_id(values.get("message_id")),
+        message_id=read_message_id(values.get("message_id")),
         subject=_text(values.get("subject"), most=MAX_SUBJECT),
         sender_email=_text(values.get("sender_email"), most=MAX_SENDER),
         note=_note(values.get("note")),
@@ -79,6 +80,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
         time_kind=kind,
         reply_policy=_one_of(values.get("reply_policy"), get_args(ReplyPolicy)),
         reply_scope=_one_of(values.get("reply_scope"), get_args(ReplyScope)),
+        at_any_hour=values.get("at_any_hour") in (True, "True"),
         made_at=made_at.isoformat(),
     )
     if state in {"sent", "cancelled"}:
@@ -118,7 +120,8 @@ def _time(values: dict[str, Any], name: str, *, until: datetime) -> datetime:
     return at
 
 
-def _message_id(value: Any) -> str:
+def read_message_id(value: Any) -> str:
+    """The id by which a snooze knows its message. Raises RowRefused."""
     text = value if isinstance(value, str) else ""
     octets = len(text.encode("utf-8", "surrogatepass"))
     if not text.strip() or octets > MAX_MESSAGE_ID_OCTETS or "\x00" in text or not _is_text(text):

@@ -168,7 +168,8 @@ def test_the_zip_holds_each_kept_message_byte_for_byte(engine: Engine, people: P
         wanted = [bytes(original) for original in originals]
     with ZipFile(io.BytesIO(exported(engine, "zip"))) as archive:
         assert archive.testzip() is None
-        names = archive.namelist()
+        *names, places = archive.namelist()
+        assert [record["file"] for record in json.loads(archive.read(places))] == names
         assert [archive.read(name) for name in names] == wanted
     assert [int(re.fullmatch(r"(\d+)-[\w-]+\.eml", name)[1]) for name in names] == ids  # type: ignore[index]
 

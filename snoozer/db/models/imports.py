@@ -51,3 +51,4 @@ class ImportRow(Base):
     made_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     sends: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'"))
+    at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))

@@ -173,10 +173,10 @@ def zones(connection: Connection, *, user_email: str) -> list[str]:
     return sorted(zone for zone in connection.execute(rows.distinct()).scalars() if zone)
 
 
-def original(connection: Connection, *, id: int, user_email: str) -> bytes | None:
-    """The bytes of a kept message; None where it is gone."""
-    row = select(MailboxMessage.original).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
-    return connection.execute(row).scalar_one_or_none()
+def original(connection: Connection, *, id: int, user_email: str) -> Found | None:
+    """A kept message with its bytes, and where it is; None where it is gone."""
+    row = select(*MailboxMessage.__table__.columns)
+    return connection.execute(row.where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)).first()
 
 
 def kept_ids(connection: Connection, *, user_email: str) -> Ids:

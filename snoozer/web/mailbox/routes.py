@@ -14,6 +14,7 @@ from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import messages as queries
 from snoozer.mailbox_reading.kept import KeptMailbox
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.mime import headers
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -135,7 +136,7 @@ def add_files(account: Account) -> ResponseReturnValue:
     if any(len(content) > context.settings().largest_message for name, content in files):
         raise RequestEntityTooLarge
     for name, content in files:
-        if not is_message(content):
+        if not headers.is_at_start(content):
             return add_page(
                 file_error=_(
                     "%(name)s is not a mail message: it has no header such as From or Subject. Nothing was saved.",
@@ -185,17 +186,6 @@ def add_reminder(account: Account) -> ResponseReturnValue:
     text = asleep_until_text(submitted.reminder_time, times)
     flash(text, undo=url_for("snoozes.cancel", id=id))
     return redirect(url_for("snoozes.home"), code=303)
-
-
-def is_message(content: bytes) -> bool:
-    """Whether the content starts with a header field (RFC 5322), possibly after mbox "From " lines."""
-    for line in content[:65_536].lstrip(b"\xef\xbb\xbf\r\n").split(b"\n", 50)[:50]:
-        name, colon = line.rstrip(b"\r").partition(b":")[:2]
-        if colon and name and all(33 <= byte <= 126 for byte in name.rstrip(b" ")):
-            return True
-        if not line.startswith((b"From ", b">From ")):
-            return False
-    return False
 
 
 @blueprint.errorhandler(MailboxError)

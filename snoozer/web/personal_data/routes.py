@@ -1,5 +1,7 @@
 """What is stored about a person, as files for that person, and such files read again."""
 
+from typing import IO
+
 from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
@@ -8,7 +10,7 @@ from snoozer import quotas, security_log
 from snoozer.db.models import Account
 from snoozer.db.queries import imports
 from snoozer.db.queries import personal_data as queries
-from snoozer.personal_data import importing
+from snoozer.personal_data import importing, restoring
 from snoozer.personal_data import reading as reading_file
 from snoozer.personal_data.files import FILES
 from snoozer.personal_data.reading import NotAnExport
@@ -56,8 +58,12 @@ def read_file(account: Account) -> ResponseReturnValue:
     file = request.files.get("file")
     if file is None or not file.filename:
         with context.transaction() as connection:
-            return _page(connection, account, error=_("Choose a file first: the JSON or CSV of an export.")), 422
+            return _page(connection, account, error=_("Choose a file first: the JSON, CSV or ZIP of an export.")), 422
     settings, now = context.settings(), time_formatter().now
+    start = file.stream.read(len(restoring.SIGNATURE))
+    file.stream.seek(0)
+    if start == restoring.SIGNATURE:
+        return _restore(account, file.stream)
     try:
         reading = reading_file.read(file.stream, now=now, keep_months=settings.keep_months)
     except NotAnExport as error:
@@ -109,6 +115,26 @@ def discard(account: Account) -> ResponseReturnValue:
         importing.discard(connection, account=account)
     flash(_("The file is forgotten. Nothing was changed."))
     return redirect(url_for(".show", _anchor="import"), code=303)
+
+
+def _restore(account: Account, file: IO[bytes]) -> ResponseReturnValue:
+    """Keeps the messages of a ZIP. That is not shown first: a message that is kept does nothing."""
+    settings = context.settings()
+    try:
+        with context.transaction() as connection:
+            quotas.spend_export(connection, settings.limits, user_email=account.email)
+            done = restoring.restore(
+                connection, file, account=account, limits=settings.limits, largest_message=settings.largest_message
+            )
+    except NotAnExport as error:
+        with context.transaction() as connection:
+            return _page(connection, account, error=f"{error} {_('Nothing was saved.')}"), 422
+    security_log.record("data_imported", account=account.id, messages=done.new)
+    words = ngettext("1 message is kept here now.", "%(num)s messages are kept here now.", done.new)
+    known = ngettext("1 was here already.", "%(num)s were here already.", done.known) if done.known else ""
+    left = ngettext("1 file is no message.", "%(num)s files are no messages.", done.refused) if done.refused else ""
+    flash(" ".join(filter(None, (words, known, left))))
+    return redirect(url_for(".show"), code=303)
 
 
 def _page(connection: Connection, account: Account, *, error: str | None = None) -> str:

@@ -12,7 +12,7 @@ WITH saved AS (
         read.promised, 0, 5, TRUE, read.made_at, CURRENT_TIMESTAMP,
         CASE read.state WHEN 'sent' THEN 'sent' ELSE 'cancelled' END, COALESCE(read.finished_at, CURRENT_TIMESTAMP), 0,
         0, snooze_bucket(:user_email), read.note, read.recurrence, read.reply_policy, read.reply_scope, read.wall_time,
-        read.zone, read.time_kind, 1, FALSE, FALSE
+        read.zone, read.time_kind, 1, FALSE, read.at_any_hour
     FROM import_rows AS read
     WHERE read.import_id = :import_id
       AND read.verdict = 'new'
