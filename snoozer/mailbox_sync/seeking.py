@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from sqlalchemy import Connection
+
 from snoozer.db import events, mailbox_messages, queue
 from snoozer.db.mailbox_messages import Entry
+from snoozer.db.queries import snoozes
 from snoozer.db.statements import database_time
 from snoozer.imap.errors import ImapError
 from snoozer.imap.folders import Status
@@ -159,8 +162,10 @@ def let_go(session: Session, entry: Entry) -> None:
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
     """The message is its owner's business again. A snooze whose time has not come yet is cancelled, and says why; of
-    one that is due the reminder goes out. The snooze is locked before its message, as everywhere else."""
+    one that is due the reminder goes out, and one that is paused stays so, and says that only its reminder comes. The
+    snooze is locked before its message, as everywhere else."""
     with session.transaction() as connection:
+        paused = _paused(connection, entry) if entry.snooze_id is None else None
         kind = "left" if entry.is_due else "cancelled"
         ended = entry.snooze_id is not None and (
             entry.is_due or queue.cancel(connection, id=entry.snooze_id, user_email=entry.user_email)
@@ -169,3 +174,12 @@ def release(session: Session, entry: Entry, *, because: str) -> None:
             raise OwnerChanged
         if ended and entry.snooze_id is not None:
             events.append(connection, snooze_id=entry.snooze_id, kind=kind, actor="user", route="mailbox", why=because)
+        if paused is not None:
+            where = {"actor": "user", "route": "mailbox", "why": because}
+            events.append(connection, snooze_id=paused, kind="left", paused=True, **where)
+
+
+def _paused(connection: Connection, entry: Entry) -> int | None:
+    """The snooze of a message that is paused, and so promises no return."""
+    alive = snoozes.alive(connection, user_email=entry.user_email, message_id=entry.message_id)
+    return None if alive is None or not alive.inactive else int(alive.id)

@@ -60,6 +60,16 @@ _ENDED_THERE = {
     "moved": N_("You took its message out of the folder of what is snoozed, so it ended."),
     "gone": N_("Its message was deleted in your mailbox, or put where it is not found, so it ended."),
 }
+_LEFT_PAUSED = {
+    "moved": N_(
+        "You took its message out of the folder of what is snoozed. It stays paused; once you resume it, only its "
+        "reminder comes."
+    ),
+    "gone": N_(
+        "Its message was deleted in your mailbox, or put where it is not found. It stays paused; once you resume it, "
+        "only its reminder comes."
+    ),
+}
 _ZONE_CHANGES = {
     "zone": N_("It went with you from {old} to {zone}: the same hour on the clock, another instant."),
     "rules": N_("The rules of {zone} changed, so the same hour on the clock is another instant."),
@@ -126,7 +136,7 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
             end=_(end),
         )
     if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
-        sentence = _ENDED_THERE[detail["why"]]
+        sentence = (_LEFT_PAUSED if detail.get("paused") else _ENDED_THERE)[detail["why"]]
         return _(sentence)
     if (came := came_text(event.kind, detail, times)) is not None:
         return came
