@@ -210,6 +210,10 @@ class Connection:
         """Those of the UIDs that the selected folder has."""
         return messages.existing(self._session, uids)
 
+    def unread(self, uids: Iterable[int]) -> set[int]:
+        """Those of the UIDs that the selected folder has, and that are unread."""
+        return messages.unread(self._session, uids)
+
     def window(self, first: int, last: int, *, exists: int, threads: bool) -> Window:
         """The messages with these numbers in the selected folder, in one round trip."""
         return reading.window(self._session, first, last, exists=exists, threads=threads)

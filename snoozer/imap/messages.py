@@ -120,6 +120,14 @@ def _fetch_each(session: Session, batch: Sequence[int], items: bytes) -> list[tu
     return _fetch_each(session, batch[:half], items) + _fetch_each(session, batch[half:], items)
 
 
+def unread(session: Session, uids: Iterable[int]) -> set[int]:
+    """Those of the UIDs in the selected folder that are unread."""
+    found: set[int] = set()
+    for batch in batches(uids):
+        found |= set(search(session, b"UNSEEN", b"UNDELETED", b"UID", uid_set(batch))) & set(batch)
+    return found
+
+
 def existing(session: Session, uids: Iterable[int]) -> set[int]:
     """Those of the UIDs that the selected folder has."""
     found: set[int] = set()

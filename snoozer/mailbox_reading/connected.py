@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
+from snoozer.db.queries import Cursor as DatabaseCursor
+from snoozer.db.queries import InvalidCursor, snoozed_messages
 from snoozer.db.queries import mailboxes as mailbox_queries
-from snoozer.db.queries import snoozed_messages
 from snoozer.db.queries.mailboxes import MailboxAccess
 from snoozer.domain.search_terms import Term
 from snoozer.imap import folder_names
@@ -48,6 +49,8 @@ from snoozer.translations import N_, gettext
 
 T = TypeVar("T")
 
+# Of what came back, so many are looked at whether they were read since.
+MAX_RETURNED = 100
 # So much of a message is read to show it. What is larger has attachments, of which the server tells.
 SHOWN_BYTES = 2 * 1024 * 1024
 MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
@@ -102,32 +105,61 @@ class ConnectedMailbox:
         threads: bool = True,
         size: int = PAGE_SIZE,
     ) -> Page:
-        name, cursor, terms = (
-            INBOX if folder is None else folder_name(folder),
-            Cursor.parse(after),
-            listing.terms_of(search),
-        )
+        name, terms = INBOX if folder is None else folder_name(folder), listing.terms_of(search)
+        if not terms and name.upper() != INBOX and (asleep := self._asleep(name, after=after, size=size)) is not None:
+            return asleep
+        is_inbox, cursor = name.upper() == INBOX and not terms, Cursor.parse(after)
         with self.engine.begin() as transaction:
-            moving = snoozed_messages.moving(transaction, mailbox_id=self.access.id)
-            hidden = snoozed_messages.leaving(transaction, mailbox_id=self.access.id, folder=name)
+            id = self.access.id
+            hidden = snoozed_messages.leaving(transaction, mailbox_id=id, folder=name)
+            back = snoozed_messages.back(transaction, mailbox_id=id, folder=name, size=MAX_RETURNED) if is_inbox else ()
+        places = [MessageKey(name, row.uidvalidity, row.uid) for row in back]
 
-        def read(connection: Connection) -> tuple[Found, bool]:
-            found = (
-                listing.search_folder(connection, name, terms, after=cursor, size=size)
-                if terms
-                else listing.read_folder(connection, name, after=cursor, hidden=hidden, threads=threads, size=size)
+        def read(connection: Connection) -> Found:
+            if terms:
+                return listing.search_folder(connection, name, terms, after=cursor, size=size)
+            return listing.read_folder(
+                connection, name, after=cursor, hidden=hidden, threads=threads, size=size, back=places
             )
-            shows_moving = bool(moving) and cursor is None and not terms and _is_snoozed(connection, name)
-            return found, shows_moving
 
-        found, shows_moving = self._searching(terms, read)
-        shown = self._rows(found, name)
-        return Page(
-            rows=[*(rows.moving_rows(moving) if shows_moving else ()), *shown],
-            next=None if found.next is None else str(found.next),
-            total=found.total,
-            bound=str(Bound(found.uidvalidity, found.uidnext)) if found.uidnext else None,
-        )
+        found = self._searching(terms, read)
+        return _page(found, self._rows(found, name), following=found.next)
+
+    def _asleep(self, name: str, *, after: str | None, size: int) -> Page | None:
+        """A page of the folder of what is snoozed, the first to return first; None for another folder."""
+        access = self.access
+        with self.engine.begin() as transaction:
+            try:
+                since = None if after is None else DatabaseCursor.parse(after)
+            except InvalidCursor:
+                return None
+            asleep = snoozed_messages.asleep(transaction, mailbox_id=access.id, folder=name, after=since, size=size)
+        if not asleep.rows and since is None:
+            return None
+
+        def entered(uidvalidity: int) -> set[int]:
+            with self.engine.begin() as transaction:
+                return snoozed_messages.uids_in(transaction, mailbox_id=access.id, folder=name, uidvalidity=uidvalidity)
+
+        def read(connection: Connection) -> Found | None:
+            if not _is_snoozed(connection, name):
+                return None
+            is_last = asleep.next_cursor is None
+            return listing.read_asleep(connection, name, asleep.rows, entered=entered if is_last else None, size=size)
+
+        found = self.run(read)
+        if found is None:
+            return None
+        by_uid = {row.uid: row for row in asleep.rows if row.uidvalidity == found.uidvalidity and not row.moving}
+        shown = {
+            uid: rows.asleep_row(rows.row_of(each, folder=name, uidvalidity=found.uidvalidity), by_uid.get(uid))
+            for uid, each in found.read.items()
+        }
+        ordered = [
+            rows.asleep_row(rows.moving_row(row), row) if row.moving else shown.get(row.uid) for row in asleep.rows
+        ]
+        strangers = [shown[each.head.uid] for each in found.messages if each.head.uid not in by_uid]
+        return _page(found, [*(row for row in ordered if row is not None), *strangers], following=asleep.next_cursor)
 
     def _searching(self, terms: Sequence[Term[Field]], read: Callable[[Connection], T]) -> T:
         try:
@@ -142,7 +174,7 @@ class ConnectedMailbox:
             uid: rows.row_of(each, folder=folder, uidvalidity=found.uidvalidity) for uid, each in found.read.items()
         }
         joined = self._with_snoozes(by_uid, folder=folder, uidvalidity=found.uidvalidity)
-        shown = []
+        shown = [joined[each.head.uid] for each in found.back]
         for each in found.messages:
             tree = found.members.get(each.head.uid, frozenset((each.head.uid,)))
             members = [joined[uid] for uid in tree if uid in joined]
@@ -282,6 +314,15 @@ def _examined(connection: Connection, at: MessageKey) -> Selected:
 def _require_same(at: MessageKey, opened: Selected) -> None:
     if opened.uidvalidity != at.uidvalidity:
         raise MailboxError("gone", gettext(GONE))
+
+
+def _page(found: Found, shown: list[Row], *, following: Cursor | DatabaseCursor | None) -> Page:
+    return Page(
+        rows=shown,
+        next=None if following is None else str(following),
+        total=found.total,
+        bound=str(Bound(found.uidvalidity, found.uidnext)) if found.uidnext else None,
+    )
 
 
 def _is_snoozed(connection: Connection, name: str) -> bool:

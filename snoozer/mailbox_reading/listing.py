@@ -1,8 +1,9 @@
 """One page of a folder, or of what a search finds in it, read from its server: at most two round trips for a page."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from snoozer.db.queries import Found as DatabaseRow
 from snoozer.domain import search_terms
 from snoozer.domain.search_terms import Term
 from snoozer.imap.connection import Connection
@@ -10,16 +11,18 @@ from snoozer.imap.folders import Selected
 from snoozer.imap.reading import Listed, ids_of
 from snoozer.imap.search import FIELDS, Field
 from snoozer.imap.threads import by_ids
-from snoozer.mailbox_reading.keys import Cursor
+from snoozer.mailbox_reading.keys import Cursor, MessageKey
 
 # What is hidden may fill a page: then the ones before it are read, too.
 MAX_WINDOWS = 3
+# What is above all others: more than these are where they returned to.
+MAX_BACK = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """Messages, the newest first, in a folder as it was then. With conversations, `members` are the UIDs of the one
-    that each message stands for."""
+    that each message stands for. `back` are those above all others, which came back and were not read since."""
 
     uidvalidity: int
     uidnext: int
@@ -28,14 +31,25 @@ class Found:
     read: dict[int, Listed]
     next: Cursor | None
     total: int | None
+    back: list[Listed] = field(default_factory=list)
 
 
 def read_folder(
-    connection: Connection, folder: str, *, after: Cursor | None, hidden: Collection[int], threads: bool, size: int
+    connection: Connection,
+    folder: str,
+    *,
+    after: Cursor | None,
+    hidden: Collection[int],
+    threads: bool,
+    size: int,
+    back: Sequence[MessageKey] = (),
 ) -> Found:
-    """The newest `size` messages, or as many before `after`. Raises ImapError."""
+    """The newest `size` messages, or as many before `after`. Those of `back` that were not read since are above all on
+    the first page, and on no other. Raises ImapError."""
     opened = connection.examine(folder)
     after = after if after is not None and after.uidvalidity == opened.uidvalidity else None
+    returned = _unread_of(connection, back, uidvalidity=opened.uidvalidity, hidden=hidden)
+    hidden = {*hidden, *returned} if after is not None else hidden
     last = opened.exists if after is None else min(after.before, opened.exists)
     below = None if after is None else after.uid
     read: dict[int, Listed] = {}
@@ -53,13 +67,42 @@ def read_folder(
     members = _conversations(read, trees, hidden=hidden) if threads else {}
     shown = [read[uid] for uid in sorted(read, reverse=True) if not threads or uid in members]
     ends = Cursor(opened.uidvalidity, lowest, last) if last >= 1 and lowest is not None else None
+    above = [] if after is not None else _above(connection, returned, shown=shown, members=members, read=read)
     return Found(
         uidvalidity=opened.uidvalidity,
         uidnext=opened.uidnext,
         messages=shown,
         members=members,
-        read=read,
+        read=read | {each.head.uid: each for each in above},
         next=ends,
+        total=opened.exists,
+        back=above,
+    )
+
+
+def read_asleep(
+    connection: Connection,
+    folder: str,
+    asleep: Sequence[DatabaseRow],
+    *,
+    entered: Callable[[int], set[int]] | None,
+    size: int,
+) -> Found:
+    """The messages of these entries that lie in the folder of what is snoozed; with `entered`, which returns the UIDs
+    of all entries there, also the newest of those that have none. Raises ImapError."""
+    opened = connection.examine(folder)
+    uids = [row.uid for row in asleep if (row.folder, row.uidvalidity) == (folder, opened.uidvalidity)]
+    if entered is not None:
+        known = entered(opened.uidvalidity)
+        uids += [uid for uid in connection.uids() if uid not in known][-size:] if opened.exists > len(known) else []
+    listed = [each for each in connection.listed(uids) if not each.head.deleted]
+    return Found(
+        uidvalidity=opened.uidvalidity,
+        uidnext=opened.uidnext,
+        messages=listed[::-1],
+        members={},
+        read={each.head.uid: each for each in listed},
+        next=None,
         total=opened.exists,
     )
 
@@ -87,6 +130,29 @@ def search_folder(
 def terms_of(search: str | None) -> list[Term[Field]]:
     """What is searched for, by at most so many terms; nothing where nothing was typed."""
     return search_terms.parse(search or "", FIELDS)[: search_terms.MAX_TERMS]
+
+
+def _unread_of(
+    connection: Connection, back: Sequence[MessageKey], *, uidvalidity: int, hidden: Collection[int]
+) -> list[int]:
+    """In their order, at most so many as are shown above all others."""
+    uids = [at.uid for at in back if at.uidvalidity == uidvalidity and at.uid not in hidden]
+    unread = connection.unread(uids) if uids else ()
+    return [uid for uid in uids if uid in unread][:MAX_BACK]
+
+
+def _above(
+    connection: Connection,
+    returned: Sequence[int],
+    *,
+    shown: Sequence[Listed],
+    members: Mapping[int, frozenset[int]],
+    read: Mapping[int, Listed],
+) -> list[Listed]:
+    """What is not on the page by itself, or in a conversation."""
+    on_page = {each.head.uid for each in shown}.union(*(members.get(each.head.uid, ()) for each in shown)) & read.keys()
+    there = {each.head.uid: each for each in connection.listed([uid for uid in returned if uid not in on_page])}
+    return [there[uid] for uid in returned if uid in there]
 
 
 def _is_shown(each: Listed, *, below: int | None, hidden: Collection[int]) -> bool:

@@ -1,6 +1,6 @@
 """Rows of a connected mailbox: what its server lists, with what is known of its snoozes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -60,28 +60,30 @@ def with_snoozes(
     }
 
 
-def moving_rows(entries: Iterable[DatabaseRow]) -> list[Row]:
-    """Messages that are still where they were, as far as the database knows them."""
-    return [
-        _snoozed(
-            Row(
-                key=str(MessageKey(entry.folder, entry.uidvalidity, entry.uid)),
-                message_id=entry.message_id,
-                subject=entry.subject,
-                sender_name=None,
-                sender_email=entry.sender_email,
-                date=entry.internal_date,
-                unread=False,
-                flagged=False,
-                answered=False,
-                has_attachments=False,
-                size=entry.size,
-                moving=True,
-            ),
-            entry,
-        )
-        for entry in entries
-    ]
+def moving_row(entry: DatabaseRow) -> Row:
+    """A message that is still where it was, as far as the database knows it."""
+    return Row(
+        key=str(MessageKey(entry.folder, entry.uidvalidity, entry.uid)),
+        message_id=entry.message_id,
+        subject=entry.subject,
+        sender_name=None,
+        sender_email=entry.sender_email,
+        date=entry.internal_date,
+        unread=False,
+        flagged=False,
+        answered=False,
+        has_attachments=False,
+        size=entry.size,
+        moving=True,
+    )
+
+
+def asleep_row(row: Row, entry: DatabaseRow | None) -> Row:
+    """A message in the folder of what is snoozed, with the time at which it returns; one without an entry has none."""
+    if entry is None:
+        return row
+    known = _entered(row, entry) if not row.moving else _snoozed(row, entry)
+    return known if known.remind_at is None else replace(known, scheduled_for=entry.wakes)
 
 
 def conversation_row(row: Row, members: Sequence[Row], *, size: int) -> Row:

@@ -8,18 +8,21 @@ from sqlalchemy import Connection, exists, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from snoozer.db.models import MailboxMessage, Send, ServerStart, Snooze
+from snoozer.db.queries import columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Return:
     """The last return of a message: when it was due, and when it came. `note` is what its owner wrote. `is_kept` is of
-    one in the mailbox that Snoozer keeps, `database_was_away` of one due while the database did not run."""
+    one in the mailbox that Snoozer keeps, `database_was_away` of one due while the database did not run; `delayed_by`
+    is what a connected mailbox had to wait for."""
 
     note: str | None
     due: datetime
     at: datetime
     is_kept: bool
     database_was_away: bool
+    delayed_by: str | None
 
     @property
     def late(self) -> timedelta:
@@ -35,7 +38,13 @@ def last_returns(connection: Connection, *, user_email: str, message_ids: Collec
     due = func.greatest(Send.scheduled_for, Snooze.deferred_until)
     away = exists().where(ServerStart.met_at > due, ServerStart.met_at <= Send.sent_at)
     rows = connection.execute(
-        select(Send.message_id, due.label("due"), Send.sent_at, Snooze.note, kept.label("kept"), away.label("away"))
+        select(
+            *columns(Send, "message_id sent_at delayed_by"),
+            due.label("due"),
+            Snooze.note,
+            kept.label("kept"),
+            away.label("away"),
+        )
         .ext(distinct_on(Send.message_id))
         .join(Snooze, Snooze.id == Send.snooze_id)
         .where(
@@ -53,6 +62,7 @@ def last_returns(connection: Connection, *, user_email: str, message_ids: Collec
             at=row.sent_at,
             is_kept=row.kept,
             database_was_away=row.away,
+            delayed_by=row.delayed_by,
         )
         for row in rows
     }

@@ -1,15 +1,19 @@
 """What is known of the messages that a connected mailbox lists; another person's are never found."""
 
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, true, tuple_
 
 from snoozer.db.models import Send, Snooze, SnoozedMessage
-from snoozer.db.queries import Found, columns
+from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 
+# What is paused returns at no time: it is ordered last.
+_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+_WAKES = func.coalesce(func.greatest(SnoozedMessage.returns_at, SnoozedMessage.deferred_until), _NEVER)
 _OF_SNOOZE = "remind_at scheduled_for recurrence claimed_at"
-_WHERE = "mailbox_id message_id folder uidvalidity uid place wanted internal_date size"
+_WHERE = "id mailbox_id message_id folder uidvalidity uid place wanted internal_date size"
 
 
 def in_folder(
@@ -25,12 +29,6 @@ def in_folder(
     return connection.execute(_entries().where(here)).all()
 
 
-def moving(connection: Connection, *, mailbox_id: int) -> Sequence[Found]:
-    """Those that are snoozed, and not moved yet, the one that was snoozed last first."""
-    entries = _entries().where(SnoozedMessage.mailbox_id == mailbox_id, _is_moving(), Snooze.id.is_not(None))
-    return connection.execute(entries.order_by(Snooze.id.desc())).all()
-
-
 def leaving(connection: Connection, *, mailbox_id: int, folder: str) -> set[int]:
     """The UIDs of messages in a folder that are to be moved out of it."""
     message = SnoozedMessage
@@ -41,6 +39,47 @@ def leaving(connection: Connection, *, mailbox_id: int, folder: str) -> set[int]
     )
     uids = select(message.uid).where(message.mailbox_id == mailbox_id, message.folder == folder, is_away)
     return set(connection.execute(uids).scalars())
+
+
+def asleep(connection: Connection, *, mailbox_id: int, folder: str, after: Cursor | None, size: int) -> Page[Found]:
+    """What is asleep in a mailbox, in `folder` or on its way there, the first to return first: what is paused comes
+    last."""
+    message = SnoozedMessage
+    lies_there = and_(message.folder == folder, message.place == "snoozed", message.wanted == "snoozed")
+    is_to_go_there = and_(_is_moving(), Snooze.id.is_not(None))
+    rows = _entries().add_columns(_WAKES.label("wakes"))
+    found = rows.where(message.mailbox_id == mailbox_id, or_(lies_there, is_to_go_there))
+    if after is not None:
+        found = found.where(tuple_(_WAKES, message.id) > (after.at, after.id))
+    found = found.order_by(_WAKES, message.id).limit(size + 1)
+    return make_page(connection.execute(found).all(), size=size, at=lambda row: row.wakes)
+
+
+def uids_in(connection: Connection, *, mailbox_id: int, folder: str, uidvalidity: int) -> set[int]:
+    """The UIDs of a folder that are entered."""
+    message = SnoozedMessage
+    here = and_(message.mailbox_id == mailbox_id, message.folder == folder, message.uidvalidity == uidvalidity)
+    return set(connection.execute(select(message.uid).where(here)).scalars())
+
+
+def back(connection: Connection, *, mailbox_id: int, folder: str, size: int) -> Sequence[Found]:
+    """The UIDs and the UIDVALIDITY of what came back to a folder, the last to come back first. Whether it was
+    read since, its server knows."""
+    message = SnoozedMessage
+    returned = (
+        select(func.max(Send.sent_at).label("at"))
+        .where(Send.user_email == message.user_email, Send.message_id == message.message_id, Send.channel == "mailbox")
+        .lateral()
+    )
+    there = select(message.uid, message.uidvalidity).join(returned, true())
+    there = there.where(
+        message.mailbox_id == mailbox_id,
+        message.folder == folder,
+        message.place == "home",
+        message.wanted == "home",
+        returned.c.at.is_not(None),
+    )
+    return connection.execute(there.order_by(returned.c.at.desc(), message.id.desc()).limit(size)).all()
 
 
 def at_home(connection: Connection, *, user_email: str, message_id: str) -> Found | None:

@@ -119,6 +119,7 @@ def group_rows(rows: Sequence[Row], times: TimeFormatter, *, role: Role) -> list
             [DayGroup(name=_("Without a time"), date="", rows=others)] if others else []
         )
     back = [row for row in rows if row.returned_at is not None and row.unread] if role == "inbox" else []
+    back.sort(key=lambda row: row.returned_at or row.date, reverse=True)
     rest = group_by_age([row for row in rows if row not in back], times)
     return [DayGroup(name=_("Back"), date="", rows=back), *rest] if back else rest
 

@@ -38,6 +38,7 @@ _EXPLANATIONS = {
 # By `delayed_by` of the ledger.
 _REASONS = {
     "mail server": N_("because the mail server was away"),
+    "sign-in": N_("because its mail server refused the sign-in"),
     "recipient": N_("because the mail server did not take mail for your address at first"),
     "worker": N_("because the program that was sending it was lost"),
     "failure": N_("because earlier tries failed"),
@@ -116,7 +117,7 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
 
 def late_return(found: Return) -> str | None:
     """Returns "late by 2 minutes, because …" of a message that came back late. To bring back a kept one needs no mail
-    server: the database was away, or nothing ran."""
+    server: the database was away, or nothing ran. Of a connected one the ledger knows."""
     if found.late <= LATE_AFTER:
         return None
     span = span_in_words(found.late)
@@ -124,7 +125,7 @@ def late_return(found: Return) -> str | None:
         return _("late by %(span)s, because the database was away", span=span)
     if found.is_kept:
         return _("late by %(span)s, because nothing ran to bring it back", span=span)
-    return _("late by %(span)s", span=span)
+    return _lateness(found.late, found.delayed_by)
 
 
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:

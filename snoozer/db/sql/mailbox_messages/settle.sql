@@ -1,11 +1,16 @@
 -- Messages are in `folder`, seen there under these UIDs. One that is back and due was returned: that is entered in the
--- ledger, once for each promise, and its return is over. Where its snooze repeats, the next one is promised already.
+-- ledger, once for each promise, with what had its mailbox wait, and its return is over. Where its snooze repeats, the next one is promised already.
 WITH found AS MATERIALIZED (
     SELECT
         message.id,
         seen.uid,
         message.returns_at,
         message.snooze_id,
+        CASE
+            WHEN GREATEST(message.returns_at, message.deferred_until) >= clock_timestamp() - INTERVAL '30 seconds' THEN NULL
+            WHEN mailbox.problem IN ('login', 'token', 'sign_in') THEN 'sign-in'
+            WHEN mailbox.problem IS NOT NULL THEN 'mail server'
+        END AS delayed_by,
         :place = 'home' AND COALESCE(GREATEST(message.returns_at, message.deferred_until) <= clock_timestamp(), FALSE) AS returned
     FROM unnest(CAST(:ids AS bigint[]), CAST(:uids AS bigint[])) AS seen (id, uid)
     JOIN mailbox_messages AS message ON message.id = seen.id
@@ -17,12 +22,12 @@ WITH found AS MATERIALIZED (
 entered AS (
     INSERT INTO reminder_sends (
         snooze_id, user_email, message_id, scheduled_for, channel, bucket, zone,
-        state, reserved_at, sent_at, resolution, resolved_by, resolved_at
+        state, reserved_at, sent_at, resolution, resolved_by, resolved_at, delayed_by
     )
     SELECT
         snooze.id, snooze.user_email, snooze.message_id, found.returns_at, 'mailbox', snooze.bucket,
         COALESCE(snooze.zone, 'UTC'), 'sent', clock_timestamp(), clock_timestamp(), 'returned', 'mailbox',
-        clock_timestamp()
+        clock_timestamp(), found.delayed_by
     FROM found
     JOIN email_snoozes AS snooze ON snooze.id = found.snooze_id
     WHERE found.returned
