@@ -1,4 +1,4 @@
--- The whole schema after migration 0045, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0046, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -516,6 +516,24 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION snooze_may_be_gathered(person text, snooze bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT 1
+        FROM email_snoozes AS waiting
+        JOIN accounts AS account ON account.email = lower(person)
+        JOIN day_shapes AS day ON day.account_id = account.id
+        WHERE waiting.id = snooze
+          AND NOT waiting.at_any_hour
+          AND waiting.deferred_until > day.gathered_until
+          AND waiting.deferred_until <= clock_timestamp()
+          AND day.gathers_over IS NOT NULL
+    );
+END
+$$;
+
 CREATE FUNCTION snooze_reminder_is_sought(recipient text, uncertain_at timestamp with time zone, hold interval) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
@@ -832,12 +850,40 @@ CREATE TABLE day_shapes (
     refresh_at timestamp with time zone DEFAULT now() NOT NULL,
     changed boolean DEFAULT true NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    gathers_over smallint,
+    gathered_until timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_day_shapes_gathers_over CHECK (((gathers_over >= 3) AND (gathers_over <= 50))),
     CONSTRAINT ck_day_shapes_quiet_hours CHECK (((num_nulls(quiet_from, quiet_until) = ANY (ARRAY[0, 2])) AND ((quiet_from <> quiet_until) IS NOT FALSE) AND ((quiet_until_off IS NULL) OR ((quiet_from IS NOT NULL) AND (quiet_until_off <> quiet_from))))),
     CONSTRAINT ck_day_shapes_rest CHECK (((num_nulls(rest_from, rest_until, rest_reason) = ANY (ARRAY[0, 3])) AND ((rest_from < rest_until) IS NOT FALSE) AND (rest_reason = ANY (ARRAY['quiet'::text, 'day off'::text, 'vacation'::text])))),
     CONSTRAINT ck_day_shapes_vacation CHECK (((num_nulls(away_from, back_on) = ANY (ARRAY[0, 2])) AND (((back_on > away_from) AND ((back_on - away_from) <= 366)) IS NOT FALSE))),
     CONSTRAINT ck_day_shapes_work CHECK ((work_from < work_until)),
     CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))
 );
+
+CREATE TABLE digest_members (
+    digest_id bigint NOT NULL,
+    "position" smallint NOT NULL,
+    snooze_id bigint NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL
+);
+
+CREATE TABLE digests (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    gathered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    settled_at timestamp with time zone
+);
+
+CREATE SEQUENCE digests_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE digests_id_seq OWNED BY digests.id;
 
 CREATE TABLE email_snoozes_archive (
     id bigint NOT NULL,
@@ -1524,6 +1570,8 @@ ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq':
 
 ALTER TABLE ONLY api_tokens ALTER COLUMN id SET DEFAULT nextval('api_tokens_id_seq'::regclass);
 
+ALTER TABLE ONLY digests ALTER COLUMN id SET DEFAULT nextval('digests_id_seq'::regclass);
+
 ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snoozes_id_seq'::regclass);
 
 ALTER TABLE ONLY kept_messages ALTER COLUMN id SET DEFAULT nextval('kept_messages_id_seq'::regclass);
@@ -1574,6 +1622,12 @@ ALTER TABLE ONLY circuit_breakers
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT pk_day_shapes PRIMARY KEY (account_id);
+
+ALTER TABLE ONLY digest_members
+    ADD CONSTRAINT pk_digest_members PRIMARY KEY (digest_id, "position");
+
+ALTER TABLE ONLY digests
+    ADD CONSTRAINT pk_digests PRIMARY KEY (id);
 
 ALTER TABLE ONLY email_snoozes
     ADD CONSTRAINT pk_email_snoozes PRIMARY KEY (id);
@@ -1653,6 +1707,12 @@ ALTER TABLE ONLY accounts
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT uq_api_tokens_token_hash UNIQUE (token_hash);
 
+ALTER TABLE ONLY digest_members
+    ADD CONSTRAINT uq_digest_members_promise UNIQUE (snooze_id, scheduled_for);
+
+ALTER TABLE ONLY digests
+    ADD CONSTRAINT uq_digests_promise UNIQUE (snooze_id, scheduled_for);
+
 ALTER TABLE ONLY imports
     ADD CONSTRAINT uq_imports_account UNIQUE (account_id);
 
@@ -1693,6 +1753,12 @@ CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
 CREATE INDEX ix_bulk_acts_created_at ON bulk_acts USING btree (created_at);
 
 CREATE INDEX ix_day_shapes_refresh ON day_shapes USING btree (refresh_at);
+
+CREATE INDEX ix_digests_account ON digests USING btree (account_id);
+
+CREATE INDEX ix_digests_gathered ON digests USING btree (gathered_at);
+
+CREATE INDEX ix_digests_open ON digests USING btree (gathered_at) WHERE (settled_at IS NULL);
 
 CREATE INDEX ix_email_snoozes_archive_person ON ONLY email_snoozes_archive USING btree (user_email, id);
 
@@ -1857,6 +1923,12 @@ ALTER TABLE ONLY bulk_acts
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT fk_day_shapes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY digest_members
+    ADD CONSTRAINT fk_digest_members_digest FOREIGN KEY (digest_id) REFERENCES digests(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY digests
+    ADD CONSTRAINT fk_digests_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY idempotency_keys
     ADD CONSTRAINT fk_idempotency_keys_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

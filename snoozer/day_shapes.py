@@ -21,7 +21,8 @@ BATCH_SIZE = 500
 AHEAD = timedelta(days=1)
 NO_SHAPE = DayShape()
 _COLUMNS = (
-    "working_days work_from work_until quiet_from quiet_until quiet_until_off rests_on_days_off away_from back_on"
+    "working_days work_from work_until quiet_from quiet_until quiet_until_off rests_on_days_off away_from back_on "
+    "gathers_over"
 )
 
 

@@ -35,7 +35,8 @@ class Occurrence:
     promised anew. `by_link` is True when this reminder's link snoozed it, and so may undo that. `repeats` is True when
     the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
     the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
-    `closed` is True when the person's account is closed: nothing is snoozed for it any more.
+    `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
+    link is one of the reminder, and no button of a notification.
     """
 
     snooze_id: int
@@ -56,6 +57,7 @@ class Occurrence:
     superseded: bool
     next_at: datetime | None
     closed: bool
+    by_mail: bool
 
     @property
     def returns_at(self) -> datetime | None:
@@ -100,6 +102,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         superseded=superseded,
         next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
         closed=_is_closed(connection, email=send.user_email, acting=acting),
+        by_mail=link.action == "see",
         **_content(send, row),
     )
 
@@ -139,7 +142,7 @@ def snooze_again(
         if _acknowledge(connection, occurrence):
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
-    ledger.acknowledge(connection, snooze_id=occurrence.snooze_id, scheduled_for=occurrence.scheduled_for)
+    _record_arrival(connection, occurrence)
     id, _ = queue.enqueue(
         connection,
         user_email=occurrence.user_email,
@@ -176,8 +179,13 @@ def _acknowledge(connection: Connection, occurrence: Occurrence) -> bool:
         queue.cancel(connection, id=id, user_email=email, scheduled_for=promised)
     elif not queue.skip_occurrence(connection, id=id, user_email=email, scheduled_for=promised, remind_at=at):
         return False
-    ledger.acknowledge(connection, snooze_id=id, scheduled_for=promised)
+    _record_arrival(connection, occurrence)
     return True
+
+
+def _record_arrival(connection: Connection, occurrence: Occurrence) -> None:
+    id, promised = occurrence.snooze_id, occurrence.scheduled_for
+    ledger.acknowledge(connection, snooze_id=id, scheduled_for=promised, by_mail=occurrence.by_mail)
 
 
 def _next_occurrence(connection: Connection, row: Found) -> datetime | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, ledger, queue
+from snoozer.db import digests, events, ledger, queue
 from snoozer.db.queue import RestoredCase
 
 RESTORED_ERROR = "It may have been sent: it was due before the restored place began, and the dump does not know"
@@ -15,6 +15,7 @@ BATCH_SIZE = 1_000
 def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
     """Return cases to the queue; returns the ids that were cases. A reminder that was sent is not sent again."""
     reactivated = queue.reactivate(connection, ids=ids)
+    digests.release(connection, ids=reactivated)
     ledger.reopen(connection, ids=reactivated, actor=actor)
     lines = [(id, {"reason": reason}) for id in reactivated]
     events.append_many(connection, kind="reactivated", actor=actor, route=route, lines=lines)

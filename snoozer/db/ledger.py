@@ -265,9 +265,10 @@ def abandon(connection: Connection, *, hold: timedelta, batch_size: int, id_rang
     return list(execute(connection, "ledger/abandon", **values).scalars())
 
 
-def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime) -> bool:
-    """The person acted on this reminder, so it arrived. Returns False when it was not uncertain."""
-    values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for}
+def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime, by_mail: bool) -> bool:
+    """The person acted on this reminder, so it arrived; a digest only where they did so `by_mail`, by one of its links.
+    Returns False when it was not uncertain."""
+    values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for, "by_mail": by_mail}
     return execute(connection, "ledger/acknowledge", **values).first() is not None
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
-from snoozer.delivery import refused_rows
+from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Send
 from snoozer.runtime.failpoint import FailpointHook
@@ -394,4 +394,6 @@ def _reserve_all(connection: Connection, claims: Sequence[Claim], *, config: Del
     for entry in reserved:
         if entry.resent:
             events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
-    return {entry.send.snooze_id: entry.send for entry in reserved}
+    sends = {entry.send.snooze_id: entry.send for entry in reserved}
+    gathering = [send for send in sends.values() if send.digest_id is not None]
+    return sends | digesting.add_members(connection, gathering) if gathering else sends

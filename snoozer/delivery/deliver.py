@@ -15,7 +15,8 @@ from random import Random
 from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
-from snoozer.delivery.settling import Ending, uncertain_error
+from snoozer.delivery.settling import Ending
+from snoozer.delivery.unreserved import uncertain_error
 from snoozer.domain.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.runtime.failpoint import FailpointHook

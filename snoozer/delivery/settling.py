@@ -11,40 +11,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from random import Random
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.db import events, ledger, mailbox_store, queue, statements
+from snoozer.db import digests, events, ledger, mailbox_store, queue, statements
 from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.db.queue import HeldClaims
-from snoozer.delivery import deferring
+from snoozer.delivery import deferring, unreserved
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
-from snoozer.domain.reminder import (
-    MAX_RESENDS,
-    NO_ANSWER,
-    RESENT_WITHOUT_ANSWER,
-    Claim,
-    Deferral,
-    DeliveryOutcome,
-    Failure,
-    Send,
-)
+from snoozer.domain.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
 from snoozer.timephrase import next_reminder_after
 
 log = logging.getLogger(__name__)
 
-COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
-
 INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
 # How long a row that another transaction has locked is tried again, before it is left to recovery.
 LOCKED_SECONDS = 10.0
-MOMENT = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +192,9 @@ def settle(
     row, so that it is to be settled again. Raises EntriesLocked. The snoozes come before their sends, because every
     other transaction locks them in this order.
     """
-    endings = _resolve_all(connection, endings, config=config)
+    if unknown := [one.claim for one in endings if one.outcome is None]:
+        found = unreserved.resolve(connection, unknown, config=config)
+        endings = [replace(one, **vars(found[one.claim.id])) if one.outcome is None else one for one in endings]
     ended = finish(connection, [one.claim for one in endings if one.is_finished])
     failures = [one.failure for one in endings if one.failure is not None]
     retired = queue.release(connection, failures=failures) if failures else {}
@@ -215,6 +204,9 @@ def settle(
     _record_returns(
         connection, [one.claim for one in endings if one.claim.id in ended and one.is_return], config=config
     )
+    digested = [one.claim for one in endings if one.claim.id in ended and one.outcome is DeliveryOutcome.ALREADY_SENT]
+    if digested:
+        digests.record(connection, claims=digested)
     _append_failures(connection, endings, retired, actor=config.actor)
     left = [one.claim for one in endings if one.claim.id not in ended and one.claim.id not in retired]
     owned = queue.owned(connection, held=_held(left)) if left else set()
@@ -295,11 +287,6 @@ def record_inherited_facts(engine: Engine, *, journal: FactJournal, actor: str) 
     return count
 
 
-def uncertain_error(resends: int) -> str:
-    """The sentence for an uncertain reminder that was sent again so often."""
-    return RESENT_WITHOUT_ANSWER if resends >= MAX_RESENDS else NO_ANSWER
-
-
 def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, config: DeliveryConfig) -> None:
     facts = [one.fact for one in endings if one.fact is not None]
     others = [send for one in endings if (send := one.other_send) is not None]
@@ -333,42 +320,6 @@ def _append_failures(
             lines[kind].append((failure.id, {"error": failure.error, "attempts": attempts}))
     for kind, details in lines.items():
         events.append_many(connection, kind=kind, actor=actor, route=ROUTE, lines=details)
-
-
-def _resolve_all(connection: Connection, endings: Sequence[Ending], *, config: DeliveryConfig) -> list[Ending]:
-    """The endings with an outcome each. What the ledger did not reserve, its owner's day may defer."""
-    unknown = [one.claim for one in endings if one.outcome is None]
-    deferrals = deferring.find(connection, held=_held(unknown)) if unknown else {}
-
-    return [
-        _resolve(connection, one, deferrals.get(one.claim.id), config=config) if one.outcome is None else one
-        for one in endings
-    ]
-
-
-def _resolve(connection: Connection, ending: Ending, deferral: Deferral | None, *, config: DeliveryConfig) -> Ending:
-    """The ledger did not reserve it: a rest defers it, or it was sent already, or may have been and is on hold."""
-    claim = ending.claim
-    if deferral is not None and deferral.reason is not None:
-        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, deferral=deferral)
-    known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=config.uncertainty)
-    if known is not None and known.state == "sent":
-        return replace(ending, outcome=DeliveryOutcome.ALREADY_SENT)
-    if known is not None and known.state == "returned":
-        return replace(ending, outcome=DeliveryOutcome.RETURNED)
-    if known is not None and known.state == "awaited":
-        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, delay=known.hold_left)
-    if deferral is not None and (known is None or known.state in {"reserved", "failed"}):
-        # It was deferred when it was claimed: the rest is over, or was not known.
-        return replace(ending, outcome=DeliveryOutcome.UNCLAIMED, delay=MOMENT)
-    fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
-    is_exhausted = known is not None and known.resends >= MAX_RESENDS
-    if known is not None and known.state == "uncertain" and (is_exhausted or config.uncertainty.for_operator):
-        failure = fail(error=uncertain_error(known.resends), delay=config.first_delay, permanent=True)
-        return replace(ending, outcome=DeliveryOutcome.RELEASED, failure=failure)
-    wait = known.hold_left if known is not None and known.hold_left is not None else config.first_delay
-    failure = fail(error=COPY_IN_FLIGHT, delay=wait)
-    return replace(ending, outcome=DeliveryOutcome.RELEASED, failure=failure, appends_event=False)
 
 
 def _record_fact(engine: Engine, fact: Fact, *, actor: str) -> bool:

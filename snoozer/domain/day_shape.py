@@ -18,6 +18,7 @@ RestReason = Literal["quiet", "day off", "vacation"]
 WEEKDAYS = range(1, 8)
 MAX_VACATION = timedelta(days=366)
 DAY = timedelta(days=1)
+GATHERS_OVER = range(3, 51)
 # How far ahead `next_rest` looks.
 HORIZON = timedelta(days=7)
 # Rests are computed by the week, with so many days before and after it: the longest that is no vacation is six days off
@@ -42,6 +43,7 @@ class DayShape:
     `quiet_until_off` is their end on a day off, where it is another one. With `rests_on_days_off` nothing comes on
     other days than working days, until the end of the quiet hours of the next working day, or the start of work where
     there are none. From `away_from` nothing comes before the start of work on `back_on`.
+    More than `gathers_over` reminders that a rest deferred come in one mail.
     """
 
     working_days: frozenset[int] = frozenset({1, 2, 3, 4, 5})
@@ -53,6 +55,7 @@ class DayShape:
     rests_on_days_off: bool = False
     away_from: date | None = None
     back_on: date | None = None
+    gathers_over: int | None = None
 
     def check(self) -> None:
         """Raises DayShapeError where it makes no sense."""
@@ -61,6 +64,8 @@ class DayShape:
         if self.work_from >= self.work_until:
             raise DayShapeError("work_until", _("Work ends after it starts, on the same day."))
         self._check_quiet_hours()
+        if self.gathers_over is not None and self.gathers_over not in GATHERS_OVER:
+            raise DayShapeError("gathers_over", _("Give a number from 3 to 50, or leave it empty for single mails."))
         if (self.away_from is None) != (self.back_on is None):
             field = "away_from" if self.away_from is None else "back_on"
             raise DayShapeError(field, _("A vacation has two days: the first one away, and the one you are back on."))

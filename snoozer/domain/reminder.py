@@ -57,6 +57,17 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Member:
+    """Another promise that a reminder lists, with what it says of it."""
+
+    snooze_id: int
+    scheduled_for: datetime
+    subject: str | None
+    sender_email: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Send:
     """One reminder in the ledger, with everything its bytes are made of.
 
@@ -64,7 +75,7 @@ class Send:
     snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
     again renders the same bytes. `resends` is how often it was sent again because no reply came, `refusals` how often
     the server refused its recipient for now. `thread_ids` are those of the messages before the original and its own, as
-    they are written.
+    they are written. The reminder of a digest lists its `members` after this promise.
     """
 
     id: int
@@ -84,6 +95,8 @@ class Send:
     refusals: int = 0
     thread_ids: str | None = None
     locale: str | None = None
+    digest_id: int | None = None
+    members: tuple[Member, ...] = ()
 
 
 class DeliveryOutcome(StrEnum):

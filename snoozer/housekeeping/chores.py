@@ -14,7 +14,19 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import telemetry
-from snoozer.db import accounts, events, imports, ledger, list_changes, mailbox_messages, push, queue, quotas, workers
+from snoozer.db import (
+    accounts,
+    digests,
+    events,
+    imports,
+    ledger,
+    list_changes,
+    mailbox_messages,
+    push,
+    queue,
+    quotas,
+    workers,
+)
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
 from snoozer.db.errors import error_text, is_transient
@@ -122,7 +134,8 @@ def archive(engine: Engine, *, config: Retention) -> int:
 
 
 def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
-    """Create the partitions of coming months, drop expired ones and old events; returns the partitions dropped."""
+    """Create the partitions of coming months, drop expired ones, old events and old digests; returns the partitions
+    dropped."""
     run_exclusive(
         engine,
         "prepare months",
@@ -131,6 +144,9 @@ def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
     dropped = run_exclusive(
         engine, "expire months", lambda connection: archive_db.drop_expired(connection, keep_months=config.keep_months)
     )
+    prune_digests = partial(digests.prune, older_than=config.archive_after, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget digests", prune_digests) or 0) >= MAX_PRUNED:
+        pass
     # One call deletes fewer events than a day may add.
     while len(in_batches(engine, "forget events", partial(_prune_events, config=config))) == MAX_BATCHES * BATCH_SIZE:
         pass
@@ -162,8 +178,11 @@ def prune_changes(engine: Engine) -> None:
 
 def prune(engine: Engine) -> None:
     """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes that
-    are long over, and imports that were not confirmed."""
+    are long over, and imports that were not confirmed; enter in the ledger what digests reminded of."""
     run_exclusive(engine, "forget workers", workers.prune)
+    settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
+    while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
+        pass
     prune_messages = partial(mailbox_messages.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:
         pass

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from snoozer import translations
 from snoozer.domain import links
-from snoozer.domain.reminder import MAX_NOTE_LENGTH, Send
+from snoozer.domain.reminder import MAX_NOTE_LENGTH, Member, Send
 from snoozer.mime import headers
 from snoozer.mime.html_to_text import clean_text
 from snoozer.mime.mime_writer import (
@@ -55,6 +55,9 @@ TEMPLATES.globals["language"] = translations.current_language
 # The path of each button behind the token, one of `links.ACTS`.
 BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
 
+# Of a note in a mail with others: with `digests.MAX_SIZE` of them it stays near what no mail program cuts.
+_LISTED_NOTE_LENGTH = 300
+
 _SUNDAY = 6
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
@@ -76,7 +79,9 @@ def place(word: str) -> str:
 class BodyTemplate:
     """Both bodies of a mail. All but its words is rendered, encoded and checked once."""
 
-    def __init__(self, template: str, *, words: Sequence[str], texts: Mapping[str, str], language: str = "en") -> None:
+    def __init__(
+        self, template: str, *, words: Sequence[str], texts: Mapping[str, object], language: str = "en"
+    ) -> None:
         """`words` are the names of what `fill` is called with. `texts` are the template's other names: the same in
         each mail, but that they may hold the `place` of a word; "" is one that is absent."""
         values = {**texts, **{word: place(word) for word in words}}
@@ -88,7 +93,7 @@ class BodyTemplate:
         self._format = b"%b".join([fixed.replace(b"%", b"%%") for fixed in pieces[::2]])
 
     @staticmethod
-    def _encode(template: str, values: Mapping[str, str]) -> bytes:
+    def _encode(template: str, values: Mapping[str, object]) -> bytes:
         """The rendered template in quoted-printable, but for places."""
         pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
         encoded = [quoted_piece(piece) for piece in pieces]
@@ -117,7 +122,8 @@ class ReminderWriter:
             raise ValueError("A reminder cannot be signed without a key.")
         self._keys = keys
         self._fields = write_fields(_fixed_fields(mail_from, instance))
-        page = f"{base_url.rstrip('/')}/r/{place('token')}"
+        self._links = f"{base_url.rstrip('/')}/r/"
+        page = f"{self._links}{place('token')}"
         self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
         # By language, by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
@@ -138,9 +144,10 @@ class ReminderWriter:
         return next(same, newest)
 
     def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        if send.members:
+            return self._write_digest(send, keys=keys)
         wording = _wording(send.locale or DEFAULT_LOCALE)
-        token = links.sign(links.Link(snooze_id=send.snooze_id, scheduled_for=send.scheduled_for), keys=keys)
-        subject = headers.sanitize_line(send.subject or "") or wording.no_subject
+        token, subject = _token(send, keys=keys), _subject(send.subject, wording)
         fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
@@ -148,10 +155,34 @@ class ReminderWriter:
         words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
-        # On a Sunday, next week is tomorrow.
-        is_sunday = send.scheduled_for.astimezone(zone_or_utc(send.zone)).weekday() == _SUNDAY
-        body = self._body(wording.language, tuple(given), without=("next_week",) if is_sunday else ())
+        without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
+        body = self._body(wording.language, tuple(given), without=without)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
+
+    def _write_digest(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        """The mail lists its own promise first. It belongs to no thread, since it is about several messages."""
+        wording = _wording(send.locale or DEFAULT_LOCALE)
+        listed: list[Send | Member] = [send, *send.members]
+        reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
+        with speaking(wording.language):
+            subject = _("%(count)s reminders", count=len(reminders))
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(_token(send, keys=keys))))
+        body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
+        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
+
+    def _list_one(self, one: Send | Member, *, zone: str, wording: "_Wording", keys: Sequence[str]) -> dict[str, str]:
+        page = self._links + _token(one, keys=keys)
+        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        if _is_sunday(one.scheduled_for, zone):
+            buttons["next_week"] = ""
+        return {
+            "subject": _quoted(_subject(one.subject, wording)),
+            "sender": _sender(one.sender_email),
+            "note": _note(one.note, limit=_LISTED_NOTE_LENGTH),
+            **_promise(one.scheduled_for, zone, wording),
+            **buttons,
+        }
 
     def _body(self, language: str, given: tuple[str, ...], without: tuple[str, ...] = ()) -> BodyTemplate:
         found = self._bodies.get((language, *without, *given))
@@ -265,6 +296,19 @@ def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Fie
     ]
 
 
+def _token(one: Send | Member, *, keys: Sequence[str]) -> str:
+    return links.sign(links.Link(snooze_id=one.snooze_id, scheduled_for=one.scheduled_for), keys=keys)
+
+
+def _is_sunday(instant: datetime, zone: str) -> bool:
+    """On a Sunday, next week is tomorrow."""
+    return instant.astimezone(zone_or_utc(zone)).weekday() == _SUNDAY
+
+
+def _subject(raw: str | None, wording: "_Wording") -> str:
+    return headers.sanitize_line(raw or "") or wording.no_subject
+
+
 def _date(at: datetime) -> str:
     day = f"{WEEKDAY_NAMES[at.weekday()]:.3}, {at.day:02} {MONTH_NAMES[at.month - 1]:.3} {at.year:04}"
     return f"{day} {at.hour:02}:{at.minute:02}:{at.second:02} +0000"
@@ -281,10 +325,10 @@ def _sender(raw: str | None) -> str:
     return f"{_quoted(sender.name)} · {email}" if sender.name else email
 
 
-def _note(raw: str | None) -> str:
+def _note(raw: str | None, *, limit: int = MAX_NOTE_LENGTH) -> str:
     note = clean_text(raw).strip() if raw else ""
-    if len(note) > MAX_NOTE_LENGTH:
-        note = note[: MAX_NOTE_LENGTH - 1].rstrip() + "…"
+    if len(note) > limit:
+        note = note[: limit - 1].rstrip() + "…"
     return "\n".join([_quoted(line) for line in note.split("\n")])
 
 

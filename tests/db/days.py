@@ -1,16 +1,25 @@
 """People whose day has a shape, relative to now: `resting(engine)` is in the middle of quiet hours."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, text
 
 from snoozer import day_shapes
+from snoozer.db import queue
+from snoozer.db.ledger import UncertainPolicy
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
+from snoozer.delivery.settling import Ending, settle
 from snoozer.domain.day_shape import DayShape
 from tests.factories import ANN, HOUR, now
 
 UTC_CLOCK = ZoneInfo("UTC")
+MINUTE = timedelta(minutes=1)
+CONFIG = DeliveryConfig(
+    worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
+)
 
 
 def choose(engine: Engine, shape: DayShape, *, email: str = ANN) -> None:
@@ -55,3 +64,18 @@ def pass_rest(engine: Engine) -> None:
             "UPDATE kept_messages SET deferred_until = deferred_until - INTERVAL '2 hours'",
         ):
             connection.execute(text(statement))
+
+
+def take(engine: Engine) -> list[Delivery]:
+    """What a worker claims and reserves."""
+    claim = partial(queue.claim, worker=CONFIG.worker, batch_size=99, lease=HOUR)
+    return claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
+
+
+def turn(engine: Engine) -> list[Delivery]:
+    """What a worker can send; what it cannot is settled."""
+    deliveries = take(engine)
+    with engine.begin() as connection:
+        endings = [Ending(claim=one.claim, outcome=None) for one in deliveries if one.send is None]
+        settle(connection, endings, config=CONFIG)
+    return [one for one in deliveries if one.send is not None]

@@ -91,7 +91,9 @@ ACTS: dict[str, tuple[str, Act]] = {
     "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),
     "acknowledge": (
         "uncertain",
-        lambda db, claim, _: ledger.acknowledge(db, snooze_id=claim.id, scheduled_for=claim.scheduled_for),
+        lambda db, claim, _: ledger.acknowledge(
+            db, snooze_id=claim.id, scheduled_for=claim.scheduled_for, by_mail=True
+        ),
     ),
     "move to snoozed": ("held", lambda db, claim, _: mailbox_store.move_to_snoozed(db, **named(claim))),
     "mark done": ("held", lambda db, claim, _: mailbox_store.mark_done(db, **named(claim))),

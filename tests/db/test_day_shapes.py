@@ -2,23 +2,20 @@
 the attempts stay as they are."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine, text
 
 from snoozer import day_shapes
 from snoozer.db import health_checks, mailbox_store, queue
-from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import snoozes
 from snoozer.db.queue import ReminderTime
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.domain.day_shape import DayShape
 from snoozer.domain.reminder import Deferral, DeliveryOutcome
 from snoozer.housekeeping.returns import return_due
-from tests.db.days import choose, pass_rest, quiet, resting
+from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.db.transitions import a_fact, mark, release
@@ -26,25 +23,6 @@ from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events
 
 MESSAGE = "<kept@mail.example>"
 BOB = "bob@snoozer.example"
-MINUTE = timedelta(minutes=1)
-CONFIG = DeliveryConfig(
-    worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
-)
-
-
-def take(engine: Engine) -> list[Delivery]:
-    """What a worker claims and reserves."""
-    claim = partial(queue.claim, worker=CONFIG.worker, batch_size=99, lease=HOUR)
-    return claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
-
-
-def turn(engine: Engine) -> list[Delivery]:
-    """What a worker can send; what it cannot is settled."""
-    deliveries = take(engine)
-    with engine.begin() as connection:
-        endings = [Ending(claim=one.claim, outcome=None) for one in deliveries if one.send is None]
-        settle(connection, endings, config=CONFIG)
-    return [one for one in deliveries if one.send is not None]
 
 
 def sent(engine: Engine) -> list[int]:

@@ -55,8 +55,16 @@ SELECT
     user_email, message_id, convert_to(repeat(md5(id::text), 30), 'UTF8'), 'x',
     (ARRAY['inbox', 'snoozed', 'done'])[1 + id % 3]
 FROM email_snoozes;
+WITH account AS (INSERT INTO accounts (email, verified_at) VALUES ('ann@snoozer.example', now()) RETURNING id)
+INSERT INTO digests (account_id, snooze_id, scheduled_for)
+SELECT (SELECT id FROM account), id, scheduled_for
+FROM email_snoozes
+WHERE outcome = 'sent';
+INSERT INTO digest_members (digest_id, position, snooze_id, scheduled_for)
+SELECT digests.id, its.position, its.position * 100000 + digests.id, digests.scheduled_for
+FROM digests, generate_series(1, 5) AS its (position);
 """
-TABLES = "email_snoozes, reminder_sends, snooze_events, kept_messages"
+TABLES = "accounts, email_snoozes, reminder_sends, snooze_events, kept_messages, digests, digest_members"
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,8 @@ NOT_EXPORTED = {
     "sink_messages": "what the mail server of a trial kept of mails that were sent",
     "list_changes": "that a list changed, of minutes",
     "list_checkpoints": "of the database",
+    "digests": "which reminders came in one mail; its content is in the sends",
+    "digest_members": "which reminders came in one mail; its content is in the sends",
     "accepted_timelines": "of the database",
     "circuit_breakers": "of mail servers",
     "housekeeping_runs": "of the clock",

@@ -121,7 +121,7 @@ def test_a_reminder_that_its_person_has_answered_is_not_pushed(engine: Engine, d
     mark(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)
-        assert ledger.acknowledge(connection, snooze_id=held.id, scheduled_for=held.scheduled_for)
+        assert ledger.acknowledge(connection, snooze_id=held.id, scheduled_for=held.scheduled_for, by_mail=True)
     assert pushes(engine) == []
 
 

@@ -18,6 +18,7 @@ STATEMENT_FOLDERS = {
     "breaker": ["breaker"],
     "bulk_acts": ["bulk_acts"],
     "day_shapes": ["day_shapes"],
+    "digests": ["digests"],
     "events": ["events"],
     "health_checks": ["health_checks"],
     "deletions": ["deletions"],

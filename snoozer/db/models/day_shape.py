@@ -31,6 +31,8 @@ class SavedDayShape(Base):
     known_until: Mapped[datetime] = mapped_column(server_default=text("now()"))
     refresh_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     changed: Mapped[bool] = mapped_column(server_default=text("true"))
+    gathers_over: Mapped[int | None] = mapped_column(SmallInteger)
+    gathered_until: Mapped[datetime] = mapped_column(server_default=text("now()"))
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
 
     __table_args__ = (Index("ix_day_shapes_refresh", "refresh_at"),)

@@ -11,7 +11,18 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import EMAIL, CircuitBreaker, Event, Send, Snooze, Worker, is_send_of, promised_time
+from snoozer.db.models import (
+    EMAIL,
+    CircuitBreaker,
+    Digest,
+    DigestMember,
+    Event,
+    Send,
+    Snooze,
+    Worker,
+    is_send_of,
+    promised_time,
+)
 from snoozer.db.models.snooze import is_ahead
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 from snoozer.db.statements import rows_as
@@ -151,12 +162,20 @@ def ahead(connection: Connection, *, id: int) -> int:
 
 
 def sends(connection: Connection, *, id: int) -> Sequence[Found]:
-    """The reminders of one snooze in the ledger, the newest promise first."""
+    """The reminders of one snooze in the ledger, the newest promise first. `digest_of` is the snooze whose reminder is
+    the digest that lists this one."""
+    digest_of = (
+        select(Digest.snooze_id)
+        .join(DigestMember, DigestMember.digest_id == Digest.id)
+        .where(DigestMember.snooze_id == Send.snooze_id, DigestMember.scheduled_for == Send.scheduled_for)
+        .scalar_subquery()
+    )
     return connection.execute(
         select(
             *columns(Send, "state scheduled_for reserved_at dot_authorised_at uncertain_at sent_at smtp_code"),
             *columns(Send, "enhanced_code reply queue_id reminder_message_id resends late"),
             *columns(Send, "resolution resolved_by resolved_at"),
+            digest_of.label("digest_of"),
         )
         .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
         .where(Snooze.id == id, Send.channel == EMAIL, (Send.snooze_id == id) | (Send.scheduled_for == _promise))

@@ -5,10 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import EMAIL, ArchivedSend, Event, MailboxMessage, Send, Snooze, due_time, promised_time
+from snoozer.db.models import (
+    EMAIL,
+    ArchivedSend,
+    Digest,
+    DigestMember,
+    Event,
+    MailboxMessage,
+    Send,
+    Snooze,
+    due_time,
+    promised_time,
+)
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
@@ -166,7 +177,8 @@ def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str
 
 
 def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
-    """The sends of a snooze, the newest promise first; a recurring one may have any number of them."""
+    """The sends of a snooze, the newest promise first; a recurring one may have any number of them. `digest_size` is
+    how many reminders one mail has; of one without a mail of its own, `state` and `sent_at` are those of that mail."""
     return (
         connection.execute(_sends(Send, id=id, size=size)).all()
         or connection.execute(_sends(ArchivedSend, id=id, size=size)).all()
@@ -243,13 +255,15 @@ def trouble(
 
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
-    """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's."""
+    """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's.
+    `digest_size` is how many reminders its mail has, where a rest deferred it."""
     its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
     kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
     mailbox = [MailboxMessage.id.label("kept_id"), *columns(MailboxMessage, "sender_name folder snippet")]
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
-    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send)
+    size = case((snooze.deferred_by.is_not(None), _digest_size(snooze, snooze.id))).label("digest_size")
+    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send, size)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
 
 
@@ -284,8 +298,34 @@ def _filtered(
 
 
 def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
-    found = select(*send.__table__.columns).where(send.snooze_id == id, send.channel == EMAIL)
-    return found.order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
+    lead = aliased(Send)
+    in_digest = and_(DigestMember.snooze_id == send.snooze_id, DigestMember.scheduled_for == send.scheduled_for)
+    its_mail = and_(
+        lead.snooze_id == Digest.snooze_id,
+        lead.scheduled_for == Digest.scheduled_for,
+        lead.channel == EMAIL,
+        lead.state.in_(("sending", "uncertain", "sent")),
+    )
+    own = [column for column in send.__table__.columns if column.name not in {"state", "sent_at"}]
+    found = select(
+        *own,
+        func.coalesce(lead.state, send.state).label("state"),
+        func.coalesce(lead.sent_at, send.sent_at).label("sent_at"),
+        _digest_size(send, send.snooze_id).label("digest_size"),
+    ).where(send.snooze_id == id, send.channel == EMAIL)
+    found = found.outerjoin(DigestMember, in_digest).outerjoin(Digest, Digest.id == DigestMember.digest_id)
+    return found.outerjoin(lead, its_mail).order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
+
+
+def _digest_size(row: Any, snooze_id: Any) -> ColumnElement[int | None]:
+    """How many promises the digest lists that the one of this row is in, or whose mail it is; NULL where it has its own
+    mail."""
+    its, listed = aliased(DigestMember), aliased(DigestMember)
+    as_member = select(its.digest_id).where(its.snooze_id == snooze_id, its.scheduled_for == row.scheduled_for)
+    as_first = select(Digest.id).where(Digest.snooze_id == snooze_id, Digest.scheduled_for == row.scheduled_for)
+    of = func.coalesce(*(found.correlate(row).scalar_subquery() for found in (as_member, as_first)))
+    size = select(func.nullif(func.count(), 0) + 1).select_from(listed).where(listed.digest_id == of)
+    return size.correlate(row).scalar_subquery()
 
 
 def _snoozed_again() -> ColumnElement[bool]:

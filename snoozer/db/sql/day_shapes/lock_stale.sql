@@ -4,7 +4,7 @@
 WITH stale AS MATERIALIZED (
     SELECT
         day.account_id, day.working_days, day.work_from, day.work_until, day.quiet_from, day.quiet_until,
-        day.quiet_until_off, day.rests_on_days_off, day.away_from, day.back_on,
+        day.quiet_until_off, day.rests_on_days_off, day.away_from, day.back_on, day.gathers_over,
         account.email AS user_email,
         account.zone,
         day.changed

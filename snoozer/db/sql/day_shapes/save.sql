@@ -1,11 +1,14 @@
--- Keep the shape of a person's day. Its rests are not known until they are computed (day_shapes/lock_stale.sql).
+-- Keep the shape of a person's day. Its rests are not known until they are computed (day_shapes/lock_stale.sql). Where
+-- reminders are gathered from now on, none of a rest that ends within a minute are: a worker may be reserving them by what
+-- was chosen before.
 INSERT INTO day_shapes (
     account_id, working_days, work_from, work_until, quiet_from, quiet_until, quiet_until_off,
-    rests_on_days_off, away_from, back_on, known_until, refresh_at
+    rests_on_days_off, away_from, back_on, gathers_over, gathered_until, known_until, refresh_at
 )
 VALUES (
     :account_id, CAST(:working_days AS smallint[]), :work_from, :work_until, :quiet_from, :quiet_until, :quiet_until_off,
-    :rests_on_days_off, :away_from, :back_on, to_timestamp(0), to_timestamp(0)
+    :rests_on_days_off, :away_from, :back_on, :gathers_over,
+    clock_timestamp() + INTERVAL '1 minute', to_timestamp(0), to_timestamp(0)
 )
 ON CONFLICT (account_id) DO UPDATE
 SET working_days = EXCLUDED.working_days,
@@ -17,6 +20,11 @@ SET working_days = EXCLUDED.working_days,
     rests_on_days_off = EXCLUDED.rests_on_days_off,
     away_from = EXCLUDED.away_from,
     back_on = EXCLUDED.back_on,
+    gathered_until = CASE
+        WHEN day_shapes.gathers_over IS NULL THEN EXCLUDED.gathered_until
+        ELSE day_shapes.gathered_until
+    END,
+    gathers_over = EXCLUDED.gathers_over,
     known_until = EXCLUDED.known_until,
     refresh_at = EXCLUDED.refresh_at,
     changed = TRUE,

@@ -3,7 +3,8 @@
 -- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
 -- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet, or
--- that the day of its owner defers. What is late by now is entered with the reason, as it is known.
+-- that the day of its owner defers, or that a digest reminds of, or may yet. What is late by now is entered with the
+-- reason, as it is known.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
@@ -77,8 +78,19 @@ LEFT JOIN (
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
   AND (
       day.email IS NULL
-      OR (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for)) IS NULL
+      OR (
+          (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for)) IS NULL
+          AND NOT snooze_may_be_gathered(promise.user_email, promise.id)
+      )
   )
+  AND (
+      SELECT first.id
+      FROM digest_members AS member
+      JOIN digests AS digest ON digest.id = member.digest_id
+      JOIN email_snoozes AS first ON first.id = digest.snooze_id
+      WHERE member.snooze_id = promise.id
+        AND member.scheduled_for = promise.scheduled_for
+  ) IS NULL
   AND snooze_archived_send(promise.user_email, promise.message_id, promise.scheduled_for) IS NULL
   AND (
       promise.entry_id IS NOT NULL
@@ -144,4 +156,10 @@ RETURNING
     send.bytes_sha256,
     send.resends,
     send.refusals,
+    (
+        SELECT digest.id
+        FROM digests AS digest
+        WHERE digest.snooze_id = send.snooze_id
+          AND digest.scheduled_for = send.scheduled_for
+    ) AS digest_id,
     send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent

@@ -1,0 +1,111 @@
+-- Gather what came due at the ends of these people's rests and was not looked at yet, where it is more than they want
+-- single mails for: digests of up to `size` promises, each the reminder of its first one. Nothing of that has been
+-- reserved, because reserving waits for this (ledger/reserve.sql), and its rows are locked, as those that are being
+-- reserved are. The members are entered in the ledger with what the mail says of them; what is there already is no member.
+-- Where another transaction has locked a row, all wait for it, up to a minute. Days that another transaction gathers are
+-- skipped, and those that rest, or whose rests are not known.
+WITH day AS MATERIALIZED (
+    SELECT day.account_id, day.gathers_over, day.gathered_until, account.email, account.zone, account.locale
+    FROM day_shapes AS day
+    JOIN accounts AS account ON account.id = day.account_id
+    WHERE account.email = ANY(CAST(:people AS text[]))
+      AND day.gathers_over IS NOT NULL
+      AND clock_timestamp() < day.known_until
+      AND (clock_timestamp() >= day.rest_from AND clock_timestamp() < day.rest_until) IS NOT TRUE
+    ORDER BY day.account_id
+    FOR NO KEY UPDATE OF day SKIP LOCKED
+),
+ended AS MATERIALIZED (
+    SELECT day.account_id, snooze.id, snooze.deferred_until
+    FROM day
+    JOIN email_snoozes AS snooze ON snooze.user_email = day.email
+    WHERE NOT snooze.inactive
+      AND NOT snooze.at_any_hour
+      AND snooze.deferred_until > day.gathered_until
+      AND snooze.deferred_until <= clock_timestamp()
+),
+waiting AS MATERIALIZED (
+    SELECT snooze.*
+    FROM email_snoozes AS snooze
+    WHERE snooze.id IN (SELECT ended.id FROM ended)
+      AND NOT snooze.inactive
+      AND NOT snooze.at_any_hour
+      AND snooze.deferred_until <= clock_timestamp()
+      AND snooze.scheduled_for IS NOT NULL
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+),
+ready AS MATERIALIZED (
+    SELECT day.*
+    FROM day
+    LEFT JOIN ended USING (account_id)
+    LEFT JOIN waiting ON waiting.id = ended.id
+    GROUP BY day.account_id, day.gathers_over, day.gathered_until, day.email, day.zone, day.locale
+    HAVING count(ended.id) = count(waiting.id)
+        OR max(ended.deferred_until) < clock_timestamp() - INTERVAL '1 minute'
+),
+numbered AS MATERIALIZED (
+    SELECT
+        waiting.*,
+        ready.account_id,
+        ready.gathers_over,
+        ready.locale,
+        COALESCE(waiting.zone, ready.zone, 'UTC') AS spoken_zone,
+        row_number() OVER mine - 1 AS number,
+        count(*) OVER (PARTITION BY ready.account_id) AS total
+    FROM ready
+    JOIN waiting ON waiting.user_email = ready.email
+    WHERE waiting.attempts = 0
+      AND waiting.crash_count = 0
+      AND waiting.serialization_key IS NULL
+      AND waiting.schema_version <= :known_schema
+      AND NOT EXISTS (
+          SELECT 1
+          FROM reminder_sends AS entry
+          WHERE entry.user_email = waiting.user_email
+            AND entry.message_id = waiting.message_id
+            AND entry.scheduled_for = waiting.scheduled_for
+            AND entry.channel = 'email'
+      )
+      AND snooze_archived_send(waiting.user_email, waiting.message_id, waiting.scheduled_for) IS NULL
+      AND snooze_return_alone(waiting.user_email, waiting.message_id, waiting.scheduled_for) IS NULL
+    WINDOW mine AS (PARTITION BY ready.account_id ORDER BY waiting.scheduled_for, waiting.id)
+),
+many AS MATERIALIZED (
+    SELECT numbered.*, number / :size AS part, number % :size AS position
+    FROM numbered
+    WHERE total > gathers_over
+),
+digest AS (
+    INSERT INTO digests (account_id, snooze_id, scheduled_for)
+    SELECT account_id, id, scheduled_for
+    FROM many
+    WHERE position = 0
+    RETURNING id, snooze_id
+),
+entered AS (
+    INSERT INTO reminder_sends (
+        snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
+        state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale
+    )
+    SELECT
+        id, user_email, message_id, scheduled_for, 'email', bucket,
+        snooze_reminder_name(id, user_email, message_id, scheduled_for, CAST(:domain AS text)),
+        'reserved', gen_random_uuid(), subject, sender_email, note, spoken_zone, CURRENT_TIMESTAMP, deferred_by, locale
+    FROM many
+    WHERE position > 0
+    ON CONFLICT (user_email, message_id, scheduled_for, channel) DO NOTHING
+    RETURNING snooze_id
+),
+member AS (
+    INSERT INTO digest_members (digest_id, position, snooze_id, scheduled_for)
+    SELECT digest.id, many.position, many.id, many.scheduled_for
+    FROM many
+    JOIN entered ON entered.snooze_id = many.id
+    JOIN many AS first ON first.account_id = many.account_id AND first.part = many.part AND first.position = 0
+    JOIN digest ON digest.snooze_id = first.id
+)
+UPDATE day_shapes
+SET gathered_until = GREATEST(day_shapes.gathered_until, clock_timestamp())
+FROM ready
+WHERE day_shapes.account_id = ready.account_id

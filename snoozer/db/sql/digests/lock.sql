@@ -1,0 +1,14 @@
+-- Lock the promises whose reminders are these people's digests, where no worker has claimed them; returns the digests.
+-- What became of their sends is read after that: until this transaction ends, none of them is reserved or marked.
+WITH unclaimed AS MATERIALIZED (
+    SELECT digest.id
+    FROM digests AS digest
+    JOIN accounts AS account ON account.id = digest.account_id
+    JOIN email_snoozes AS snooze ON snooze.id = digest.snooze_id
+    WHERE account.email = ANY(CAST(:people AS text[]))
+      AND digest.settled_at IS NULL
+      AND snooze.claim_token IS NULL
+    ORDER BY snooze.id
+    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+)
+SELECT id FROM unclaimed

@@ -1,0 +1,291 @@
+"""More reminders than a person wants single mails for come in one, at the end of a rest: each in exactly one mail, also
+where the digest is refused, silent, cancelled, or its person changes their mind."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer import triage
+from snoozer.db import digests, queue
+from snoozer.db.ledger import Refusal
+from snoozer.delivery.claiming import Delivery
+from snoozer.delivery.settling import Ending, settle
+from snoozer.domain.reminder import DeliveryOutcome, Failure
+from tests.db.days import CONFIG, choose, quiet, take, turn
+from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
+from tests.db.invariants import look
+from tests.db.links import DAILY
+from tests.db.transitions import a_fact, mark
+from tests.factories import ANN, the_row, the_send
+
+
+def test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it(engine: Engine) -> None:
+    ids = deferred(engine, 4, note="call")
+    delivery = gathered(engine)
+    assert listed(delivery.send) == ids
+    assert delivery.send is not None
+    assert {one.note for one in delivery.send.members} == {"call"}
+    accept(engine, [delivery])
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["sent"] * 4
+    assert [the_send(engine, id).state for id in ids] == ["sent"] * 4
+    assert [the_send(engine, id).resolution for id in ids] == [None, "digest", "digest", "digest"]
+    assert look(engine) == {}
+
+
+def test_as_many_as_the_person_wants_come_singly(engine: Engine) -> None:
+    ids = deferred(engine, 3)
+    assert turn(engine) == []
+    wake(engine)
+    deliveries = turn(engine)
+    assert sorted(one.claim.id for one in deliveries) == ids
+    assert [one.send.members for one in deliveries if one.send] == [()] * 3
+
+
+def test_two_workers_gather_once(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    first = take(engine)
+    assert [one.send for one in first] == [None] * 4
+    with engine.begin() as one, engine.begin() as other:
+        settle(one, [Ending(claim=first[0].claim, outcome=None)], config=CONFIG)
+        settle(other, [Ending(claim=first[1].claim, outcome=None)], config=CONFIG)
+    with engine.begin() as connection:
+        settle(connection, [Ending(claim=one.claim, outcome=None) for one in first[2:]], config=CONFIG)
+        assert connection.execute(text("SELECT count(*) FROM digests")).scalar_one() == 1
+        assert connection.execute(text("SELECT count(*) FROM digest_members")).scalar_one() == 3
+    wake(engine)
+    [delivery] = turn(engine)
+    assert listed(delivery.send) == ids
+
+
+def test_a_digest_waits_for_a_row_that_is_being_claimed(engine: Engine) -> None:
+    ids = deferred(engine, 5)
+    held = take(engine)
+    with engine.begin() as other:
+        other.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR NO KEY UPDATE"), {"id": ids[4]})
+        with engine.begin() as connection:
+            settle(connection, [Ending(claim=one.claim, outcome=None) for one in held[:4]], config=CONFIG)
+            assert connection.execute(text("SELECT count(*) FROM digests")).scalar_one() == 0
+    with engine.begin() as connection:
+        settle(connection, [Ending(claim=one.claim, outcome=None) for one in held[4:]], config=CONFIG)
+    wake(engine)
+    [delivery] = turn(engine)
+    assert listed(delivery.send) == ids
+
+
+def test_a_member_that_is_cancelled_before_it_is_written_is_not_in_it(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    assert turn(engine) == []
+    with engine.begin() as connection:
+        queue.cancel(connection, id=ids[2], user_email=ANN)
+    wake(engine)
+    [delivery] = turn(engine)
+    assert listed(delivery.send) == [ids[0], ids[1], ids[3]]
+    accept(engine, [delivery])
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["sent", "sent", "cancelled", "sent"]
+    assert look(engine) == {}
+
+
+def test_a_member_that_is_cancelled_later_stays_cancelled(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    delivery = gathered(engine)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=ids[2], user_email=ANN)
+    accept(engine, [delivery])
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["sent", "sent", "cancelled", "sent"]
+    assert the_send(engine, ids[2]).state == "reserved"
+
+
+def test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    delivery = gathered(engine)
+    silent(engine, delivery)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=ids[2], user_email=ANN)
+    change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '2 days'")
+    wake(engine)
+    assert turn(engine) == []
+    change(engine, "UPDATE reminder_sends SET uncertain_at = now() - INTERVAL '2 hours' WHERE state = 'uncertain'")
+    wake(engine)
+    [copy] = turn(engine)
+    assert copy.send is not None
+    assert delivery.send is not None
+    assert copy.send.members == delivery.send.members
+    assert copy.send.reminder_message_id == delivery.send.reminder_message_id
+    accept(engine, [copy])
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["sent", "sent", "cancelled", "sent"]
+
+
+def refuse(engine: Engine, delivery: Delivery, *, permanent: bool) -> None:
+    assert delivery.send is not None
+    failure = Failure(
+        id=delivery.claim.id,
+        claim_token=delivery.claim.claim_token,
+        error="x",
+        attempts_used=1,
+        delay=timedelta(0),
+        permanent=permanent,
+    )
+    refusal = Refusal(send=delivery.send, permanent=permanent, reply="5.1.1 no", of_recipient=True)
+    ending = Ending(claim=delivery.claim, outcome=DeliveryOutcome.RELEASED, refusal=refusal, failure=failure)
+    with engine.begin() as connection:
+        settle(connection, [ending], config=CONFIG)
+
+
+def singly(engine: Engine) -> list[int]:
+    """Members ask, and come at the next claim."""
+    wake(engine)
+    assert turn(engine) == []
+    wake(engine)
+    deliveries = turn(engine)
+    assert [one.send.members for one in deliveries if one.send] == [()] * len(deliveries)
+    return sorted(one.claim.id for one in deliveries)
+
+
+def test_a_digest_that_is_refused_for_good_is_dissolved(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    refuse(engine, gathered(engine), permanent=True)
+    assert singly(engine) == ids[1:]
+
+
+def test_a_digest_that_is_refused_for_now_is_tried_again_and_dissolved_after_the_hold(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    refuse(engine, gathered(engine), permanent=False)
+    wake(engine)
+    [again] = turn(engine)
+    assert listed(again.send) == ids
+    refuse(engine, again, permanent=False)
+    change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '31 minutes'")
+    change(engine, "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 minute' WHERE id = :id", id=ids[0])
+    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id <> :id", id=ids[0])
+    assert turn(engine) == []
+    wake(engine)
+    assert sorted(one.claim.id for one in turn(engine)) == ids
+
+
+def test_a_digest_that_a_worker_has_written_is_not_dissolved(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    delivery = gathered(engine)
+    change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '1 hour'")
+    wake(engine)
+    assert turn(engine) == []
+    accept(engine, [delivery])
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["sent"] * 4
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_who_wants_single_mails_again_gets_what_is_not_under_way_singly(engine: Engine, is_claimed: bool) -> None:
+    ids = deferred(engine, 4)
+    if is_claimed:
+        delivery = gathered(engine)
+    else:
+        assert turn(engine) == []
+    choose(engine, replace(quiet(), quiet_from=None, quiet_until=None))
+    if is_claimed:
+        wake(engine)
+        assert turn(engine) == []
+        accept(engine, [delivery])
+        wake(engine)
+        assert turn(engine) == []
+        assert outcomes(engine, ids) == ["sent"] * 4
+    else:
+        wake(engine)
+        [delivery] = turn(engine)
+        assert listed(delivery.send) == ids
+
+
+def test_when_its_first_promise_is_cancelled_the_others_come_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    assert turn(engine) == []
+    with engine.begin() as connection:
+        queue.cancel(connection, id=ids[0], user_email=ANN)
+    assert singly(engine) == ids[1:]
+
+
+def test_when_its_first_promise_is_cancelled_in_flight_the_reply_settles_all(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    delivery = gathered(engine)
+    assert delivery.send is not None
+    assert mark(engine, delivery.send)
+    with engine.begin() as connection:
+        queue.cancel(connection, id=ids[0], user_email=ANN)
+    wake(engine)
+    assert turn(engine) == []
+    with engine.begin() as connection:
+        ending = Ending(claim=delivery.claim, outcome=DeliveryOutcome.SENT, fact=a_fact(delivery.send))
+        settle(connection, [ending], config=CONFIG)
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["cancelled", "sent", "sent", "sent"]
+
+
+def test_a_recurring_member_goes_on(engine: Engine) -> None:
+    ids = deferred(engine, 4, recurrence=DAILY, zone="UTC")
+    promise = the_row(engine, ids[1]).scheduled_for
+    accept(engine, [gathered(engine)])
+    wake_at = "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE scheduled_for IS NOT NULL"
+    change(engine, f"{wake_at} AND claimed_at IS NULL")
+    assert turn(engine) == []
+    row = the_row(engine, ids[1])
+    assert (row.outcome, row.inactive) == (None, False)
+    assert row.remind_at > promise
+    assert the_send(engine, ids[1]).state == "sent"
+
+
+def test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_reactivated(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    silent(engine, gathered(engine))
+    change(
+        engine,
+        "UPDATE reminder_sends SET resends = 2, uncertain_at = now() - INTERVAL '2 hours' WHERE state = 'uncertain'",
+    )
+    wake(engine)
+    assert turn(engine) == []
+    assert outcomes(engine, ids) == ["retired"] * 4
+    with engine.begin() as connection:
+        triage.reactivate(connection, ids=ids[1:], actor="operator", route="cli")
+    wake(engine)
+    assert sorted(one.claim.id for one in turn(engine)) == ids[1:]
+
+
+def test_rows_under_another_spelling_of_the_address_come_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    change(engine, "UPDATE email_snoozes SET user_email = 'Ann' || substr(user_email, 4)")
+    assert turn(engine) == []
+    wake(engine)
+    assert sorted(one.claim.id for one in turn(engine)) == ids
+
+
+def test_more_than_a_digest_holds_come_in_several(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "MAX_SIZE", 3)
+    ids = deferred(engine, 7)
+    assert turn(engine) == []
+    wake(engine)
+    assert sorted(listed(one.send) for one in turn(engine)) == [ids[:3], ids[3:6], ids[6:]]
+
+
+def test_a_time_that_a_person_takes_anyway_comes_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    change(engine, "UPDATE email_snoozes SET at_any_hour = TRUE WHERE id = :id", id=ids[0])
+    assert [one.claim.id for one in turn(engine)] == [ids[0]]
+    wake(engine)
+    assert sorted(one.claim.id for one in turn(engine)) == ids[1:]
+
+
+def test_members_of_a_digest_whose_first_promise_is_archived_come_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    assert turn(engine) == []
+    change(engine, "DELETE FROM email_snoozes WHERE id = :id", id=ids[0])
+    wake(engine)
+    assert sorted(one.claim.id for one in turn(engine)) == ids[1:]
