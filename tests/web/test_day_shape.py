@@ -67,6 +67,9 @@ def test_saving_needs_the_preview_of_the_same_values(ann: FlaskClient, engine: E
         ("quiet_until", {"quiet_from": "22:00", "quiet_until": "22:00"}),
         ("quiet_until", {"quiet_from": "22:00"}),
         ("quiet_from", {"quiet_until": "22:00"}),
+        ("gathers_over", {"gathers_over": "2"}),
+        ("gathers_over", {"gathers_over": "51"}),
+        ("gathers_over", {"gathers_over": "ten"}),
         ("quiet_from", {"quiet_from": "late", "quiet_until": "07:00"}),
         ("quiet_until_off", NIGHT | {"quiet_until_off": "23:00"}),
         ("work_from", {"work_from": ""}),
@@ -205,3 +208,13 @@ def test_a_vacation_that_is_over_leaves_the_form(ann: FlaskClient, engine: Engin
 def test_without_a_shape_no_page_mentions_one(ann: FlaskClient, engine: Engine) -> None:
     asked_for(engine, "tomorrow 23:00")
     assert "quiet hours" not in ann.get("/").text
+
+
+def test_one_mail_for_many_is_chosen_and_ended(ann: FlaskClient, engine: Engine) -> None:
+    save(ann, gathers_over="10")
+    assert saved(engine).gathers_over == 10
+    page = ann.get("/settings/day").text
+    assert "More than 10 reminders that waited come in one mail" in page
+    assert 'value="10"' in page
+    save(ann, gathers_over="")
+    assert saved(engine).gathers_over is None

@@ -16,6 +16,11 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
     if send is None:
         return "No", "Nothing was ever handed to the mail server for this promise."
     match send.state:
+        case "sent" if send.resolution == "digest":
+            which = "" if send.digest_of is None else f" of snooze {send.digest_of}"
+            return "Yes", f"It was listed in the digest{which}, which the mail server took {_at(times, send.sent_at)}."
+        case "reserved" if send.digest_of is not None:
+            return "No", f"It is listed in the digest of snooze {send.digest_of}, whose mail says what became of it."
         case "sent":
             return "Yes", f"The mail server took it {_at(times, send.sent_at)} and answered {_reply(send)}."
         case "uncertain":

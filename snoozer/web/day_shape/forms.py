@@ -11,6 +11,8 @@ from snoozer.translations import gettext as _
 
 TIMES = ("work_from", "work_until", "quiet_from", "quiet_until", "quiet_until_off")
 DATES = ("away_from", "back_on")
+GATHERS_OVER = "gathers_over"
+FIELDS = (*TIMES, *DATES, GATHERS_OVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class DayForm:
     def seen(self) -> str:
         """What a preview was shown for."""
         days = "".join(map(str, sorted(self.working_days)))
-        return "|".join([days, *(self.values[name] for name in (*TIMES, *DATES)), str(self.rests_on_days_off)])
+        return "|".join([days, *(self.values[name] for name in FIELDS), str(self.rests_on_days_off)])
 
 
 def open_form(shape: DayShape, *, today: date) -> DayForm:
@@ -37,7 +39,8 @@ def open_form(shape: DayShape, *, today: date) -> DayForm:
     dates: dict[str, date | None] = {name: getattr(shape, name) for name in DATES}
     return DayForm(
         values={name: f"{at:%H:%M}" if at else "" for name, at in times.items()}
-        | {name: day.isoformat() if day else "" for name, day in dates.items()},
+        | {name: day.isoformat() if day else "" for name, day in dates.items()}
+        | {GATHERS_OVER: str(shape.gathers_over or "")},
         working_days=shape.working_days,
         rests_on_days_off=shape.rests_on_days_off,
     )
@@ -46,7 +49,7 @@ def open_form(shape: DayShape, *, today: date) -> DayForm:
 def read_submission(posted: MultiDict[str, str], *, today: date) -> tuple[DayForm, DayShape | None]:
     """Returns the form as it was posted, and the shape; None with an error at a field."""
     form = DayForm(
-        values={name: posted.get(name, "").strip()[:40] for name in (*TIMES, *DATES)},
+        values={name: posted.get(name, "").strip()[:40] for name in FIELDS},
         working_days=_read_days(posted.getlist("working_day")),
         rests_on_days_off=posted.get("rests_on_days_off") == "on",
     )
@@ -68,6 +71,7 @@ def _read_shape(form: DayForm, *, today: date) -> DayShape:
         rests_on_days_off=form.rests_on_days_off,
         away_from=_read_date("away_from", values["away_from"]),
         back_on=_read_date("back_on", values["back_on"]),
+        gathers_over=_read_number(GATHERS_OVER, values[GATHERS_OVER]),
     )
     shape.check()
     if shape.back_on is not None and shape.back_on < today:
@@ -87,6 +91,14 @@ def _read_time(field: str, text: str) -> time | None:
     except ValueError:
         raise DayShapeError(field, _("Give a time such as 22:00.")) from None
     return at.replace(second=0, microsecond=0, tzinfo=None)
+
+
+def _read_number(field: str, text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise DayShapeError(field, _("Give a number from 3 to 50, or leave it empty for single mails."))
+    return int(text)
 
 
 def _required(field: str, at: time | None) -> time:

@@ -58,4 +58,5 @@ def _page(form: DayForm, shape: DayShape, *, moves: Sequence[Move] | None = None
         moves=moves,
         seen=form.seen,
         weekdays=weekday_names(),
+        gathers_over=shape.gathers_over,
     )

@@ -10,6 +10,7 @@ from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of
 from snoozer.web.text.phrase_text import recurrence_ended_text
 from snoozer.web.text.reply_text import came_text
+from snoozer.web.text.status import digest_text
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_LINES = 100
@@ -89,7 +90,11 @@ def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormat
     """Returns the events of one snooze and each of its reminders that was sent, newest first."""
     lines = [(event.at, _sentence(event, times)) for event in events]
     lines += [
-        (send.sent_at, _("The mail server took the reminder for %(when)s.", when=times.inline(send.scheduled_for)))
+        (
+            send.sent_at,
+            _("The mail server took the reminder for %(when)s.", when=times.inline(send.scheduled_for))
+            + digest_text(send.digest_size),
+        )
         for send in sends
         if send.state == "sent" and send.sent_at is not None and send.resolved_by != "user"
     ]

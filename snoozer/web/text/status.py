@@ -145,7 +145,16 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     return f"{answer} {_('For the time before, %(when)s: %(answer)s', when=before, answer=its_answer)}"
 
 
+def digest_text(size: int | None) -> str:
+    """Returns a sentence, behind another one, about a reminder that has no mail to itself; nothing of others."""
+    return " " + _("It is one of %(count)s reminders in one mail.", count=size) if size else ""
+
+
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
+    return _own_answer(send, times) + digest_text(send.digest_size)
+
+
+def _own_answer(send: Any, times: TimeFormatter) -> str:
     if send.state != "sent":
         return _(_SEND_STATES[send.state])
     rest = REST_ENDS.get(send.delayed_by or "")
@@ -165,6 +174,10 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
             "It is looked at again %(distance)s.",
             distance=times.distance(row.remind_at),
         )
+    if state == "due" and row.deferred_by and row.last_error is None:
+        waited = _after_rest(row, times)
+        if waited is not None:
+            return waited
     if state == "due" and row.remind_at > times.now:
         return "late", f"{_retrying(row, times)}{_where(row)}"
     if state == "due" and times.now - due_at(row) > LATE_AFTER:
@@ -176,6 +189,21 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
     if state == "retired":
         return "stuck", _stuck(row)
     return state, _(_EXPLANATIONS[state])
+
+
+def _after_rest(row: Any, times: TimeFormatter) -> tuple[str, str] | None:
+    """What is known of one that a rest deferred: it is looked at whether there is one mail for many, or is in one."""
+    if times.now - due_at(row) <= LATE_AFTER:
+        explanation = _EXPLANATIONS["due"]
+        return "due", _(explanation) + digest_text(row.digest_size)
+    if row.digest_size:
+        return "late", _(
+            "It has been due for %(span)s. It is one of %(count)s reminders in one mail, which the mail server has not "
+            "confirmed yet.",
+            span=span_in_words(times.now - due_at(row), after=True),
+            count=row.digest_size,
+        )
+    return None
 
 
 def _reason_until_now(row: Any) -> str | None:
@@ -249,7 +277,7 @@ def _sent(row: Any) -> str:
     if row.deferred_by is not None:
         rest, late = REST_ENDS.get(row.deferred_by), _lateness(row.sent_at - due_at(row), row.delayed_by)
         words = [_(rest) if rest else _("later"), *([late] if late else [])]
-        return _("The reminder went out %(late)s.", late=", ".join(words))
+        return _("The reminder went out %(late)s.", late=", ".join(words)) + digest_text(row.digest_size)
     late = _lateness(row.sent_at - row.scheduled_for, row.delayed_by)
     return _("The reminder went out %(late)s.", late=late) if late else _("The reminder went out on time.")
 
