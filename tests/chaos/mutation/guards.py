@@ -1,6 +1,7 @@
 """The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
 
 from tests.chaos.mutation.day_guards import DAY_GUARDS
+from tests.chaos.mutation.digest_guards import DIGEST_GUARDS
 from tests.chaos.mutation.guard import Guard
 from tests.chaos.mutation.lock_guards import LOCK_GUARDS
 from tests.chaos.mutation.mail_guards import MAIL_GUARDS
@@ -356,6 +357,7 @@ GUARDS = (
     *LOCK_GUARDS,
     *REPLY_GUARDS,
     *DAY_GUARDS,
+    *DIGEST_GUARDS,
     Guard(
         "an outage is not held against a worker",
         SQL + "workers/mark_dead.sql",
