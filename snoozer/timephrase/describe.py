@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 
 from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
@@ -102,10 +103,12 @@ def full_date(day: date) -> str:
     return _("%(day)s %(month)s %(year)s", day=day.day, month=_(MONTH_NAMES[day.month - 1]), year=day.year)
 
 
-def date_in_words(when: datetime, *, now: datetime) -> str:
-    """Friday 6 March, and the year when it is not this one."""
+def date_in_words(when: datetime, *, now: datetime, month_first: bool = False) -> str:
+    """Friday 6 March, or Friday, March 6; and the year when it is not this one."""
     year = "" if when.year == now.year else f" {when.year}"
     weekday, month = _(WEEKDAY_NAMES[when.weekday()]), _(MONTH_NAMES[when.month - 1])
+    if month_first:
+        return f"{weekday}, {month} {when.day}{',' if year else ''}{year}"
     return _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=when.day, month=month) + year
 
 
@@ -133,25 +136,30 @@ def describe(
     wall_zone: str,
     flags: Iterable[str],
     alternative: datetime | None,
+    month_first: bool = False,
     condition: str | None = None,
     recurrence: Recurrence | None = None,
     following: datetime | None = None,
 ) -> str:
     """The whole sentence. `at`, `now`, `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
-    when = f"{date_in_words(at, now=now)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
+    day = partial(date_in_words, now=now, month_first=month_first)
+    when = f"{day(at)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
     if wall_zone != zone:
-        there = f"{date_in_words(wall, now=now)}, {time_in_words(wall)}"
+        there = f"{day(wall)}, {time_in_words(wall)}"
         when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=wall_zone)
     if condition:
         when = _("If no one replies by then: %(when)s", when=when)
     if recurrence:
         repeats = describe_recurrence(recurrence)
         if following:
-            then = date_in_words(following, now=now)
+            then = day(following)
             when = _("%(repeats)s: first %(when)s, then %(then)s", repeats=repeats, when=when, then=then)
         else:
             when = _("%(repeats)s: first %(when)s, and not again", repeats=repeats, when=when)
-    notes = [explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence) for flag in flags]
+    notes = [
+        explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence, month_first=month_first)
+        for flag in flags
+    ]
     return " ".join([f"{when}.", *notes])
 
 
@@ -162,10 +170,11 @@ def explain_flag(
     now: datetime,
     alternative: datetime | None = None,
     recurrence: Recurrence | None = None,
+    month_first: bool = False,
 ) -> str:
     """What a flag means, as a sentence."""
     if flag == "ambiguous" and alternative:
-        other = f"{date_in_words(alternative, now=now)}, {time_in_words(alternative)}"
+        other = f"{date_in_words(alternative, now=now, month_first=month_first)}, {time_in_words(alternative)}"
         return _("It could also mean %(when)s.", when=other)
     if flag == "clamped" and recurrence:
         return _("In a month without that day it comes on the last day of the month.")

@@ -245,6 +245,7 @@ def _result(
             wall_zone=resolved.zone,
             flags=flags,
             alternative=alternative,
+            month_first=context.month_first,
             condition=condition,
             recurrence=recurrence,
             following=context.local(following) if following else None,

@@ -8,6 +8,7 @@ from flask import url_for
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
+from snoozer.timephrase.locales import Locale
 from snoozer.web import context
 from snoozer.web.api import models
 from snoozer.web.text.phrase_text import recurrence_text
@@ -74,7 +75,9 @@ def _in_words(clock: TimeFormatter, promise: datetime) -> str:
     at = clock.local(promise)
     away = promise - clock.now
     ahead = f" ({distance(away)})" if away >= MINUTE else ""
-    return f"{date_in_words(at, now=clock.local(clock.now))}, {time_in_words(at)}{ahead}, {clock.zone}."
+    month_first = Locale.named(clock.locale).region.month_first
+    day = date_in_words(at, now=clock.local(clock.now), month_first=month_first)
+    return f"{day}, {time_in_words(at)}{ahead}, {clock.zone}."
 
 
 def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:

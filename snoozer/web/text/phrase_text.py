@@ -8,6 +8,7 @@ from typing import Any
 from snoozer.db.queue import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
+from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
@@ -43,6 +44,7 @@ def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> Phr
             now=times.local(times.now),
             alternative=None if alternative is None else times.local(alternative),
             recurrence=recurrence,
+            month_first=Locale.named(times.locale).region.month_first,
         )
         for flag in detail.get("flags", ())
     )

@@ -13,26 +13,26 @@ Typed = Callable[..., ParsedTime]
 @pytest.mark.parametrize(
     ("phrase", "sentence"),
     [
-        ("tomorrow", "Friday 6 March, 08:00 (in 22 hours), America/New_York."),
-        ("in 10 minutes", "Thursday 5 March, 10:30 (in 10 minutes), America/New_York."),
-        ("2h30m", "Thursday 5 March, 12:50 (in 2 hours 30 minutes), America/New_York."),
+        ("tomorrow", "Friday, March 6, 08:00 (in 22 hours), America/New_York."),
+        ("in 10 minutes", "Thursday, March 5, 10:30 (in 10 minutes), America/New_York."),
+        ("2h30m", "Thursday, March 5, 12:50 (in 2 hours 30 minutes), America/New_York."),
         (
             "next friday",
-            "Friday 13 March, 08:00 (in 8 days), America/New_York. It could also mean Friday 6 March, 08:00.",
+            "Friday, March 13, 08:00 (in 8 days), America/New_York. It could also mean Friday, March 6, 08:00.",
         ),
         (
             "tomorrow 9am Europe/London",
-            "Friday 6 March, 04:00 (in 18 hours), America/New_York, which is Friday 6 March, 09:00 in Europe/London.",
+            "Friday, March 6, 04:00 (in 18 hours), America/New_York, which is Friday, March 6, 09:00 in Europe/London.",
         ),
         (
             "3d if no reply",
-            "If no one replies by then: Sunday 8 March, 10:20 (in 3 days), America/New_York.",
+            "If no one replies by then: Sunday, March 8, 10:20 (in 3 days), America/New_York.",
         ),
         ("until they reply", "When someone replies, with no time set."),
         (
             "every 2 weeks on tuesday 14:00 for 3 times",
-            "Every 2 weeks on Tuesday at 14:00 3 times: first Tuesday 10 March, 14:00 (in 5 days), America/New_York, "
-            "then Tuesday 24 March.",
+            "Every 2 weeks on Tuesday at 14:00 3 times: first Tuesday, March 10, 14:00 (in 5 days), America/New_York, "
+            "then Tuesday, March 24.",
         ),
     ],
 )
@@ -42,8 +42,8 @@ def test_the_sentence_can_be_checked(typed: Typed, phrase: str, sentence: str) -
 
 def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
     first, second = (typed(f"in {hours} hours", now="2026-10-30T01:30:00").sentence for hours in (48, 49))
-    assert first == "Sunday 1 November, 01:30 UTC-04:00 (in 2 days), America/New_York."
-    assert second == "Sunday 1 November, 01:30 UTC-05:00 (in 2 days), America/New_York."
+    assert first == "Sunday, November 1, 01:30 UTC-04:00 (in 2 days), America/New_York."
+    assert second == "Sunday, November 1, 01:30 UTC-05:00 (in 2 days), America/New_York."
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_recurrence_is_described_in_usual_words(typed: Typed, phrase: str, wor
         ("nov 1 1:30am", "dst_overlap", "comes twice"),
         ("feb 29", "next_year", "2028"),
         ("every month on the 31st", "clamped", "last day of the month"),
-        ("thursday 6pm", "ambiguous", "Thursday 12 March, 18:00"),
+        ("thursday 6pm", "ambiguous", "Thursday, March 12, 18:00"),
     ],
 )
 def test_every_flag_is_explained(typed: Typed, phrase: str, flag: str, words: str) -> None:
