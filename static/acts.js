@@ -258,9 +258,10 @@
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   // The newest Undo is that of an act which may still be on its way.
+  const undoNewest = window.undoLast;
   window.undoLast = () => saves.then(() => {
     const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
     if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone. The buttons undo what was done before."));
-    else form?.requestSubmit();
+    else undoNewest();
   });
 })();

@@ -17,15 +17,25 @@
     return row?.matches("[data-row]") ? row : null;
   };
 
-  const words = (element) => (element.getAttribute("aria-label") || element.textContent).replace(/\s+/g, " ").trim();
+  // Its label; else that of what only screen readers read of an icon; else its text.
+  const words = (element) => (element.getAttribute("aria-label") || element.querySelector(":scope > .visually-hidden")?.textContent || element.textContent).replace(/\s+/g, " ").trim();
+
+  // What can be pressed of a message: in its row, and where it is open.
+  function controls(row) {
+    const isListed = row.matches(".list .row");
+    const beside = isListed && row !== window.pane?.row() ? null : document.getElementById("pane");
+    const places = isListed ? [row, beside] : [beside ?? document.getElementById("main")];
+    const found = places.flatMap((place) => [...(place?.querySelectorAll("button, a.button, summary") ?? [])]);
+    return found.filter((one) => one.checkVisibility() && !one.closest("dialog, form[data-sheet], .in-place form, .pane-list"));
+  }
 
   function acts(row) {
-    const title = (row.querySelector(".row-title") || document.querySelector("h1")).textContent.trim();
-    const offers = row.dataset.sheetUrl ? [...document.querySelectorAll("#sheet .offers button:enabled")] : [];
+    const title = (row.dataset.title || (row.querySelector(".row-title") || document.querySelector("h1")).textContent).trim();
+    const form = row.dataset.sheetUrl ? document.getElementById("sheet") : row.querySelector("form[data-sheet]");
+    const offers = [...(form?.querySelectorAll(".offers button:enabled") ?? [])];
+    const named = new Map(controls(row).map((one) => [words(one).replace(`: ${title}`, ""), one]).reverse());
     return [
-      ...[...row.querySelectorAll("button, a.button")].filter((one) => one.checkVisibility()).map((one) => ({
-        name: words(one).replace(`: ${title}`, ""), about: title, run: () => one.click(),
-      })),
+      ...[...named].reverse().map(([name, one]) => ({ name, about: title, run: () => one.click() })),
       ...offers.map((offer) => ({
         name: _("Snooze: %(when)s", { when: offer.querySelector("b").textContent }),
         about: offer.querySelector(".when > span").textContent.trim(),
@@ -37,10 +47,12 @@
   function pages() {
     const undo = document.querySelector("form[data-undo]") ? [{ name: _("Undo"), about: _("what was done last"), run: () => window.undoLast() }] : [];
     const search = document.querySelector("[data-search]");
+    const links = [...document.querySelectorAll(".nav a, .tabs a, .switch a, .folders a, .pager a"), ...dialog.querySelector("template").content.querySelectorAll("a")];
+    const places = new Map(links.map((link) => [link.getAttribute("href"), link]).reverse());
     return [
       ...undo,
       ...(search ? [{ name: _("Search"), about: _("in this list"), run: () => { search.focus(); search.select(); } }] : []),
-      ...[...document.querySelectorAll(".nav a, .tabs a, .switch a, .folders a")].map((link) => ({ name: _("Go to %(page)s", { page: words(link) }), about: "", run: () => link.click() })),
+      ...[...places].reverse().map(([href, link]) => ({ name: _("Go to %(page)s", { page: words(link) }), about: "", run: () => location.assign(href) })),
       ...(document.getElementById("all-keys") ? [{ name: _("Show all keys"), about: "", run: () => document.getElementById("all-keys").showModal() }] : []),
     ];
   }

@@ -1,4 +1,4 @@
-// Keyboard shortcuts, the same on lists and on the page of a message; "?" lists them.
+// Keyboard shortcuts, the same on lists, beside them and on the page of what was opened from one; "?" lists them.
 (() => {
   "use strict";
   const { _ } = window;
@@ -9,24 +9,50 @@
 
   const rows = () => [...document.querySelectorAll(".list .row:not([hidden])")];
   const title = (row) => row?.querySelector(".row-title");
+  // What was opened from a list as a page of its own: a message, its snooze, the form of its time.
+  const opened = () => document.querySelector("main > .message-acts, main > [data-snooze], main > a.back ~ form[data-sheet]");
+  const toNext = (step) => {
+    const href = window.listOrder?.step(step);
+    if (href) return location.assign(href);
+    const end = step > 0 ? _("This is the last message of its list.") : _("This is the first message of its list.");
+    return window.announce(window.listOrder ? end : _("It was not opened from a list, so there is no next one."));
+  };
   const move = (step) => {
+    if (opened()) return toNext(step);
     const all = rows();
     const at = all.indexOf(document.activeElement.closest(".list .row") ?? window.pane?.row());
     const next = title(all.at(at < 0 ? Math.min(step, 0) : Math.min(Math.max(at + step, 0), all.length - 1)));
     if (next) window.pane?.follow(next);
     if (!window.pane?.hasFocus()) next?.focus();
+    return undefined;
   };
   const chosen = (act) => {
     const row = window.currentRow();
     if (row) act(row);
-    else if (document.querySelector(".list .row")) window.announce(_("Nothing was done: choose a message first, with j or k."));
+    else if (rows().length > 0) window.announce(_("Nothing was done: choose a message first, with j or k."));
+    else if (opened()) window.announce(_("That cannot be done with this message."));
+    else if (document.getElementById("place")) window.announce(_("Nothing was done: there is no message here."));
   };
-  const press = (name) => window.selection?.act(name) || chosen((row) => row.querySelector(`[data-act=${name}]`)?.click());
-  const snooze = () => window.selection?.act("snooze") || chosen((row) => window.openSheet(row));
+  const press = (name) => window.selection?.act(name) || chosen((row) => {
+    const button = row.querySelector(`[data-act=${name}]`);
+    if (button) button.click();
+    else window.announce(_("That cannot be done with this message."));
+  });
+  const snooze = () => {
+    const form = document.querySelector("main > form[data-sheet]");
+    if (form) form.querySelector("[name=phrase]").focus();
+    else window.selection?.act("snooze") || chosen((row) => window.openSheet(row));
+  };
+  const select = (act) => {
+    if (opened()) window.announce(_("Messages are selected in their list."));
+    else chosen((row) => window.selection?.[act](row));
+  };
   const search = () => {
     const field = document.querySelector("[data-search]");
+    const list = opened() && (window.listOrder?.url ?? document.querySelector("main > a.back").href);
+    if (list) return location.assign(`${list}#q`);
     field?.focus();
-    field?.select();
+    return field?.select();
   };
 
   const ACTS = {
@@ -36,8 +62,8 @@
     ArrowUp: () => move(-1),
     b: snooze,
     h: snooze,
-    x: () => chosen((row) => window.selection?.toggle(row)),
-    X: () => chosen((row) => window.selection?.extend(row)),
+    x: () => select("toggle"),
+    X: () => select("extend"),
     Escape: () => window.selection?.clear(),
     e: () => press("done"),
     c: () => press("cancel"),
@@ -51,13 +77,15 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input:not([data-pick], [data-pick-page], [data-pick-all]), textarea, select, [contenteditable]")) return;
+    // The field of a dialog that was just closed has the focus until the next frame.
+    const isTyped = event.target.closest("input:not([data-pick], [data-pick-page], [data-pick-all]), textarea, select, [contenteditable]");
+    if (isTyped && !isTyped.closest("dialog:not([open])")) return;
     const leads = Date.now() - went < SEQUENCE && Object.hasOwn(PLACES, event.key);
     went = event.key === "g" ? Date.now() : 0;
     if (leads) return location.assign(PLACES[event.key]);
     if (!Object.hasOwn(ACTS, event.key)) return;
-    // In a message they scroll.
-    const isStep = rows().length > 0 && !event.shiftKey && !window.pane?.hasFocus() && !document.querySelector("main > .message-acts");
+    // In what was opened they scroll.
+    const isStep = rows().length > 0 && !event.shiftKey && !window.pane?.hasFocus() && !opened();
     if (event.key.startsWith("Arrow") && !isStep) return;
     event.preventDefault();
     ACTS[event.key]();

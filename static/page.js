@@ -47,5 +47,9 @@
     toast.remove();
     setTimeout(() => window.announce(toast), 60);
   }
-  window.undoLast = () => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit();
+  window.undoLast = () => {
+    const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
+    if (form) form.requestSubmit();
+    else window.announce(window._("There is nothing to undo."));
+  };
 })();

@@ -74,7 +74,8 @@
   addEventListener("popstate", () => location.reload());
 
   window.openSheet = () => window.editInPlace(document.getElementById("time"));
-  window.undoLast = () => saves.then(() => [...document.querySelectorAll("form[data-undo]")].at(-1)?.requestSubmit());
+  const undoNewest = window.undoLast;
+  window.undoLast = () => saves.then(undoNewest);
   if (location.hash === "#time") window.openSheet();
   live();
 })();
