@@ -4,12 +4,14 @@ The rule (`domain/day_shape.py`) says when a person rests. The database keeps th
 the statements that send and return know it; what finds it stale computes it anew. (docs/decisions/0017)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
 from snoozer.db import day_shapes, queue
+from snoozer.db.day_shapes import StaleDay
 from snoozer.db.models import SavedDayShape
 from snoozer.db.models.day_shape import shape_of
 from snoozer.db.queries import Found, columns, snoozes
@@ -83,13 +85,25 @@ def refresh(connection: Connection, *, account_id: int | None = None) -> int:
     """Compute the rests that are not known any more, of one person or of up to BATCH_SIZE; where a shape changed, what
     it had deferred is due again, BATCH_SIZE at a time. Returns how many were computed."""
     stale = day_shapes.lock_stale(connection, batch_size=BATCH_SIZE, account_id=account_id)
+    _compute(connection, stale, undefers=True)
+    return len(stale)
+
+
+def refresh_owners(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
+    """Compute the rests of these snoozes' owners that are not known any more, without waiting for a lock: what a shape
+    had deferred before it changed is left to `refresh`."""
+    stale = day_shapes.lock_stale(connection, batch_size=len(snooze_ids), snooze_ids=snooze_ids)
+    _compute(connection, stale, undefers=False)
+
+
+def _compute(connection: Connection, stale: Sequence[StaleDay], *, undefers: bool) -> None:
     for day in stale:
         days = days_of(day.shape, day.zone)
         rest = days.next_rest(day.now)
         following = None if rest is None else days.next_rest(rest.ends)
         known_until = following.starts if following else (rest.ends if rest else day.now) + HORIZON
         until = rest.ends if rest is not None and rest.starts <= day.now else None
-        left = day.changed and _undefer(connection, user_email=day.user_email, rest_until=until)
+        left = day.changed and (not undefers or _undefer(connection, user_email=day.user_email, rest_until=until))
         day_shapes.record_rest(
             connection,
             account_id=day.account_id,
@@ -98,7 +112,6 @@ def refresh(connection: Connection, *, account_id: int | None = None) -> int:
             refresh_at=day.now if left else rest.ends if rest else known_until - AHEAD,
             changed=left,
         )
-    return len(stale)
 
 
 def _undefer(connection: Connection, *, user_email: str, rest_until: datetime | None) -> bool:

@@ -1,5 +1,6 @@
 """The shapes of people's days, and what they defer: one function per file in `sql/day_shapes`, of the same name."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -35,11 +36,17 @@ def save(connection: Connection, *, account_id: int, shape: DayShape) -> None:
     execute(connection, "day_shapes/save", account_id=account_id, **values)
 
 
-def lock_stale(connection: Connection, *, batch_size: int, account_id: int | None = None) -> list[StaleDay]:
-    """Lock the days whose rests are to be computed anew; with `account_id`, only that person's."""
-    return rows_as(
-        execute(connection, "day_shapes/lock_stale", batch_size=batch_size, account_id=account_id), StaleDay.of
-    )
+def lock_stale(
+    connection: Connection,
+    *,
+    batch_size: int,
+    account_id: int | None = None,
+    snooze_ids: Sequence[int] | None = None,
+) -> list[StaleDay]:
+    """Lock the days whose rests are to be computed anew; with `account_id`, only that person's, with `snooze_ids` only
+    those of their owners."""
+    values = {"batch_size": batch_size, "account_id": account_id, "snooze_ids": snooze_ids}
+    return rows_as(execute(connection, "day_shapes/lock_stale", **values), StaleDay.of)
 
 
 def record_rest(

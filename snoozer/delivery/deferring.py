@@ -13,7 +13,7 @@ from snoozer.domain.reminder import Deferral
 
 def find(connection: Connection, *, held: HeldClaims) -> dict[int, Deferral]:
     """Of these claims, those of people whose day has a shape, by id. Computes rests that are not known."""
-    day_shapes.refresh(connection)
+    day_shapes.refresh_owners(connection, snooze_ids=[id for id, _ in held])
     return {one.id: one for one in queue.deferrals(connection, held=held)}
 
 

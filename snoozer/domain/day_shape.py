@@ -135,10 +135,6 @@ class Days:
         rests = _rests_of_week(self.shape, self.zone, week)
         return next((rest for rest in rests if rest.ends > at and rest.starts <= at + HORIZON), None)
 
-    def next_working_day(self, after: date) -> date:
-        """The first working day after this one."""
-        return next(day for day in _days(after + DAY, count=len(WEEKDAYS)) if not self.shape.is_off(day))
-
     @cached_property
     def _vacation(self) -> Rest | None:
         shape = self.shape
@@ -184,7 +180,9 @@ def _rests_of_week(shape: DayShape, zone: tzinfo, week: int) -> tuple[Rest, ...]
 
 def _merged(parts: Sequence[Rest]) -> Iterator[Rest]:
     current: Rest | None = None
-    for part in sorted(parts, key=lambda part: (part.starts, part.ends)):
+    # What lies wholly in an hour that clocks skip lasts no time, and is no rest.
+    lasting = [part for part in parts if part.starts < part.ends]
+    for part in sorted(lasting, key=lambda part: (part.starts, part.ends)):
         if current is None or part.starts > current.ends:
             if current is not None:
                 yield current

@@ -52,8 +52,10 @@ class ReturnLoop:
         while not self._stop.is_set():
             try:
                 self._stop.wait(min(self._turn(), self._poll))
-            except SQLAlchemyError as error:
-                log.warning("messages return later: %s", error_text(error))
+            except Exception as error:
+                # Also what is a defect of ours: a thread that ends would end all returns of this process unseen.
+                text = error_text(error) if isinstance(error, SQLAlchemyError) else type(error).__name__
+                log.warning("messages return later: %s", text)
                 self._stop.wait(self._backoff.next_wait(worked_for=time.monotonic() - began))
                 began = time.monotonic()
 

@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from snoozer.domain.day_shape import Days, DayShape, DayShapeError
@@ -87,6 +87,11 @@ def test_what_was_promised_later_comes_no_earlier(shape: DayShape, promise: date
     assert days.arrival(promise).at <= days.arrival(promise + later).at
 
 
+@example(
+    shape=DayShape(quiet_from=time(2), quiet_until=time(3)),
+    at=datetime(2027, 3, 27, 12, tzinfo=UTC),
+    zone="Europe/Berlin",
+)
 @given(shape=shapes(), at=instants, zone=st.sampled_from(ZONES))
 def test_until_the_next_rest_everything_comes(shape: DayShape, at: datetime, zone: str) -> None:
     days = Days(shape, ZoneInfo(zone))

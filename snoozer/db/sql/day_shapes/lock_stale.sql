@@ -1,5 +1,5 @@
--- Lock the days whose rests are to be computed anew, the oldest first; with `account_id`, only that person's. One that
--- another transaction has locked is being changed or computed there.
+-- Lock the days whose rests are to be computed anew, the oldest first; with `account_id`, only that person's, with
+-- `snooze_ids`, only the owners'. One that another transaction has locked is being changed or computed there.
 -- The zone is locked, too, so that both are as they are when the lock was granted.
 WITH stale AS MATERIALIZED (
     SELECT
@@ -12,6 +12,14 @@ WITH stale AS MATERIALIZED (
     JOIN accounts AS account ON account.id = day.account_id
     WHERE day.refresh_at <= clock_timestamp()
       AND (CAST(:account_id AS bigint) IS NULL OR day.account_id = CAST(:account_id AS bigint))
+      AND (
+          CAST(:snooze_ids AS bigint[]) IS NULL
+          OR account.email IN (
+              SELECT owned.user_email
+              FROM email_snoozes AS owned
+              WHERE owned.id = ANY(CAST(:snooze_ids AS bigint[]))
+          )
+      )
     ORDER BY day.refresh_at
     LIMIT :batch_size
     FOR NO KEY UPDATE OF day SKIP LOCKED
