@@ -91,6 +91,12 @@ class PushSender:
         self.failpoint("push_answered", str(claimed.device_id))
         return self._answered(claimed, answer)
 
+    def give_up(self, claimed: ClaimedPush) -> None:
+        """A push that cannot be made is over; one whose request may have left is uncertain. Raises SQLAlchemyError."""
+        with self.engine.begin() as connection:
+            push.mark_uncertain(connection, push=claimed, reason="error", delay=timedelta(0))
+            push.refuse(connection, push=claimed, reason="error", status=None)
+
     def _post(self, claimed: ClaimedPush, headers: dict[str, str], body: bytes, marked: Event) -> Answer:
         def mark() -> None:
             if self.stopping.is_set():

@@ -95,10 +95,14 @@ def sweep(sender: PushSender) -> None:
 
 
 def send(sender: PushSender, claimed: ClaimedPush) -> None:
-    """Send one push; an error of ours is logged, without anything of the push."""
+    """Send one push; an error of ours is logged, without anything of the push, which is not tried again."""
     try:
-        sender.send(claimed)
+        try:
+            sender.send(claimed)
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            log.error("push %d failed here: %s", claimed.id, type(error).__name__)
+            sender.give_up(claimed)
     except SQLAlchemyError as error:
         log.warning("push %d: %s", claimed.id, error_text(error))
-    except Exception as error:
-        log.error("push %d failed here: %s", claimed.id, type(error).__name__)

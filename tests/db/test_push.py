@@ -12,13 +12,19 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import push
 from snoozer.delivery.push import MAX_DELAY, PushSender
-from snoozer.delivery.push_loop import drain, sweep
+from snoozer.delivery.push_loop import drain, send, sweep
 from snoozer.domain import links
 from tests.db.pushes import comes_back, sooner, the_sender
+from tests.db.reading import reading
 from tests.factories import People, Person, now, the_row
 from tests.push_service import KEYS, Answer, PushService, Subscription, claims_of, ledger, states, subscribe
 
 BOB = "bob@snoozer.example"
+DUE = """
+INSERT INTO push_sends (device_id, account_id, snooze_id, scheduled_for, try_at, expires_at)
+SELECT device.id, device.account_id, number, now(), now() - number * interval '1 ms', now() + interval '4 h'
+FROM push_devices AS device, generate_series(1, 5000) AS number
+"""
 
 
 @pytest.fixture
@@ -272,6 +278,48 @@ def test_a_device_that_is_removed_before_the_mark_gets_nothing(
     assert service.pushed == []
 
 
+def test_a_device_that_another_person_took_over_before_the_mark_gets_nothing_of_the_first(
+    engine: Engine, service: PushService, phone: Subscription, people: People, sender: PushSender
+) -> None:
+    comes_back(engine)
+    claimed = sender.claim()
+    assert claimed is not None
+    assert subscribe(engine, phone, account_id=people.ann(BOB).id) == claimed.device_id
+    sender.send(claimed)
+    assert service.pushed == []
+
+
+def test_nothing_is_pushed_for_a_closed_account(
+    engine: Engine, service: PushService, phone: Subscription, ann: Person, sender: PushSender
+) -> None:
+    comes_back(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
+    assert sender.claim() is None
+    sweep(sender)
+    assert [(row.state, row.reason) for row in ledger(engine)] == [("failed", "removed")]
+
+
+@pytest.mark.parametrize(
+    ("step", "state"), [("push_claimed", "failed"), ("push_marked", "uncertain"), ("push_answered", "uncertain")]
+)
+def test_a_defect_of_ours_keeps_no_other_push_of_its_person_waiting(
+    step: str, state: str, engine: Engine, service: PushService, phone: Subscription
+) -> None:
+    def fail(present: str, device: str) -> None:
+        if present == step:
+            raise RuntimeError
+
+    comes_back(engine)
+    comes_back(engine)
+    failing = the_sender(engine, failpoint=fail)
+    claimed = failing.claim()
+    assert claimed is not None
+    send(failing, claimed)
+    drain(the_sender(engine))
+    assert sorted(states(engine)) == sorted([state, "sent"])
+
+
 def test_a_process_that_is_to_end_gives_back_what_it_has_not_begun(
     engine: Engine, service: PushService, phone: Subscription
 ) -> None:
@@ -312,3 +360,18 @@ def test_a_device_whose_service_is_away_waits_with_all_that_is_for_it(
     assert len(service.pushed) == 1
     comes_back(engine)
     assert all(row.try_at > now() for row in ledger(engine))
+
+
+def test_a_claim_reads_few_of_the_thousands_that_are_due(
+    engine: Engine, service: PushService, phone: Subscription, people: People
+) -> None:
+    """It read and sorted all of them: a day's nine o'clock would have been pushed until the afternoon."""
+    for email in (BOB, "carol@snoozer.example"):
+        subscribe(engine, service.subscription(email), account_id=people.ann(email).id)
+    with engine.begin() as connection:
+        connection.execute(text(DUE))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE push_sends"))
+    read = reading(engine, lambda connection: push.claim(connection, lease=timedelta(minutes=1)))
+    assert read.rows <= 20, read
+    assert "push_sends" not in read.whole_tables

@@ -1,5 +1,5 @@
--- End what no sender will: pushes that are not worth sending any more, or whose device is gone, have failed; those whose
--- worker was lost after the mark are uncertain. A row that another transaction has locked is left for the next time.
+-- End what no sender will: pushes that are not worth sending any more, or whose device or person is gone, have failed; those
+-- whose worker was lost after the mark are uncertain. A row that another transaction has locked is left for the next time.
 WITH over AS MATERIALIZED (
     SELECT send.id
     FROM push_sends AS send
@@ -11,8 +11,10 @@ WITH over AS MATERIALIZED (
               OR NOT EXISTS (
                   SELECT 1
                   FROM push_devices AS device
+                  JOIN accounts ON accounts.id = device.account_id
                   WHERE device.id = send.device_id
                     AND device.account_id = send.account_id
+                    AND accounts.disabled_at IS NULL
               )
           )
       )

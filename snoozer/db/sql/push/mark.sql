@@ -1,4 +1,5 @@
--- Authorise a claimed push, just before its request leaves. Zero rows where the claim is lost, or the device removed.
+-- Authorise a claimed push, just before its request leaves. Zero rows where the claim is lost, or the device
+-- removed or taken over by another person.
 UPDATE push_sends AS send
 SET state = 'sending',
     marked_at = clock_timestamp(),
@@ -9,4 +10,5 @@ WHERE send.id = :id
   AND send.state = 'reserved'
   AND send.claimed_until > clock_timestamp()
   AND device.id = send.device_id
+  AND device.account_id = send.account_id
 RETURNING send.id
