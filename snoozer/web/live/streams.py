@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import random
+import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,8 @@ POLL_SECONDS = 1.0
 QUERY_SECONDS = 5.0
 # Proxies close what is silent; the shortest common limit is 30 seconds.
 BEAT_SECONDS = 15.0
-MAX_STREAMS = 1_000
+# Half of what a process may open at most: the other half is for pages.
+MAX_STREAMS = min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 MAX_STREAMS_OF_ACCOUNT = 10
 # When many lists change at once they are fetched over so much time for each, and are not all late for that.
 SPREAD_SECONDS, MAX_SPREAD_SECONDS = 0.01, 5.0
