@@ -98,7 +98,8 @@
       event.preventDefault();
       const offer = offerFor(field.value.trim());
       if (offer) return offer.disabled ? undefined : form.requestSubmit(offer);
-      if (!isRead()) await read();
+      // What was read and refused is not read again: its suggestions would be replaced under a pointer.
+      if (shown !== field.value.trim()) await read();
       if (isRead()) form.requestSubmit(save); else field.focus();
     });
     form.addEventListener("click", (event) => {
