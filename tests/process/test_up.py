@@ -53,8 +53,8 @@ def sign_in_link(tmp_path: Path) -> Iterator[str]:
 
 def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: Browser, sign_in_link: str) -> None:
     context = chromium.new_context()
+    context.set_default_timeout(HANG_MILLISECONDS)
     page = context.new_page()
-    page.set_default_timeout(HANG_MILLISECONDS)
     page.goto(sign_in_link)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name="Mailbox").first.click()
@@ -78,9 +78,10 @@ def test_a_person_snoozes_a_message_for_a_minute_and_is_done_with_it(chromium: B
     expect(top).to_contain_text("Back")
 
     mail_sink.get_by_role("link", name=subject, exact=True).first.click()
-    mail_sink.get_by_role("article", name="The mail").get_by_role("link").first.click()
-    mail_sink.get_by_role("button", name="Done").click()
-    expect(mail_sink.get_by_text("You are done with it")).to_be_visible()
+    with mail_sink.expect_popup() as opened:
+        mail_sink.frame_locator("iframe.message-frame").get_by_role("link", name="Done").click()
+    opened.value.get_by_role("button", name="Done").click()
+    expect(opened.value.get_by_text("You are done with it")).to_be_visible()
     page.reload()
     expect(page.get_by_role("link", name=subject, exact=True)).to_have_count(0)
 
