@@ -19,6 +19,9 @@ MAX_BODY_BYTES = 64 * 1024
 MAX_FIELDS = 1_000
 MAX_PARTS = 100
 
+# Werkzeug reads so much of a multipart body at a time, and counts what it keeps of the piece before as memory, too.
+MULTIPART_READ_BYTES = 64 * 1024
+
 UPLOADS = frozenset({"personal_data.read_file", "mailbox.add_files"})
 
 
@@ -56,6 +59,8 @@ def _limit_body() -> ResponseReturnValue | None:
     if request.method == "POST" and auth.requires_account(request.endpoint) and auth.current_account() is None:
         return auth.redirect_to_sign_in()
     limit = _max_upload_bytes() if is_upload() else MAX_BODY_BYTES
+    if is_upload():
+        request.max_form_memory_size = 2 * MULTIPART_READ_BYTES + MAX_BODY_BYTES
     request.max_content_length = limit
     if request.content_length is None and request.environ.get("wsgi.input_terminated"):
         _gather_chunks(limit)

@@ -1,7 +1,9 @@
 """Adding messages and reminders: whole or not at all."""
 
 import hashlib
+import random
 import re
+from base64 import encodebytes
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -67,6 +69,22 @@ def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("boundary", ["----WebKitFormBoundary7MA4YWxkTrZu0gW5", "-" * 24 + "d74496d66958873e", "edge"])
+@pytest.mark.parametrize("size", [150_000, 3_000_000])
+def test_a_message_of_ordinary_lines_is_taken_at_any_size(
+    size: int, boundary: str, ann: FlaskClient, engine: Engine
+) -> None:
+    """Files of more than 128 kB were refused, unless they had hardly any line break."""
+    attached = encodebytes(random.Random(size).randbytes(size)).replace(b"\n", b"\r\n")
+    original = an_original() + b"\r\n" + attached
+    body = b"--%s\r\nContent-Disposition: form-data; name=message; filename=a.eml\r\n\r\n" % boundary.encode()
+    body += original + b"\r\n--%s--\r\n" % boundary.encode()
+    answer = ann.post("/add/file", data=body, content_type=f"multipart/form-data; boundary={boundary}")
+    assert answer.status_code == 303
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT original FROM kept_messages")).scalar_one() == original
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n0000", b"%PDF-1.7 ...", b"just words\r\nand more"])
