@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import IO, Any
 
 from snoozer.personal_data.records import FORMAT, VERSION
-from snoozer.personal_data.rows import MAX_SENDS, ImportRow, RowRefused, read_row, read_send
+from snoozer.personal_data.rows import MAX_SENDS, ImportRow, RowRefused, read_preset, read_row, read_send
 from snoozer.personal_data.table import read_cell
 from snoozer.translations import gettext as _
 
@@ -102,7 +102,8 @@ def _read_json(file: IO[bytes], limits: _Limits) -> Reading:
             if its_row is not None and len(its_row.sends) < MAX_SENDS:
                 its_row.sends |= read_send(record, now=limits.now)
         elif kind == "preset" and len(reading.presets) < MAX_PRESETS:
-            reading.presets.append([str(record.get("label")), str(record.get("phrase"))])
+            preset = read_preset(record)
+            reading.presets += [] if preset is None else [preset]
     if not headed:
         raise NotAnExport(_("The file has no record. It is not an export of Snoozer."))
     return reading

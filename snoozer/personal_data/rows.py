@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
+from snoozer.timephrase.parse import MAX_PHRASE_LENGTH
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import canonical, wall_time
 from snoozer.translations import gettext as _
@@ -134,6 +135,12 @@ def _note(value: Any) -> str | None:
     if text is not None and len(text) > MAX_NOTE_LENGTH:
         raise RowRefused(_("its note is longer than %(most)s characters", most=MAX_NOTE_LENGTH))
     return text
+
+
+def read_preset(record: dict[str, Any]) -> list[str] | None:
+    """Its label and its phrase; None where one is no text."""
+    label, phrase = (_text(record.get(name), most=MAX_PHRASE_LENGTH) for name in ("label", "phrase"))
+    return None if label is None or phrase is None else [label, phrase]
 
 
 def _text(value: Any, *, most: int) -> str | None:

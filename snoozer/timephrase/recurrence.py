@@ -184,6 +184,9 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
     near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
     try:
         for day in recurrence.dates(near=near):
+            if day < near:
+                # With a number of times they are counted from the first one.
+                continue
             instant, _ = resolve_wall_time(datetime.combine(day, recurrence.at), place)
             if instant > after.astimezone(UTC):
                 return local(instant, zone)

@@ -6,10 +6,12 @@ import json
 import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from snoozer.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
+from snoozer.timephrase.zones import resolve_wall_time as resolve
 from tests.export_files import DAY, HEAD, WEEKLY, a_file, a_record, read_bytes
 from tests.factories import now
 
@@ -159,3 +161,28 @@ def test_a_table_from_a_spreadsheet_is_read() -> None:
     writer.writerow(["", "<2@x>", "", "waiting"])
     rows = read_bytes(table.getvalue().encode()).rows
     assert [row.reason is None for row in rows] == [True, False]
+
+
+@pytest.mark.parametrize("label", ["\ud800", "a\x00b", "x" * 5_000, 7, {"a": 1}, None])
+def test_the_label_of_a_preset_is_text_that_the_database_takes(label: object) -> None:
+    """A surrogate or a NUL was an error of the server."""
+    [*presets] = read_bytes(a_file({"type": "preset", "label": label, "phrase": "tomorrow"})).presets
+    assert all(isinstance(text, str) and "\x00" not in text and text.encode() for preset in presets for text in preset)
+    assert len(presets) == (1 if isinstance(label, str) else 0)
+
+
+def test_a_repetition_that_began_long_ago_is_not_counted_day_by_day_on_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two thousand of them took the better part of a minute."""
+    asked: list[datetime] = []
+
+    def counted(wall: datetime, zone: ZoneInfo) -> tuple[datetime, frozenset[str]]:
+        asked.append(wall)
+        return resolve(wall, zone)
+
+    monkeypatch.setattr("snoozer.timephrase.recurrence.resolve_wall_time", counted)
+    daily = {**WEEKLY, "unit": "day", "weekdays": [], "start": "2015-12-01", "times": 5000}
+    [row] = read_bytes(a_file(a_record(recurrence=daily, promised="2026-02-02T09:00:00+00:00"))).rows
+    assert row.reason is None
+    assert len(asked) < 50

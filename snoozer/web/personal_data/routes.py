@@ -60,6 +60,9 @@ def read_file(account: Account) -> ResponseReturnValue:
         with context.transaction() as connection:
             return _page(connection, account, error=_("Choose a file first: the JSON, CSV or ZIP of an export.")), 422
     settings, now = context.settings(), time_formatter().now
+    # Also what cannot be read costs the time to find that out.
+    with context.transaction() as connection:
+        quotas.spend_export(connection, settings.limits, user_email=account.email)
     start = file.stream.read(len(restoring.SIGNATURE))
     file.stream.seek(0)
     if start == restoring.SIGNATURE:
@@ -70,7 +73,6 @@ def read_file(account: Account) -> ResponseReturnValue:
         with context.transaction() as connection:
             return _page(connection, account, error=f"{error} {_('Nothing was saved.')}"), 422
     with context.transaction() as connection:
-        quotas.spend_export(connection, settings.limits, user_email=account.email)
         importing.stage(connection, account=account, reading=reading)
     return redirect(url_for(".preview"), code=303)
 
@@ -122,7 +124,6 @@ def _restore(account: Account, file: IO[bytes]) -> ResponseReturnValue:
     settings = context.settings()
     try:
         with context.transaction() as connection:
-            quotas.spend_export(connection, settings.limits, user_email=account.email)
             done = restoring.restore(
                 connection, file, account=account, limits=settings.limits, largest_message=settings.largest_message
             )
