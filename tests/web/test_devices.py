@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.push_devices import MAX_DEVICES
+from snoozer.push_encryption import base64url
 from tests.factories import People
 from tests.push_service import Subscription, decoded
 
@@ -59,6 +60,19 @@ def test_a_browser_that_another_person_uses_since_is_that_persons(
     browser.post("/settings/devices", data=fields())
     with engine.connect() as connection:
         assert connection.execute(text("SELECT account_id FROM push_devices")).scalars().all() == [bob.id]
+
+
+def test_who_knows_an_address_alone_takes_no_device_over(
+    app: Flask, ann: FlaskClient, engine: Engine, people: People
+) -> None:
+    ann.post("/settings/devices", data=fields())
+    browser = app.test_client()
+    eve = people.ann("eve@snoozer.example")
+    browser.set_cookie("snoozer_session", eve.session)
+    guessed = fields(auth=base64url(b"another 16 bytes"))
+    assert browser.post("/settings/devices", data=guessed).status_code == 422
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT account_id FROM push_devices")).scalar_one() != eve.id
 
 
 @pytest.mark.parametrize(

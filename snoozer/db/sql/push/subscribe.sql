@@ -1,5 +1,5 @@
--- Add a device, or take over one whose browser is subscribed already, by this person or by who used it before. Returns
--- its id; zero rows where the account has `most` others.
+-- Add a device, or take over one whose browser is subscribed already, by this person or by who used it before: who has
+-- the browser has its secret. Returns its id; zero rows where the account has `most` others.
 INSERT INTO push_devices (account_id, key_id, name, endpoint, public_key, auth_secret, shows_subject)
 SELECT :account_id, :key_id, :label, :endpoint, :public_key, :auth_secret, :shows_subject
 WHERE (
@@ -20,4 +20,6 @@ SET account_id = EXCLUDED.account_id,
     quiet_until = NULL,
     sent_at = CASE WHEN push_devices.account_id = EXCLUDED.account_id THEN push_devices.sent_at END,
     created_at = CASE WHEN push_devices.account_id = EXCLUDED.account_id THEN push_devices.created_at ELSE now() END
+WHERE push_devices.account_id = EXCLUDED.account_id
+   OR push_devices.auth_secret = EXCLUDED.auth_secret
 RETURNING id
