@@ -21,6 +21,7 @@ from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import ParsedTime, Recurrence, next_occurrence, next_reminder_after
 from snoozer.timephrase import series as rules
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
+from snoozer.translations import gettext as _
 
 _COLUMNS = (
     "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note at_any_hour "
@@ -46,9 +47,9 @@ def skip(connection: Connection, *, id: int, user_email: str, promise: datetime,
     row = _lock(connection, id=id, user_email=user_email)
     following = _following(row, _series(row), now=_now(connection))
     if row.promise != promise:
-        raise SnoozeError("changed", "It had changed already, so nothing was skipped. This is how it is now.")
+        raise SnoozeError("changed", _("It had changed already, so nothing was skipped. This is how it is now."))
     if following is None:
-        raise SnoozeError("last", "That is its last time, so there is nothing to skip to. Cancel it instead.")
+        raise SnoozeError("last", _("That is its last time, so there is nothing to skip to. Cancel it instead."))
 
     def write() -> None:
         queue.skip_occurrence(connection, id=id, user_email=user_email, scheduled_for=promise, remind_at=following)
@@ -120,7 +121,7 @@ def pause(connection: Connection, *, id: int, user_email: str, route: str) -> Ch
     """Nothing is sent or returned until it is resumed."""
     row = _lock(connection, id=id, user_email=user_email)
     if row.inactive:
-        raise SnoozeError("paused", "It is paused already.")
+        raise SnoozeError("paused", _("It is paused already."))
 
     def write() -> None:
         queue.pause(connection, id=id, user_email=user_email, scheduled_for=row.promise)
@@ -132,7 +133,7 @@ def resume(connection: Connection, *, id: int, user_email: str, route: str) -> C
     """Go on with what is promised or, where that has passed, with the next occurrence; without one it comes now."""
     row, now = _lock(connection, id=id, user_email=user_email), _now(connection)
     if not row.inactive:
-        raise SnoozeError("not_paused", "It is not paused any more.")
+        raise SnoozeError("not_paused", _("It is not paused any more."))
     at = row.promise if row.promise > now else None
     if at is None and row.recurrence is not None:
         at = _following(row, _series(row), now=now)
@@ -154,7 +155,7 @@ def bring_back(connection: Connection, *, id: int, user_email: str, route: str) 
     row, now = _lock(connection, id=id, user_email=user_email), _now(connection)
     is_deferred = row.deferred_until is not None and row.deferred_until > now
     if row.promise <= now and not row.inactive and not is_deferred:
-        raise SnoozeError("due", "Its time has come already, so it is on its way.")
+        raise SnoozeError("due", _("Its time has come already, so it is on its way."))
     rest = None if row.recurrence is None else rules.rest(_series(row), row.promise, _zone(row))
     return _bring_back(connection, row, now=now, rest=rest, route=route)
 
@@ -168,14 +169,14 @@ def undo(connection: Connection, *, id: int, user_email: str, event: int, route:
         )
     ).first()
     if done is None or "before" not in done.detail:
-        raise SnoozeError("changed", "There is nothing to undo.")
+        raise SnoozeError("changed", _("There is nothing to undo."))
     before, after = (Terms.from_json(done.detail[key]) for key in ("before", "after"))
     if before.remind_at <= _now(connection) and not before.paused:
-        raise SnoozeError("past", "The earlier time has passed, so it stays as it is now.")
+        raise SnoozeError("past", _("The earlier time has passed, so it stays as it is now."))
     if done.kind == "back" and not _can_leave_again(connection, row):
-        raise SnoozeError("changed", "Its message was moved since, so nothing was undone.")
+        raise SnoozeError("changed", _("Its message was moved since, so nothing was undone."))
     if not queue.put_back(connection, id=row.id, user_email=user_email, before=before, now=after):
-        raise SnoozeError("changed", "It was changed since, or its reminder is out, so nothing was undone.")
+        raise SnoozeError("changed", _("It was changed since, or its reminder is out, so nothing was undone."))
     if done.kind == "back":
         mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=row.message_id)
     undone = events.append(connection, snooze_id=row.id, kind="undone", actor="user", route=route, of=event)
@@ -212,7 +213,7 @@ def _apply(
 ) -> Change:
     """Do it, and record the terms before and after it, by which it is undone."""
     if not row.inactive and _is_being_sent(connection, row):
-        raise SnoozeError("being_sent", "Its reminder is being sent at this moment, so nothing was changed.")
+        raise SnoozeError("being_sent", _("Its reminder is being sent at this moment, so nothing was changed."))
     before = _terms(row)
     write()
     now = connection.execute(_rows().where(Snooze.id == row.id)).one()
@@ -267,7 +268,7 @@ def _lock(connection: Connection, *, id: int, user_email: str, over: bool = Fals
     own = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
     row = connection.execute(own.with_for_update(key_share=True)).first()
     if row is None or (row.outcome is not None and not over):
-        raise SnoozeError("over", "It is over already, so there was nothing to change.")
+        raise SnoozeError("over", _("It is over already, so there was nothing to change."))
     return row
 
 
@@ -288,13 +289,13 @@ def _zone(row: Found) -> str:
 
 def _series(row: Found) -> Recurrence:
     if row.recurrence is None:
-        raise SnoozeError("single", "It does not repeat any more.")
+        raise SnoozeError("single", _("It does not repeat any more."))
     try:
         zone_of(_zone(row))
         return Recurrence.from_json(row.recurrence)
     except (KeyError, ValueError):
         raise SnoozeError(
-            "unreadable", "This Snoozer cannot read how it repeats. Give it a new time that repeats, or cancel it."
+            "unreadable", _("This Snoozer cannot read how it repeats. Give it a new time that repeats, or cancel it.")
         ) from None
 
 
@@ -338,4 +339,4 @@ def _its_message(model: type[MailboxMessage] | type[SnoozedMessage], row: Found)
 
 
 def _snoozed_anew() -> SnoozeError:
-    return SnoozeError("snoozed", "Its message was snoozed anew, and that one counts. This one stays paused.")
+    return SnoozeError("snoozed", _("Its message was snoozed anew, and that one counts. This one stays paused."))

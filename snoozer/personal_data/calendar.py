@@ -15,6 +15,7 @@ from snoozer.db.queries import personal_data as queries
 from snoozer.personal_data.pages import snooze_pages
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import canonical, resolve_wall_time, zone_of
+from snoozer.translations import gettext as _
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _FREQUENCY = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
@@ -85,9 +86,9 @@ def _event(row: Found) -> Event:
     rule = _stored_rule(row)
     by_the_clock = row.zone is not None and (row.time_kind == "wall" or rule is not None) and _is_zone(row.zone)
     event.add("dtstart", row.promise.astimezone(zone_of(row.zone) if by_the_clock else UTC))
-    event.add("summary", _line(row.subject) or "No subject")
-    lines = [row.note, f"From {_line(row.sender_email)}" if row.sender_email else None]
-    event.add("description", "\n".join(_plain(line) for line in lines if line) or "Snoozed")
+    event.add("summary", _line(row.subject) or _("No subject"))
+    lines = [row.note, _("From %(sender)s", sender=_line(row.sender_email)) if row.sender_email else None]
+    event.add("description", "\n".join(_plain(line) for line in lines if line) or _("Snoozed"))
     event.add("transp", "TRANSPARENT")
     event.add("categories", ["Snoozer"])
     if rule is not None:

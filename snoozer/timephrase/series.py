@@ -8,8 +8,10 @@ the calendar.
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
+from snoozer.timephrase.describe import full_date
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import wall_time
+from snoozer.translations import gettext as _
 
 MAX_TIMES = 1000
 _DAY = timedelta(days=1)
@@ -44,7 +46,9 @@ def moved(series: Recurrence, promise: datetime, zone: str, *, wall: datetime) -
     """The series from the promised occurrence on, with every one of them where this one goes: at the hour of `wall`
     and, where it falls on a day of the week, month or year, on that day. Raises SeriesError when it ends before."""
     if series.until is not None and wall.date() > series.until:
-        raise SeriesError(f"The repetition ends on {series.until:%d %B %Y}, before that. Change its end first.")
+        raise SeriesError(
+            _("The repetition ends on %(date)s, before that. Change its end first.", date=full_date(series.until))
+        )
     is_moved = not is_occurrence(series, promise, zone)
     times = series.times
     if times is not None:
@@ -63,7 +67,7 @@ def ending(
     """The series with its last day, or the number of occurrences with the promised one; with neither it has no end.
     None where the promised one is the last. Raises SeriesError for an end before it."""
     if until is not None and wall_time(promise, zone).date() > until:
-        raise SeriesError("The next time is later than that. To end it now, cancel it.")
+        raise SeriesError(_("The next time is later than that. To end it now, cancel it."))
     is_moved = not is_occurrence(series, promise, zone)
     left = present(replace(series, until=None, times=None), promise, zone)
     if left is None or (times == 1 and is_moved):

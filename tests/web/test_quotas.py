@@ -1,6 +1,7 @@
 """Quotas: what one person, token, mailbox or network may use, whichever process counts it; nothing is half saved."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import time
 from io import BytesIO
 from typing import Any
 
@@ -16,8 +17,9 @@ from snoozer.housekeeping import chores
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
 from snoozer.settings import Settings
+from snoozer.timephrase import Recurrence
 from snoozer.web import create_app
-from tests.factories import ANN, People, an_original
+from tests.factories import ANN, HOUR, People, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder
 
 BOB = "bob@snoozer.example"
@@ -242,3 +244,23 @@ def test_usage_of_past_days_is_deleted(engine: Engine) -> None:
     chores.prune(engine)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT quota FROM quota_usage")).scalars().all() == ["new"]
+
+
+def test_what_is_brought_back_counts_as_a_snooze(engine: Engine, settings: Settings, people: People) -> None:
+    """Its mail is one at once: a repetition could be brought back again and again."""
+    ann = people.ann()
+    page = browser(site(engine, settings, snoozes_per_day=2), ann.session)
+    daily = Recurrence(unit="day", interval=1, start=now().date(), at=time(9)).as_json()
+    id = a_snooze(engine, remind_at=now() + HOUR, recurrence=daily, zone="UTC", time_kind="wall")
+    answers = [page.post(f"/snoozes/{id}/{act}").status_code for act in ("pause", "resume", "pause", "resume", "back")]
+    assert answers == [303, 303, 303, 303, 429]
+    assert rows(engine, "reminder_sends") == 0
+
+
+def test_a_file_that_is_no_export_is_counted_like_one(engine: Engine, settings: Settings, people: People) -> None:
+    page = browser(site(engine, settings, exports_per_hour=2), people.ann().session)
+    answers = [
+        page.post("/settings/data/import", data={"file": (BytesIO(b"nonsense"), "x.json")}).status_code
+        for _ in range(3)
+    ]
+    assert answers == [422, 422, 429]

@@ -7,7 +7,7 @@ from flask import Blueprint, abort, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import occurrences, timephrase
+from snoozer import occurrences, quotas, timephrase
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.occurrences import Change
@@ -31,7 +31,7 @@ Sentence = Callable[[Change, Found], str]
 @login_required
 def bring_back(account: Account, id: int) -> ResponseReturnValue:
     """The message comes back now."""
-    return _act(account, id, _do(occurrences.bring_back), _is_back)
+    return _act(account, id, _do(occurrences.bring_back), _is_back, spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/skip")
@@ -61,7 +61,7 @@ def pause(account: Account, id: int) -> ResponseReturnValue:
 @login_required
 def resume(account: Account, id: int) -> ResponseReturnValue:
     """Goes on with the next time; without one that is still to come it is back now."""
-    return _act(account, id, _do(occurrences.resume), _is_resumed)
+    return _act(account, id, _do(occurrences.resume), _is_resumed, spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/end")
@@ -118,10 +118,13 @@ def _do(act: Callable[..., Change]) -> Act:
     return lambda connection, row: act(connection, id=row.id, user_email=row.user_email, route=ROUTE)
 
 
-def _act(account: Account, id: int, act: Act, sentence: Sentence) -> ResponseReturnValue:
+def _act(account: Account, id: int, act: Act, sentence: Sentence, *, spends: bool = False) -> ResponseReturnValue:
+    """Does it. `spends` where it may be a mail at once: it counts as a snooze then."""
     try:
         with context.transaction() as connection:
             row = own(connection, account, id=id, changing=True)
+            if spends:
+                quotas.spend_snooze(connection, context.settings().limits, user_email=account.email)
             change = act(connection, row)
     except SnoozeError as error:
         flash(error.message)
