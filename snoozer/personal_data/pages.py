@@ -34,11 +34,13 @@ def snooze_pages(
         ids = queries.snooze_ids(connection, user_email=user_email, waiting=waiting)
     for page in _pages(ids):
         with engine.connect() as connection:
-            yield SnoozePage(
+            found = SnoozePage(
                 snoozes=queries.snoozes(connection, ids=page, user_email=user_email),
                 sends=[] if alone else queries.sends(connection, ids=page, user_email=user_email),
                 events=[] if alone else queries.events(connection, ids=page),
             )
+        # No transaction is open while what was read is written: its reader may pause.
+        yield found
 
 
 def section_rows(engine: Engine, section: Section, *, account: Account) -> Iterator[Found]:

@@ -13,6 +13,7 @@ from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
 from snoozer.domain.push_message import BUTTONS
 from snoozer.mailbox_reading.keys import MessageKey
+from snoozer.quotas import QuotaReached
 from snoozer.reminder_actions import Occurrence
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -37,19 +38,22 @@ def act() -> ResponseReturnValue:
         return {"text": _("This button is not from here, or was changed on its way.")}, 404
     if (link.action, link.phrase) not in BUTTONS.values():
         return {"text": _("This button is not from here, or was changed on its way.")}, 404
-    with context.transaction() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
-        if occurrence is None:
-            return {"text": _("There is nothing left of this message here.")}, 410
-        locale = accounts.locale_of(connection, user_email=occurrence.user_email)
-        context.use_locale(locale)
-        times = TimeFormatter(now=database_time(connection), zone=occurrence.zone, locale=locale)
-        if links.is_old(occurrence.mailed_at, times.now):
-            text = _("This notification is more than 30 days old, and its buttons do nothing any more.")
-        elif link.action == "done":
-            text = _done(connection, occurrence)
-        else:
-            text = _snooze_again(connection, link, occurrence, times)
+    try:
+        with context.transaction() as connection:
+            occurrence = reminder_actions.find(connection, link=link, acting=True)
+            if occurrence is None:
+                return {"text": _("There is nothing left of this message here.")}, 410
+            locale = accounts.locale_of(connection, user_email=occurrence.user_email)
+            context.use_locale(locale)
+            times = TimeFormatter(now=database_time(connection), zone=occurrence.zone, locale=locale)
+            if links.is_old(occurrence.mailed_at, times.now):
+                text = _("This notification is more than 30 days old, and its buttons do nothing any more.")
+            elif link.action == "done":
+                text = _done(connection, occurrence)
+            else:
+                text = _snooze_again(connection, link, occurrence, times)
+    except QuotaReached as reached:
+        return {"text": f"{reached} {_('Nothing was saved.')}"}, 429
     return {"text": text, "open": url_for("reminder_links.show", token=token)}
 
 
