@@ -14,6 +14,7 @@ from snoozer import replies, snoozing, timephrase
 from snoozer.bulk_acts.results import Before, Done, Message, Reason, Result, counted, left_as, reason_to_leave
 from snoozer.db import events, mailbox_messages, mailbox_store, queue, queue_many
 from snoozer.db.mailbox_store import KeptFolder
+from snoozer.db.queries import snoozes
 from snoozer.db.queue import ReminderTime
 from snoozer.db.queue_many import Chosen
 from snoozer.timephrase import next_reminder_after
@@ -100,6 +101,10 @@ def wake(
     """
     chosen, left = _lock(connection, user_email=user_email, ids=ids, message_ids=message_ids)
     left["gone"] += missing
+    over = set(message_ids) - {row.message_id for row in chosen}
+    paused = snoozes.paused(connection, user_email=user_email, message_ids=over)
+    left["paused"] += len(paused)
+    left["came_back"] += len(over - paused)
     asleep = _without(chosen, left, lambda row: reason_to_leave(row) or ("due" if row.is_due else None))
     before = _before(connection, asleep, user_email=user_email, became="inbox")
     rests = {row.id: replies.rest_of(row.recurrence, row.promise, zone=row.zone, id=row.id) for row in asleep}
@@ -239,7 +244,8 @@ def _lock(
     connection: Connection, *, user_email: str, ids: Collection[int], message_ids: Collection[str] = ()
 ) -> tuple[list[Chosen], Counter[Reason]]:
     chosen = queue_many.lock_chosen(connection, user_email=user_email, ids=list(ids), message_ids=list(message_ids))
-    return chosen, left_as(gone=len(set(ids)) + len(set(message_ids)) - len(chosen))
+    known = {row.id for row in chosen}
+    return chosen, left_as(gone=len(set(ids) - known))
 
 
 def _before(

@@ -11,7 +11,7 @@ from snoozer.db.queue_many import Chosen
 # The most messages of one act.
 MAX_CHOSEN = 500
 
-Act = Literal["snooze", "wake", "cancel", "done", "to_inbox", "bring_home"]
+Act = Literal["snooze", "wake", "cancel", "done", "to_inbox", "bring_home", "give_back"]
 # Why a message was left as it is.
 Reason = Literal["came_back", "being_sent", "due", "cancelled", "stuck", "paused", "snoozed", "changed", "gone"]
 

@@ -134,6 +134,15 @@ def relocate_back(connection: Connection, moves: Sequence[tuple[int, str, str]],
     return set(execute(connection, "mailbox_messages/relocate_back", **values).scalars())
 
 
+def follow(
+    connection: Connection, at: tuple[str, int, int], moved: tuple[str, int, int], *, mailbox_id: int, place: Where
+) -> None:
+    """A message was moved on a page, from and to a folder, UIDVALIDITY and UID: an entry that it has follows it."""
+    names = ("folder", "uidvalidity", "uid")
+    values = dict(zip(names, at, strict=True)) | dict(zip((f"new_{name}" for name in names), moved, strict=True))
+    execute(connection, "mailbox_messages/follow", mailbox_id=mailbox_id, place=place, **values)
+
+
 def _as_json(seen: Sequence[Sighting]) -> str:
     return json.dumps([asdict(one) for one in seen], default=datetime.isoformat)
 

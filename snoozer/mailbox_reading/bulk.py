@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import sightings
 from snoozer.bulk_acts import acts
-from snoozer.bulk_acts.results import MAX_CHOSEN, Before, Done, Message, Reason, Result, counted
+from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Before, Done, Message, Reason, Result, counted
 from snoozer.db import mailbox_messages
 from snoozer.db.mailbox_messages import Sighting
 from snoozer.db.queries import Found
@@ -104,7 +104,8 @@ def to_inbox(chosen: Chosen, *, route: str) -> Work:
         others = _sightings(connection, chosen, [each for each in chosen.seen if each.at not in asleep])
         seen = [replace(one, home=INBOX, place="snoozed" if one.place == "snoozed" else "aside") for one in others]
         moved = _relocated(connection, mailbox, [one for one in seen if one.folder.upper() != INBOX])
-        result = Result(act="bring_home", done=cancelled.result.done + moved.result.done, left=moved.result.left)
+        act: Act = "bring_home" if others else "give_back"
+        result = Result(act=act, done=cancelled.result.done + moved.result.done, left=moved.result.left)
         before = replace(cancelled.before, moves=moved.before.moves)
         return _with_left(Done(result, before), cancelled.result.left, gone=chosen.missing)
 

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
+from snoozer.db import mailbox_messages
+from snoozer.db.mailbox_messages import Where
 from snoozer.db.queries import Cursor as DatabaseCursor
 from snoozer.db.queries import InvalidCursor, snoozed_messages
 from snoozer.db.queries import mailboxes as mailbox_queries
@@ -295,14 +297,21 @@ class ConnectedMailbox:
     def archive(self, key: str) -> str:
         at = MessageKey.parse(key)
 
-        def move(connection: Connection) -> str:
+        def move(connection: Connection) -> MessageKey:
             return _moved(connection, at, to=archive_of(connection.folders()) or connection.create_archive())
 
-        return self.run(move, repeatable=False)
+        return self._followed(at, self.run(move, repeatable=False), place="aside")
 
     def to_inbox(self, key: str) -> str:
         at = MessageKey.parse(key)
-        return self.run(lambda connection: _moved(connection, at, to=INBOX), repeatable=False)
+        moved = self.run(lambda connection: _moved(connection, at, to=INBOX), repeatable=False)
+        return self._followed(at, moved, place="home")
+
+    def _followed(self, at: MessageKey, moved: MessageKey, *, place: Where) -> str:
+        if moved != at:
+            with self.engine.begin() as transaction:
+                mailbox_messages.follow(transaction, at, moved, mailbox_id=self.access.id, place=place)
+        return str(moved)
 
 
 def _examined(connection: Connection, at: MessageKey) -> Selected:
@@ -330,10 +339,10 @@ def _is_snoozed(connection: Connection, name: str) -> bool:
     return ours is not None and ours.name == name
 
 
-def _moved(connection: Connection, at: MessageKey, *, to: str) -> str:
+def _moved(connection: Connection, at: MessageKey, *, to: str) -> MessageKey:
     """Moves a message; returns its key there."""
     if to == at.folder or (to == INBOX and at.folder.upper() == INBOX):
-        return str(at)
+        return at
     target = connection.statuses([to]).get(to)
     if target is None:
         raise MailboxError("no_folder", gettext(NO_FOLDER))
@@ -341,7 +350,7 @@ def _moved(connection: Connection, at: MessageKey, *, to: str) -> str:
     arrivals = connection.move([at.uid], source=Place(at.folder, at.uidvalidity), target=place)
     arrival = arrivals[at.uid]
     if arrival.outcome == "moved" and arrival.uid is not None:
-        return str(MessageKey(to, target.uidvalidity, arrival.uid))
+        return MessageKey(to, target.uidvalidity, arrival.uid)
     if arrival.outcome == "stayed":
         raise MailboxError("unavailable", gettext(_STAYED))
     sentence = GONE if arrival.outcome == "gone" else _UNKNOWN

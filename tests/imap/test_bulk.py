@@ -223,7 +223,8 @@ def test_an_undo_in_the_middle_of_a_move_brings_the_message_home(ann: FlaskClien
 
 
 @dovecot
-def test_what_repeats_comes_back_from_the_archive_at_its_next_time(ann: FlaskClient, place: Place) -> None:
+@pytest.mark.parametrize("alone", [False, True], ids=["many", "alone"])
+def test_what_repeats_comes_back_from_the_archive_at_its_next_time(ann: FlaskClient, place: Place, alone: bool) -> None:
     deliver(place, "a")
     place.start()
     post(ann, url(place, "snooze"), Listing(ann, place).chosen("a", **LATER))
@@ -233,7 +234,11 @@ def test_what_repeats_comes_back_from_the_archive_at_its_next_time(ann: FlaskCli
     place.make_due()
     settled(place, "home", 1)
     place.run("UPDATE email_snoozes SET remind_at = clock_timestamp() + INTERVAL '1 hour', scheduled_for = NULL")
-    assert post(ann, url(place, "done"), Listing(ann, place).chosen("a")) == "1 message is done."
+    if alone:
+        [key] = Listing(ann, place).rows.values()
+        assert post(ann, f"/mailboxes/{place.mailbox_id}/mail/{key}/done", {}) == "Done."
+    else:
+        assert post(ann, url(place, "done"), Listing(ann, place).chosen("a")) == "1 message is done."
     settled(place, "aside", 1)
     place.make_due()
     settled(place, "home", 1)
@@ -252,3 +257,21 @@ def test_copies_of_one_message_are_each_their_own(ann: FlaskClient, place: Place
     place.start()
     settled(place, "snoozed", 2)
     settled(place, "aside", 1)
+
+
+@dovecot
+def test_what_is_asleep_goes_back_and_what_is_paused_is_left_asleep(ann: FlaskClient, place: Place) -> None:
+    deliver(place, "a", "b")
+    place.start()
+    assert post(ann, url(place, "snooze"), Listing(ann, place).chosen("a", "b", **LATER)).startswith("2 messages")
+    place.eventually(lambda: place.asleep() == 2)
+    place.run("UPDATE email_snoozes SET inactive = TRUE WHERE subject = 'b'")
+    asleep = Listing(ann, place, folder="Snoozed")
+    assert list(asleep.rows) == ["a", "b"]
+    assert post(ann, url(place, "wake"), asleep.chosen("b")) == "Nothing was changed: 1 is paused."
+    back = ann.post(url(place, "inbox"), data=asleep.chosen("a"), follow_redirects=True)
+    assert toast(back.text) == "1 message goes back to where it was."
+    settled(place, "home", 1)
+    press_undo(ann, back.text)
+    settled(place, "snoozed", 2)
+    assert place.program.count("INBOX") == 0

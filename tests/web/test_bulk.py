@@ -125,7 +125,10 @@ def test_messages_of_the_kept_mailbox_are_snoozed_done_and_brought_back(ann: Fla
     assert post(ann, "/bulk/mailbox/snooze", {**form, "row": ids[:2], "at": at}).startswith("2 messages are asleep")
     form = asleep(ann, "/mailbox?folder=asleep")
     assert form["folder"] == "asleep"
-    assert post(ann, "/bulk/mailbox/inbox", {**form, "all": "1"}) == "2 messages are in your inbox."
+    assert post(ann, "/bulk/mailbox/wake", {**form, "row": ids[1:]}) == (
+        "1 message comes back now. 1 was not changed: 1 came back meanwhile."
+    )
+    assert post(ann, "/bulk/mailbox/inbox", {**form, "all": "1"}) == "1 message is in your inbox."
     form = asleep(ann, "/mailbox?q=letter")
     a_kept_message(engine, subject="Letter since then")
     assert post(ann, "/bulk/mailbox/done", {**form, "all": "1"}) == "3 messages are done."

@@ -1,6 +1,6 @@
 """A person's snoozes as the pages show them; another person's are never found."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -156,6 +156,13 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
     return connection.execute(
         _rows().where(Snooze.user_email == user_email, Snooze.message_id == message_id, ~Snooze.inactive)
     ).first()
+
+
+def paused(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> set[str]:
+    """Those of the messages that have a paused snooze."""
+    of_message = and_(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
+    rows = select(Snooze.message_id).where(of_message, Snooze.inactive, Snooze.outcome.is_(None))
+    return set(connection.execute(rows).scalars()) if message_ids else set()
 
 
 def alive(connection: Connection, *, user_email: str, message_id: str) -> Found | None:

@@ -20,6 +20,9 @@ _DONE: dict[Act, Callable[[int, str], str]] = {
     "bring_home": lambda count, _until: ngettext(
         "1 message goes to your inbox.", "%(num)s messages go to your inbox.", count
     ),
+    "give_back": lambda count, _until: ngettext(
+        "1 message goes back to where it was.", "%(num)s messages go back to where they were.", count
+    ),
 }
 _REASONS: dict[Reason, Callable[[int], str]] = {
     "came_back": lambda count: ngettext("1 came back meanwhile", "%(num)s came back meanwhile", count),
