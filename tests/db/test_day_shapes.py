@@ -217,6 +217,9 @@ def test_more_than_a_batch_comes_back_in_several(engine: Engine) -> None:
 
 def test_a_retry_that_waits_for_its_backoff_keeps_it_when_the_day_changes(engine: Engine) -> None:
     id = a_snooze(engine)
+    resting(engine)
+    assert turn(engine) == []
+    pass_rest(engine)
     [delivery] = turn(engine)
     release(engine, delivery.claim, delay=HOUR)
     before = the_row(engine, id).remind_at
