@@ -15,13 +15,15 @@ from snoozer.db.statements import execute
 from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Member
 
 MAX_SIZE = 40
+# Of one person at once: some seconds.
+MAX_GATHERED = 10_000
 # How long a digest may stay without a mark.
 HOLD = timedelta(minutes=30)
 
 
 def gather(connection: Connection, *, people: Sequence[str], domain: str) -> None:
     """Gather what came due at the ends of these people's rests. `domain` is that of their reminders' Message-IDs."""
-    values = {"domain": domain, "size": MAX_SIZE, "known_schema": SUPPORTED_SCHEMA}
+    values = {"domain": domain, "size": MAX_SIZE, "most": MAX_GATHERED, "known_schema": SUPPORTED_SCHEMA}
     execute(connection, "digests/gather", people=list(people), **values)
 
 

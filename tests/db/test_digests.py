@@ -1,24 +1,27 @@
 """More reminders than a person wants single mails for come in one, at the end of a rest: each in exactly one mail, also
 where the digest is refused, silent, cancelled, or its person changes their mind."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
-from snoozer import triage
+from snoozer import reminder_actions, triage
 from snoozer.db import digests, queue
 from snoozer.db.ledger import Refusal
+from snoozer.db.queue import ReminderTime
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
+from snoozer.domain.links import Link
 from snoozer.domain.reminder import DeliveryOutcome, Failure
 from tests.db.days import CONFIG, choose, quiet, take, turn
 from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.db.transitions import a_fact, mark
-from tests.factories import ANN, the_row, the_send
+from tests.factories import ANN, HOUR, the_row, the_send
 
 
 def test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it(engine: Engine) -> None:
@@ -76,19 +79,62 @@ def test_a_digest_waits_for_a_row_that_is_being_claimed(engine: Engine) -> None:
     assert listed(delivery.send) == ids
 
 
-def test_a_member_that_is_cancelled_before_it_is_written_is_not_in_it(engine: Engine) -> None:
+def done(connection: Connection, id: int, promise: datetime) -> bool:
+    link = Link(snooze_id=id, scheduled_for=promise)
+    occurrence = reminder_actions.find(connection, link=link, acting=True)
+    assert occurrence is not None
+    return reminder_actions.done(connection, occurrence=occurrence, route="link")
+
+
+def snoozed_anew(connection: Connection, id: int, promise: datetime) -> bool:
+    later = ReminderTime(remind_at=promise + HOUR)
+    return queue.reschedule(connection, id=id, user_email=ANN, reminder_time=later)
+
+
+CHANGES: dict[str, tuple[Callable[[Connection, int, datetime], bool], str | None]] = {
+    "cancelled": (lambda connection, id, _: bool(queue.cancel(connection, id=id, user_email=ANN)), "cancelled"),
+    "done": (done, "cancelled"),
+    "paused": (
+        lambda connection, id, promise: bool(
+            queue.pause(connection, id=id, user_email=ANN, scheduled_for=promise),
+        ),
+        None,
+    ),
+    "snoozed anew": (snoozed_anew, None),
+}
+
+
+@pytest.mark.parametrize("change_of", CHANGES)
+def test_a_member_that_its_person_changes_before_it_is_written_is_not_in_it(engine: Engine, change_of: str) -> None:
+    act, outcome = CHANGES[change_of]
     ids = deferred(engine, 4)
     assert turn(engine) == []
+    promise = the_row(engine, ids[2]).scheduled_for
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[2], user_email=ANN)
-    wake(engine)
+        assert act(connection, ids[2], promise)
+    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id = :id", id=ids[0])
     [delivery] = turn(engine)
     assert listed(delivery.send) == [ids[0], ids[1], ids[3]]
     accept(engine, [delivery])
-    wake(engine)
+    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id <> :id", id=ids[2])
     assert turn(engine) == []
-    assert outcomes(engine, ids) == ["sent", "sent", "cancelled", "sent"]
+    assert outcomes(engine, ids) == ["sent", "sent", outcome, "sent"]
     assert look(engine) == {}
+
+
+def test_thousands_that_waited_are_gathered_at_once(engine: Engine) -> None:
+    """Pair by pair it took longer than a statement may, at each try, and nothing of that person was ever sent."""
+    deferred(engine, 1)
+    change(
+        engine,
+        "INSERT INTO email_snoozes (user_email, message_id, remind_at, scheduled_for, deferred_until, deferred_by) "
+        "SELECT user_email, '<waited-' || n || '@mail.example>', remind_at, scheduled_for, deferred_until, deferred_by "
+        "FROM email_snoozes, generate_series(1, 20000) AS n",
+    )
+    with engine.begin() as connection:
+        digests.gather(connection, people=[ANN], domain="x.example")
+        members = connection.execute(text("SELECT count(*) FROM digest_members")).scalar_one()
+    assert members == digests.MAX_GATHERED - digests.MAX_GATHERED // digests.MAX_SIZE
 
 
 def test_a_member_that_is_cancelled_later_stays_cancelled(engine: Engine) -> None:

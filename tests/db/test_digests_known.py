@@ -100,6 +100,20 @@ def test_no_single_mail_comes_beside_a_digest_because_the_shape_of_the_day_was_d
     assert outcomes(engine, ids) == ["sent"] * 4
 
 
+def test_without_the_shape_of_the_day_what_was_not_sent_comes_singly(engine: Engine) -> None:
+    ids = deferred(engine, 4)
+    assert turn(engine) == []
+    change(engine, "DELETE FROM day_shapes")
+    wake(engine)
+    change(engine, "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour' WHERE id = :id", id=ids[0])
+    assert turn(engine) == []
+    wake(engine)
+    deliveries = turn(engine)
+    assert [one.send.members for one in deliveries if one.send] == [()] * 4
+    accept(engine, deliveries)
+    assert outcomes(engine, ids) == ["sent"] * 4
+
+
 def test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_way(engine: Engine) -> None:
     ids = deferred(engine, 5)
     delivery = gathered(engine)

@@ -3,13 +3,21 @@
 from tests.chaos.mutation.guard import Guard
 
 DB = "tests/db/test_digests.py::"
+KNOWN = "tests/db/test_digests_known.py::"
 SQL = "snoozer/db/sql/"
 
 DIGEST_GUARDS = (
     Guard(
         "a member has no mail of its own",
         SQL + "ledger/reserve.sql",
-        "\n          AND NOT snooze_is_gathered(promise.user_email, promise.id, promise.scheduled_for)",
+        "\n      WHERE member.snooze_id = promise.id\n",
+        "\n      WHERE FALSE\n",
+        DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
+    ),
+    Guard(
+        "no single mail is sent before its rest was looked at",
+        SQL + "ledger/reserve.sql",
+        "\n          AND NOT snooze_may_be_gathered(promise.user_email, promise.id)",
         "",
         DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
     ),
@@ -39,13 +47,13 @@ DIGEST_GUARDS = (
         SQL + "digests/leave.sql",
         "\n        AND NOT snooze.inactive",
         "",
-        DB + "test_a_member_that_is_cancelled_before_it_is_written_is_not_in_it",
+        DB + "test_a_member_that_its_person_changes_before_it_is_written_is_not_in_it[cancelled]",
     ),
     Guard(
         "nothing is gathered while a row of it is being reserved",
         SQL + "digests/gather.sql",
-        "HAVING count(ended.id) = count(waiting.id)",
-        "HAVING TRUE",
+        "WHERE COALESCE(due.total, 0) = COALESCE(locked.total, 0)",
+        "WHERE TRUE",
         DB + "test_a_digest_waits_for_a_row_that_is_being_claimed",
     ),
     Guard(
@@ -58,8 +66,8 @@ DIGEST_GUARDS = (
     Guard(
         "a rest with nothing to gather was looked at",
         SQL + "digests/gather.sql",
-        "LEFT JOIN ended USING",
-        "JOIN ended USING",
+        "AS due USING (account_id)\n    LEFT JOIN",
+        "AS due USING (account_id)\n    JOIN",
         DB + "test_rows_under_another_spelling_of_the_address_come_singly",
     ),
     Guard(
@@ -75,5 +83,47 @@ DIGEST_GUARDS = (
         "    digests.release(connection, ids=reactivated)\n",
         "",
         DB + "test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_reactivated",
+    ),
+    Guard(
+        "a member learns of its digest though the shape of the day is gone",
+        SQL + "digests/dissolve.sql",
+        "    LEFT JOIN day_shapes AS day",
+        "    JOIN day_shapes AS day",
+        KNOWN + "test_without_the_shape_of_the_day_what_was_not_sent_comes_singly",
+    ),
+    Guard(
+        "a button of a notification says nothing of a digest",
+        SQL + "ledger/acknowledge.sql",
+        "          :by_mail\n          OR NOT EXISTS",
+        "          TRUE\n          OR NOT EXISTS",
+        KNOWN + "test_a_button_of_a_notification_says_nothing_of_a_mail_that_reminds_of_others",
+    ),
+    Guard(
+        "a link of a member says that the digest came",
+        SQL + "ledger/acknowledge.sql",
+        "\n      AND :by_mail\n))",
+        "\n      AND FALSE\n))",
+        KNOWN + "test_who_is_done_with_one_of_them_by_the_mail_gets_no_copy_of_it",
+    ),
+    Guard(
+        "the clock enters what no claim did",
+        "snoozer/housekeeping/chores.py",
+        'run_exclusive(engine, "settle digests", settle_digests) or 0',
+        "0",
+        KNOWN + "test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_way",
+    ),
+    Guard(
+        "a digest whose mail may have been sent is kept",
+        SQL + "digests/prune.sql",
+        "lead.state IN ('sending', 'sent', 'uncertain')",
+        "lead.state IN ('sending', 'sent')",
+        KNOWN + "test_a_digest_whose_mail_may_have_been_sent_is_kept",
+    ),
+    Guard(
+        "a digest stands for itself",
+        SQL + "ledger/find_reminders.sql",
+        "  AND NOT EXISTS (\n      SELECT 1\n      FROM digests AS digest",
+        "  AND NOT EXISTS (\n      SELECT 1\n      FROM (SELECT * FROM digests WHERE FALSE) AS digest",
+        KNOWN + "test_a_digest_in_the_mailbox_stands_for_itself_and_proves_that_it_came",
     ),
 )

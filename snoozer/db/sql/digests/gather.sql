@@ -1,7 +1,8 @@
 -- Gather what came due at the ends of these people's rests and was not looked at yet, where it is more than they want
--- single mails for: digests of up to `size` promises, each the reminder of its first one. Nothing of that has been
--- reserved, because reserving waits for this (ledger/reserve.sql), and its rows are locked, as those that are being
--- reserved are. The members are entered in the ledger with what the mail says of them; what is there already is no member.
+-- single mails for: digests of up to `size` promises, each the reminder of its first one; what is beyond `most` comes
+-- singly. Nothing of that has been reserved, because reserving waits for this (ledger/reserve.sql), and its rows are locked,
+-- as those that are being reserved are. The members are entered in the ledger with what the mail says of them; what is
+-- there already is no member.
 -- Where another transaction has locked a row, all wait for it, up to a minute. Days that another transaction gathers are
 -- skipped, and those that rest, or whose rests are not known.
 WITH day AS MATERIALIZED (
@@ -38,11 +39,18 @@ waiting AS MATERIALIZED (
 ready AS MATERIALIZED (
     SELECT day.*
     FROM day
-    LEFT JOIN ended USING (account_id)
-    LEFT JOIN waiting ON waiting.id = ended.id
-    GROUP BY day.account_id, day.gathers_over, day.gathered_until, day.email, day.zone, day.locale
-    HAVING count(ended.id) = count(waiting.id)
-        OR max(ended.deferred_until) < clock_timestamp() - INTERVAL '1 minute'
+    LEFT JOIN (
+        SELECT account_id, count(*) AS total, max(deferred_until) AS last
+        FROM ended
+        GROUP BY account_id
+    ) AS due USING (account_id)
+    LEFT JOIN (
+        SELECT user_email, count(*) AS total
+        FROM waiting
+        GROUP BY user_email
+    ) AS locked ON locked.user_email = day.email
+    WHERE COALESCE(due.total, 0) = COALESCE(locked.total, 0)
+       OR due.last < clock_timestamp() - INTERVAL '1 minute'
 ),
 numbered AS MATERIALIZED (
     SELECT
@@ -72,9 +80,13 @@ numbered AS MATERIALIZED (
     WINDOW mine AS (PARTITION BY ready.account_id ORDER BY waiting.scheduled_for, waiting.id)
 ),
 many AS MATERIALIZED (
-    SELECT numbered.*, number / :size AS part, number % :size AS position
+    SELECT
+        numbered.*,
+        number % :size AS position,
+        first_value(id) OVER (PARTITION BY account_id, number / :size ORDER BY number) AS first_id
     FROM numbered
     WHERE total > gathers_over
+      AND number < :most
 ),
 digest AS (
     INSERT INTO digests (account_id, snooze_id, scheduled_for)
@@ -101,9 +113,9 @@ member AS (
     INSERT INTO digest_members (digest_id, position, snooze_id, scheduled_for)
     SELECT digest.id, many.position, many.id, many.scheduled_for
     FROM many
-    JOIN entered ON entered.snooze_id = many.id
-    JOIN many AS first ON first.account_id = many.account_id AND first.part = many.part AND first.position = 0
-    JOIN digest ON digest.snooze_id = first.id
+    JOIN digest ON digest.snooze_id = many.first_id
+    -- As a condition of its own it is looked up in a hash; a join would be tried pair by pair.
+    WHERE (many.id IN (SELECT entered.snooze_id FROM entered)) IS TRUE
 )
 UPDATE day_shapes
 SET gathered_until = GREATEST(day_shapes.gathered_until, clock_timestamp())
