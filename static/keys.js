@@ -20,7 +20,8 @@
   const move = (step) => {
     if (opened()) return toNext(step);
     const all = rows();
-    const at = all.indexOf(document.activeElement.closest(".list .row") ?? window.pane?.row());
+    const row = document.activeElement.closest(".list .row");
+    const at = row ? all.indexOf(row) : window.pane?.index(step) ?? -1;
     const next = title(all.at(at < 0 ? Math.min(step, 0) : Math.min(Math.max(at + step, 0), all.length - 1)));
     if (next) window.pane?.follow(next);
     if (!window.pane?.hasFocus()) next?.focus();

@@ -14,6 +14,7 @@
   let asked = null;
   let timer = 0;
   let since = 0;
+  let order = [];
 
   const titles = () => [...document.querySelectorAll("#place .list .row:not([hidden]) .row-title")];
   const titleOf = (href) => titles().find((title) => title.getAttribute("href") === href);
@@ -32,6 +33,19 @@
       if (isOpen) title.setAttribute("aria-current", "true");
       else title.removeAttribute("aria-current");
     }
+    if (titleOf(open)) order = titles().map((title) => title.getAttribute("href"));
+  }
+
+  // The index from which a step leads to the next row or the one before: that of what is open or, where that has left the
+  // list, as if it were there.
+  function index(step) {
+    if (open === null) return -1;
+    const hrefs = titles().map((title) => title.getAttribute("href"));
+    if (hrefs.includes(open)) return hrefs.indexOf(open);
+    const at = order.indexOf(open);
+    const stays = (href) => hrefs.includes(href);
+    const near = step > 0 ? order.slice(at).find(stays) ?? hrefs.at(-1) : order.slice(0, at).findLast(stays) ?? hrefs[0];
+    return hrefs.indexOf(near) - step;
   }
 
   // The row stays where it was on the screen, while the rows above it become taller or lower, unless the top of the page
@@ -203,6 +217,7 @@
 
   window.pane = {
     hasFocus,
+    index,
     row: () => (open === null ? undefined : titleOf(open)?.closest(".row")),
     // Shows another row where one is shown; without one there is nothing to show.
     follow: (title) => {

@@ -156,6 +156,8 @@ def test_nothing_that_happens_elsewhere_tears_what_is_read(opened: Opened, engin
     expect(page.locator("#pane h2").first).to_have_attribute("aria-level", "1")
     assert shown(page) == []
     page.set_viewport_size({"width": 1440, "height": 800})
+    page.keyboard.press("j")
+    opens(page, "Letter 3")
     page.keyboard.press("Escape")
     is_closed(page)
     page.goto("/mailbox?open=//elsewhere.example/")
