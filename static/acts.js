@@ -56,6 +56,15 @@
     return title ? { href: title.href, top: title.getBoundingClientRect().top } : null;
   }
 
+  // What every page says about trouble, unless the focus is in it.
+  function replaceBanners() {
+    const [before, after] = [document, fresh].map((page) => [...page.querySelectorAll("main > .banner")]);
+    const isSame = before.map((one) => one.textContent).join() === after.map((one) => one.textContent).join();
+    if (isSame || before.some((one) => one.contains(document.activeElement))) return;
+    for (const one of before) one.remove();
+    document.getElementById("main").prepend(...after);
+  }
+
   function replaceList() {
     const before = titles();
     const known = new Set(before.map((title) => title.href));
@@ -64,6 +73,7 @@
     const top = scrollY;
     const place = anchor();
     const picked = window.selection?.values();
+    replaceBanners();
     document.getElementById("place").replaceWith(fresh.getElementById("place"));
     window.selection?.restore(picked);
     document.title = fresh.title;

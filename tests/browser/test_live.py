@@ -119,6 +119,17 @@ def test_a_reminder_that_was_sent_leaves_what_is_asleep(one: BrowserContext, eng
     assert is_same(page)
 
 
+def test_a_banner_comes_and_goes_where_the_list_is_open(one: BrowserContext, engine: Engine) -> None:
+    id = a_snooze(engine, subject="Lease", remind_at=now() + HOUR)
+    page = watched(listening(one, "/"))
+    late = "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 hour' WHERE id = :id"
+    for change, banners in ((late, 1), ("DELETE FROM email_snoozes WHERE id = :id", 0)):
+        with engine.begin() as connection:
+            connection.execute(text(change), {"id": id})
+        expect(page.get_by_role("heading", name="A reminder is late")).to_have_count(banners)
+    assert is_same(page)
+
+
 HOLDS = {
     "a row is selected": (
         "document.querySelector('.row').insertAdjacentHTML('afterbegin', '<input type=checkbox checked>')",
