@@ -29,6 +29,22 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// The page that is shown offline, in the language of a page that was opened.
+self.addEventListener("message", (event) => {
+  if (event.data?.lang) event.waitUntil(keepOffline(event.data.lang));
+});
+
+async function keepOffline(lang) {
+  const store = await caches.open(STORE);
+  const present = await store.match(SHELL.offline, { ignoreVary: true });
+  if (!present || present.headers.get("Content-Language") === lang) return;
+  const headers = { "Accept-Language": lang };
+  const page = await fetch(SHELL.offline, { credentials: "omit", cache: "no-cache", headers }).catch(() => null);
+  if (!page?.ok) return;
+  await store.delete(SHELL.offline, { ignoreVary: true });
+  await store.put(SHELL.offline, page);
+}
+
 const kept = async (request) => (await (await caches.open(STORE)).match(request, { ignoreVary: true })) || fetch(request);
 
 async function open(request) {

@@ -48,6 +48,23 @@ def test_offline_it_says_so_and_opens_the_page_when_the_device_is_back(installed
     expect(installed.get_by_role("heading", level=1)).to_have_text("Settings")
 
 
+def test_the_notice_is_in_the_language_of_the_pages(installed: Page, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET locale = 'de_DE'"))
+    installed.goto("/settings")
+    in_german = (
+        "async () => (await (await caches.match('/offline', { ignoreVary: true })).text()).includes('lang=\"de-DE\"')"
+    )
+    installed.wait_for_function(in_german)
+    kept = installed.evaluate(ALL_KEPT)
+    assert kept.count("/offline") == 1
+    installed.context.set_offline(True)
+    installed.goto("/settings")
+    expect(installed.get_by_role("heading", level=1, name="Du bist offline")).to_be_visible()
+    installed.context.set_offline(False)
+    expect(installed.get_by_role("heading", level=1)).to_have_text("Einstellungen")
+
+
 def looks_right_at(page: Page) -> bool:
     page.set_viewport_size({"width": 360, "height": 780})
     return looks_right(page)

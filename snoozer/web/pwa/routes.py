@@ -7,7 +7,7 @@ import hashlib
 import json
 from functools import cache
 
-from flask import Blueprint, Response, render_template, url_for
+from flask import Blueprint, Response, g, make_response, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer.resources import resource_folder
@@ -71,7 +71,9 @@ def service_worker() -> ResponseReturnValue:
 @blueprint.get("/offline")
 def offline() -> ResponseReturnValue:
     """What an installed app shows where the site cannot be reached. No form, no name: browsers keep it."""
-    return render_template("pwa/offline.html")
+    response = make_response(render_template("pwa/offline.html"))
+    response.content_language.add(g.locale.replace("_", "-"))
+    return response
 
 
 def _icon(name: str, size: int, purpose: str) -> dict[str, str]:
