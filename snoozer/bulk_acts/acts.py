@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from snoozer import replies, snoozing, timephrase
 from snoozer.bulk_acts.results import Before, Done, Message, Reason, Result, counted, left_as, reason_to_leave
-from snoozer.db import events, mailbox_messages, mailbox_store, queue, queue_many
+from snoozer.db import events, mailbox_messages, mailbox_store, queue_many
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
 from snoozer.db.queue import ReminderTime
@@ -113,8 +113,9 @@ def wake(
     kept = {one["message_id"] for one in before.kept if not one["is_back"]}
     elsewhere = {message_id for _, message_id, wanted in before.wanted if wanted == "snoozed"}
     returning = {id for id, message_id in woken.items() if message_id in kept | elsewhere}
-    _return(connection, [row for row in asleep if row.id in returning], rests, user_email=user_email)
-    lines = [(row.id, {"was": row.promise.isoformat()}) for row in asleep if row.id in woken]
+    now: datetime = connection.execute(select(func.now())).scalar_one()
+    ended = _return(connection, [row for row in asleep if row.id in returning], rests, now=now, user_email=user_email)
+    lines = [(row.id, _back(row, now=now, is_over=row.id in ended)) for row in asleep if row.id in woken]
     events.append_many(connection, kind="back", actor="user", route=route, lines=lines)
     return Done(Result(act="wake", done=len(woken), left=counted(left)), before)
 
@@ -204,15 +205,27 @@ def _snooze(
     return Done(result, Before(**{**vars(before), "created": list(created)}))
 
 
+def _back(row: Chosen, *, now: datetime, is_over: bool) -> dict[str, object]:
+    """As `occurrences.bring_back` records it: by its promise no rest defers it, and by its outcome no undo of a
+    cancellation takes it back."""
+    after = {"after": {"outcome": "cancelled"}} if is_over else {}
+    return {"was": row.promise.isoformat(), "promise": now.isoformat(), **after}
+
+
 def _return(
-    connection: Connection, rows: Sequence[Chosen], rests: Mapping[int, dict[str, Any] | None], *, user_email: str
-) -> None:
-    """Returns messages that are promised for this moment. Their snoozes are over, or promise what comes next."""
+    connection: Connection,
+    rows: Sequence[Chosen],
+    rests: Mapping[int, dict[str, Any] | None],
+    *,
+    now: datetime,
+    user_email: str,
+) -> set[int]:
+    """Returns messages that are promised for this moment. Their snoozes promise what comes next, or are over: those are
+    returned."""
     if not rows:
-        return
+        return set()
     mailbox_store.return_due(connection, batch_size=len(rows), snooze_ids=[row.id for row in rows])
-    now = connection.execute(select(func.now())).scalar_one()
-    over = []
+    over, repeating = [], []
     for row in rows:
         try:
             following = _following(rests[row.id], now=now, zone=row.zone)
@@ -222,8 +235,9 @@ def _return(
         if following is None:
             over.append(row.id)
         else:
-            queue.skip_occurrence(connection, id=row.id, user_email=user_email, scheduled_for=now, remind_at=following)
-    queue_many.cancel_many(connection, ids=over, user_email=user_email)
+            repeating.append((row.id, following))
+    queue_many.skip_many(connection, snoozes=repeating, user_email=user_email, scheduled_for=now)
+    return set(queue_many.cancel_many(connection, ids=over, user_email=user_email))
 
 
 def _following(rest: dict[str, Any] | None, *, now: datetime, zone: str | None) -> datetime | None:

@@ -81,6 +81,14 @@ def wake_many(
     return _messages(execute(connection, "queue/wake_many", **values))
 
 
+def skip_many(
+    connection: Connection, *, snoozes: Sequence[tuple[int, datetime]], user_email: str, scheduled_for: datetime
+) -> dict[int, str]:
+    """Promise the next occurrences of snoozes that promise this one; returns the messages of those that were, by id."""
+    values = {"ids": [id for id, _ in snoozes], "times": [time for _, time in snoozes], "user_email": user_email}
+    return _messages(execute(connection, "queue/skip_many", scheduled_for=scheduled_for, **values))
+
+
 def put_back_many(
     connection: Connection, *, before: Sequence[dict[str, Any]], user_email: str, unchanged_since: datetime
 ) -> dict[int, str]:

@@ -60,9 +60,8 @@ def confirm(connection: Connection, *, account: Account, limits: Limits, with_pa
     waiting = queue.import_waiting(connection, import_id=pending.id, user_email=account.email, with_past=with_past)
     ids = [row.id for row in waiting]
     imports.save_sent(connection, import_id=pending.id, ids=ids)
-    for row in waiting:
-        if row.is_kept:
-            mailbox_store.move_to_snoozed(connection, user_email=account.email, message_id=row.message_id)
+    kept = [row.message_id for row in waiting if row.is_kept]
+    mailbox_store.move_many(connection, user_email=account.email, message_ids=kept, folder="snoozed")
     lines: list[tuple[int, dict[str, object]]] = [(id, {}) for id in (*finished, *ids)]
     events.append_many(connection, kind="imported", actor="user", route=ROUTE, lines=lines)
     presets = _save_presets(connection, account, pending.presets)

@@ -79,3 +79,10 @@ def turn(engine: Engine) -> list[Delivery]:
         endings = [Ending(claim=one.claim, outcome=None) for one in deliveries if one.send is None]
         settle(connection, endings, config=CONFIG)
     return [one for one in deliveries if one.send is not None]
+
+
+def deferral(engine: Engine, id: int, promise: datetime) -> Any:
+    """Why a rest defers what is promised for this time, if it does."""
+    asked = text("SELECT reason FROM snooze_deferral(:person, :id, :promise)")
+    with engine.connect() as connection:
+        return connection.execute(asked, {"person": ANN, "id": id, "promise": promise}).scalar_one()

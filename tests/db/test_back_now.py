@@ -1,13 +1,10 @@
 """Back now acts now, also within a rest, for one occurrence; the undo of a cancellation does not undo it."""
 
-from datetime import datetime
-from typing import Any
-
 from sqlalchemy import Engine, text
 
 from snoozer import occurrences, snoozing
 from snoozer.delivery.settling import finish
-from tests.db.days import resting
+from tests.db.days import deferral, resting
 from tests.db.series import (
     MESSAGE,
     a_daily,
@@ -50,13 +47,6 @@ def test_a_series_of_a_connected_mailbox_returns_now_also_within_a_rest(engine: 
     do(engine, occurrences.bring_back, id)
     assert deferral(engine, id, there(engine).returns_at) is None
     assert deferral(engine, id, now()) == "quiet"
-
-
-def deferral(engine: Engine, id: int, promise: datetime) -> Any:
-    """Why a rest defers what is promised for this time, if it does."""
-    asked = text("SELECT reason FROM snooze_deferral(:person, :id, :promise)")
-    with engine.connect() as connection:
-        return connection.execute(asked, {"person": ANN, "id": id, "promise": promise}).scalar_one()
 
 
 def test_what_is_back_is_not_made_due_by_the_undo_of_a_cancellation(engine: Engine) -> None:

@@ -2,20 +2,18 @@
 and an Undo that loses nothing."""
 
 import re
-from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Engine, text
 
 from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import Done, Message, Result, Undone
+from snoozer.bulk_acts.results import Message, Result, Undone
 from snoozer.db import accounts, queue, queue_many
-from snoozer.db.queue import ReminderTime
+from tests.db.bulk import cancelled, later, perform, rescheduled, snoozed, undo, woken
 from tests.db.links import DAILY
 from tests.db.transitions import claim, finalize
 from tests.factories import (
@@ -33,43 +31,6 @@ from tests.factories import (
 SQL = Path(__file__).resolve().parents[2] / "snoozer" / "db" / "sql" / "queue"
 # What an Undo gives back.
 PROMISE = "remind_at scheduled_for note recurrence wall_time zone time_kind inactive outcome reply_policy attempts"
-Work = Callable[[Connection], Done]
-
-
-def later(hours: int = 50, **columns: Any) -> ReminderTime:
-    return ReminderTime(remind_at=(now() + hours * HOUR).replace(microsecond=0), zone="UTC", **columns)
-
-
-def perform(engine: Engine, work: Work, *, account: int, id: UUID | None = None) -> tuple[Result, UUID]:
-    id = id or uuid4()
-    with engine.begin() as connection:
-        result = record.once(connection, account_id=account, id=id, act=lambda: work(connection))
-    return result, id
-
-
-def undo(engine: Engine, id: UUID, *, account: int) -> Undone | None:
-    with engine.begin() as connection:
-        return record.undo(connection, account_id=account, user_email=ANN, id=id, route="web")
-
-
-def rescheduled(ids: list[int], reminder_time: ReminderTime) -> Work:
-    return lambda connection: acts.reschedule(
-        connection, user_email=ANN, ids=ids, reminder_time=reminder_time, route="web"
-    )
-
-
-def cancelled(ids: list[int]) -> Work:
-    return lambda connection: acts.cancel(connection, user_email=ANN, ids=ids, route="web")
-
-
-def woken(ids: list[int]) -> Work:
-    return lambda connection: acts.wake(connection, user_email=ANN, ids=ids, route="web")
-
-
-def snoozed(messages: list[Message], reminder_time: ReminderTime) -> Work:
-    return lambda connection: acts.snooze(
-        connection, user_email=ANN, messages=messages, reminder_time=reminder_time, route="web"
-    )
 
 
 def promises(engine: Engine, ids: list[int]) -> list[tuple[Any, ...]]:
@@ -369,11 +330,3 @@ def test_what_many_rows_become_is_what_one_becomes(many: str, single: str) -> No
 def _live(engine: Engine) -> list[Any]:
     with engine.connect() as connection:
         return list(connection.execute(text("SELECT * FROM email_snoozes WHERE NOT inactive ORDER BY id")).all())
-
-
-def test_five_hundred_are_one_transaction_of_a_few_statements(engine: Engine, account: int) -> None:
-    ids = [a_snooze(engine, remind_at=now() + timedelta(hours=5)) for _ in range(30)]
-    statements: list[str] = []
-    event.listen(engine, "before_cursor_execute", lambda *values: statements.append(values[2]))
-    perform(engine, rescheduled(ids, later()), account=account)
-    assert len(statements) <= 15

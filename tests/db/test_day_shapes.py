@@ -10,6 +10,7 @@ from snoozer import day_shapes
 from snoozer.db import health_checks, mailbox_store, queue
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import snoozes
+from snoozer.db.queries.returned import last_returns
 from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.domain.day_shape import DayShape
@@ -336,3 +337,22 @@ def test_the_preview_tells_what_moves_and_changes_nothing(engine: Engine) -> Non
     [move] = moves
     assert (move.id, move.before.at, move.after.reason) == (id, before.remind_at, "quiet")
     assert the_row(engine, id) == before
+
+
+def test_a_series_that_a_rest_deferred_is_not_called_late_when_it_is_back(engine: Engine) -> None:
+    """Its snooze promises the next occurrence by then, and nothing defers that."""
+    resting(engine)
+    a_kept_message(engine, message_id=MESSAGE)
+    id = a_snooze(engine, message_id=MESSAGE, remind_at=now() - MINUTE, recurrence=DAILY, zone="UTC")
+    with engine.begin() as connection:
+        mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=MESSAGE)
+    assert return_due(engine) == []
+    assert turn(engine) == []
+    change(engine, "UPDATE snooze_events SET detail = jsonb_set(detail, '{until}', to_jsonb(now()))")
+    pass_rest(engine)
+    assert return_due(engine) == [id]
+    assert sent(engine) == [id]
+    with engine.connect() as connection:
+        [back] = last_returns(connection, user_email=ANN, message_ids=[MESSAGE]).values()
+    assert the_row(engine, id).deferred_until is None
+    assert back.late < MINUTE

@@ -8,17 +8,18 @@ import re
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 
 from snoozer import accounts
 from snoozer.db.list_changes import OpenList
 from snoozer.web.live.streams import Streams
 from tests import loops
 from tests.factories import ANN, People, Person, a_kept_message, a_snooze
+from tests.statements import statements
 from tests.web.live_site import LiveSite, live_site
 from tests.web.streams import Stream, snapshot
 
@@ -108,19 +109,6 @@ def test_streams_do_not_hold_up_a_stop(
             of_a_closed_page.until("event: ready")
         os.kill(site.pid, signal.SIGTERM)
         assert stream.to_the_end().endswith("0\r\n\r\n")
-
-
-@contextmanager
-def statements(engine: Engine) -> Iterator[list[str]]:
-    """What is executed meanwhile."""
-    executed: list[str] = []
-
-    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
-        executed.append(statement)
-
-    event.listen(engine, "before_cursor_execute", note)
-    yield executed
-    event.remove(engine, "before_cursor_execute", note)
 
 
 async def kinds(events: AsyncIterator[bytes]) -> AsyncIterator[str]:

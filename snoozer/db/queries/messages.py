@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
 
 from snoozer.db.models import CapturedMail, MailboxMessage, Snooze
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
@@ -72,13 +72,25 @@ def chosen(
     size: int,
     terms: Sequence[tuple[Field, str]] = (),
 ) -> Sequence[int]:
-    """The ids of the first `size` messages of a folder that have all of these texts, the latest first. What arrived or
-    returned after `as_of` was not on the list that was shown then."""
+    """The ids of the first `size` messages of a folder that have all of these texts, in the order of `in_folder`. What
+    arrived, returned or was snoozed after `as_of` was not on the list that was shown then."""
     ids: Select[*tuple[Any, ...]] = select(MailboxMessage.id)
     ids = ids.where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
     found = _having(ids.where(MailboxMessage.surfaced_at <= as_of), terms)
-    found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size)
-    return connection.execute(found).scalars().all()
+    if folder == "snoozed":
+        found = found.where(~_snoozed_after(as_of)).order_by(_WAKES, MailboxMessage.id)
+    else:
+        found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc())
+    return connection.execute(found.limit(size)).scalars().all()
+
+
+def _snoozed_after(as_of: datetime) -> ColumnElement[bool]:
+    return exists().where(
+        Snooze.user_email == MailboxMessage.user_email,
+        Snooze.message_id == MailboxMessage.message_id,
+        ~Snooze.inactive,
+        Snooze.created_at > as_of,
+    )
 
 
 def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Sequence[Found]:

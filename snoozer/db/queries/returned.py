@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, DateTime, ScalarSelect, cast, exists, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from snoozer.db.models import MailboxMessage, Send, ServerStart, Snooze
+from snoozer.db.models import Event, MailboxMessage, Send, ServerStart, Snooze
 from snoozer.db.queries import columns
 
 
@@ -34,8 +35,7 @@ def last_returns(connection: Connection, *, user_email: str, message_ids: Collec
     if not message_ids:
         return {}
     kept = exists().where(MailboxMessage.user_email == Send.user_email, MailboxMessage.message_id == Send.message_id)
-    # A rest of the owner defers a return.
-    due = func.greatest(Send.scheduled_for, Snooze.deferred_until)
+    due = func.greatest(Send.scheduled_for, _deferral())
     away = exists().where(ServerStart.met_at > due, ServerStart.met_at <= Send.sent_at)
     rows = connection.execute(
         select(
@@ -66,3 +66,15 @@ def last_returns(connection: Connection, *, user_email: str, message_ids: Collec
         )
         for row in rows
     }
+
+
+def _deferral() -> ScalarSelect[Any]:
+    """The end of the last rest that deferred this return. The snooze itself may promise its next occurrence by now."""
+    until = cast(Event.detail["until"].astext, DateTime(timezone=True))
+    ends = select(func.max(until)).where(
+        Event.snooze_id == Send.snooze_id,
+        Event.kind == "deferred",
+        Event.at >= Send.scheduled_for,
+        until <= Send.sent_at,
+    )
+    return ends.scalar_subquery()

@@ -45,9 +45,13 @@ def first_ones(done: Done, *, of: int) -> Done:
     return done._replace(result=replace(done.result, more=of > MAX_CHOSEN))
 
 
-def counted(connection: Connection, account: Account, submitted: Submitted, act: Callable[[], Done]) -> Done:
-    """Does what snoozes; it is counted for the quotas, and the typed phrase is kept. Raises QuotaReached."""
-    save_phrase(connection, account, submitted.typed)
+def counted(
+    connection: Connection, account: Account, act: Callable[[], Done], *, submitted: Submitted | None = None
+) -> Done:
+    """Does what snoozes or brings back; it is counted for the quotas, and a typed phrase is kept. Raises
+    QuotaReached."""
+    if submitted is not None:
+        save_phrase(connection, account, submitted.typed)
     done = act()
     if done.result.done:
         quotas.spend_snoozes(connection, context.settings().limits, user_email=account.email, count=done.result.done)

@@ -1,7 +1,7 @@
 """What was chosen on a list: rows by their checkboxes, or all that the list's own filters match."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
 from flask import abort, request
@@ -11,6 +11,8 @@ from snoozer.web.forms import one_line
 from snoozer.web.text.time_format import parse_instant
 
 MAX_SEARCH = 200
+# A list that was opened longer ago is another one by now.
+OLDEST_PAGE = timedelta(days=31)
 # The fields that say what was chosen.
 _CHOOSING = frozenset({"row", "all", "q", "folder", "as_of", "bound", "page_id"})
 # What differs between two submits of one form.
@@ -45,7 +47,7 @@ def read_choice(now: datetime) -> Choice | None:
     as_of, everything = parse_instant(posted.get("as_of", "")), posted.get("all") == "1"
     rows = [] if everything else posted.getlist("row")[: MAX_CHOSEN + 1]
     page_id = _uuid(posted.get("page_id", ""))
-    if as_of is None or page_id is None:
+    if as_of is None or page_id is None or as_of < now - OLDEST_PAGE:
         abort(400)
     if not (everything or rows):
         return None

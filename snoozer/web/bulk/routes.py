@@ -51,7 +51,7 @@ def reschedule(account: Account) -> ResponseReturnValue:
 @blueprint.post("/asleep/wake")
 @login_required
 def wake(account: Account) -> ResponseReturnValue:
-    return _act(account, _on_snoozes(partial(acts.wake, route=ROUTE)))
+    return _wake(account, _on_snoozes(partial(acts.wake, route=ROUTE)))
 
 
 @blueprint.post("/asleep/cancel")
@@ -69,7 +69,7 @@ def snooze_kept(account: Account) -> ResponseReturnValue:
 @blueprint.post("/mailbox/wake")
 @login_required
 def wake_kept(account: Account) -> ResponseReturnValue:
-    return _act(account, _on_messages(_by_ids(partial(acts.wake, route=ROUTE))))
+    return _wake(account, _on_messages(_by_ids(partial(acts.wake, route=ROUTE))))
 
 
 @blueprint.post("/mailbox/done")
@@ -93,7 +93,7 @@ def snooze_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
 @blueprint.post("/mailboxes/<row:mailbox_id>/wake")
 @login_required
 def wake_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
-    return _act(account, _on_mail(account, mailbox_id, partial(connected.waking, route=ROUTE)))
+    return _wake(account, _on_mail(account, mailbox_id, partial(connected.waking, route=ROUTE)))
 
 
 @blueprint.post("/mailboxes/<row:mailbox_id>/done")
@@ -147,9 +147,21 @@ def _act_until(account: Account, prepare: Prepare) -> ResponseReturnValue:
 
     def prepare_timed(account: Account, choice: Choice) -> Work:
         work = prepare(account, choice)
-        return lambda connection: answers.counted(connection, account, submitted, lambda: work(connection, **terms))
+        return lambda connection: answers.counted(
+            connection, account, lambda: work(connection, **terms), submitted=submitted
+        )
 
     return _act(account, prepare_timed)
+
+
+def _wake(account: Account, prepare: Prepare) -> ResponseReturnValue:
+    """For what brings back: each may be a mail at once, so it is counted, too."""
+
+    def prepare_counted(account: Account, choice: Choice) -> Work:
+        work = prepare(account, choice)
+        return lambda connection: answers.counted(connection, account, lambda: work(connection))
+
+    return _act(account, prepare_counted)
 
 
 def _on_snoozes(act: Callable[..., Done]) -> Prepare:

@@ -66,7 +66,7 @@ def snooze_page(
         end=end,
         reply_text=reply_text(row, events, times=times),
         was_brought_back=row.outcome == "cancelled" and done is not None and done.kind == "back",
-        undo_event=done.id if done is not None and done.kind == "back" else None,
+        undo_event=done.id if done is not None and done.kind == "back" and "before" in done.detail else None,
         long_note=note,
         max_note_length=MAX_NOTE_LENGTH,
     )

@@ -1,5 +1,6 @@
 -- Give snoozes back what they were before an act on many of them, for their owner; `lock_chosen` has locked them.
--- Only those that nothing has changed since, and none that would become the second live one of its message.
+-- Only those that nothing has changed since, and none that would become the second live one of its message, or whose
+-- reminder would leave at once instead of at the time that they have now.
 UPDATE email_snoozes AS snooze
 SET remind_at = was.remind_at,
     scheduled_for = was.scheduled_for,
@@ -10,8 +11,8 @@ SET remind_at = was.remind_at,
     zone = was.zone,
     time_kind = was.time_kind,
     at_any_hour = was.at_any_hour,
-    deferred_until = NULL,
-    deferred_by = NULL,
+    deferred_until = was.deferred_until,
+    deferred_by = was.deferred_by,
     reply_policy = was.reply_policy,
     reply_scope = was.reply_scope,
     reply_since = was.reply_since,
@@ -30,6 +31,7 @@ WHERE snooze.id = was.id
   AND snooze.updated_at = :unchanged_since
   AND (snooze.outcome IS NULL OR snooze.outcome = 'cancelled')
   AND snooze.claimed_at IS NULL
+  AND (snooze.outcome IS NOT NULL OR was.inactive OR was.remind_at > CURRENT_TIMESTAMP)
   AND (
       was.inactive
       OR NOT EXISTS (
