@@ -27,6 +27,11 @@ def gather(connection: Connection, *, people: Sequence[str], domain: str) -> Non
     execute(connection, "digests/gather", people=list(people), **values)
 
 
+def pass_over(connection: Connection, *, people: Sequence[str]) -> None:
+    """What came due at the ends of these people's rests comes singly."""
+    execute(connection, "digests/pass_over", people=list(people))
+
+
 def lock(connection: Connection, *, people: Sequence[str]) -> list[int]:
     """Lock these people's digests that no worker has claimed; returns those that no other transaction has locked."""
     return list(execute(connection, "digests/lock", people=list(people)).scalars())

@@ -1,25 +1,51 @@
 """Digests in a delivery: what a worker learns of them for claims that were not reserved, and what it writes in one."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import digests
+from snoozer.db.errors import is_row_error, is_timeout, sqlstate
 from snoozer.db.ledger import KnownSend, UncertainPolicy
 from snoozer.domain.reminder import Claim, Send
 
+log = logging.getLogger(__name__)
+
 
 def look_up(
-    connection: Connection, claims: Sequence[Claim], *, domain: str, uncertainty: UncertainPolicy
+    connection: Connection,
+    claims: Sequence[Claim],
+    *,
+    shaped: Collection[int],
+    domain: str,
+    uncertainty: UncertainPolicy,
 ) -> dict[int, KnownSend]:
     """By snooze, what is known of the digests of these claims: those that are not to be sent are dissolved before, and
-    what was not looked at is gathered."""
-    people = sorted({claim.user_email.lower() for claim in claims})
-    if unclaimed := digests.lock(connection, people=people):
+    what was not looked at is gathered. `shaped` are the snoozes of people whose day has a shape."""
+    if unclaimed := digests.lock(connection, people=_people(claims)):
         digests.dissolve(connection, ids=unclaimed)
-    digests.gather(connection, people=people, domain=domain)
+    if people := _people([claim for claim in claims if claim.id in shaped]):
+        _gather(connection, people=people, domain=domain)
     return digests.lookup(connection, ids=[claim.id for claim in claims], uncertainty=uncertainty)
+
+
+def _people(claims: Sequence[Claim]) -> list[str]:
+    return sorted({claim.user_email.lower() for claim in claims})
+
+
+def _gather(connection: Connection, *, people: Sequence[str], domain: str) -> None:
+    """A row that the ledger refuses keeps no reminder back: what waited comes singly."""
+    try:
+        with connection.begin_nested():
+            digests.gather(connection, people=people, domain=domain)
+    except DBAPIError as error:
+        if not (is_row_error(error) or is_timeout(error)):
+            raise
+        log.warning("no digest was made (SQLSTATE %s): these reminders come singly", sqlstate(error))
+        digests.pass_over(connection, people=people)
 
 
 def add_members(connection: Connection, sends: Sequence[Send]) -> dict[int, Send]:

@@ -40,7 +40,9 @@ class Resolution:
 def resolve(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Resolution]:
     """What becomes of each of these claims, by snooze."""
     deferrals = deferring.find(connection, held=[(claim.id, claim.claim_token) for claim in claims])
-    digests = digesting.look_up(connection, claims, domain=config.domain, uncertainty=config.uncertainty)
+    digests = digesting.look_up(
+        connection, claims, shaped=deferrals.keys(), domain=config.domain, uncertainty=config.uncertainty
+    )
     return {
         claim.id: _resolve(connection, claim, deferrals.get(claim.id), digests.get(claim.id), config=config)
         for claim in claims

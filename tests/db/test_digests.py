@@ -21,7 +21,7 @@ from tests.db.digests import accept, change, deferred, gathered, listed, outcome
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.db.transitions import a_fact, mark
-from tests.factories import ANN, HOUR, the_row, the_send
+from tests.factories import ANN, HOUR, a_long_snooze, the_row, the_send
 
 
 def test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it(engine: Engine) -> None:
@@ -303,6 +303,22 @@ def test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_re
         triage.reactivate(connection, ids=ids[1:], actor="operator", route="cli")
     wake(engine)
     assert sorted(one.claim.id for one in turn(engine)) == ids[1:]
+
+
+def test_a_row_that_the_ledger_refuses_keeps_no_reminder_of_its_person_back(engine: Engine) -> None:
+    ids = deferred(engine, 3)
+    bad = a_long_snooze(engine)
+    change(
+        engine,
+        "UPDATE email_snoozes SET deferred_until = now() - INTERVAL '1 second', deferred_by = 'quiet', "
+        "scheduled_for = now() WHERE id = :id",
+        id=bad,
+    )
+    assert turn(engine) == []
+    wake(engine)
+    found = {one.claim.id: one for one in take(engine)}
+    assert [found[id].send is not None for id in ids] == [True] * 3
+    assert found[bad].error is not None
 
 
 def test_rows_under_another_spelling_of_the_address_come_singly(engine: Engine) -> None:
