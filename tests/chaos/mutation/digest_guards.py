@@ -126,4 +126,11 @@ DIGEST_GUARDS = (
         "  AND NOT EXISTS (\n      SELECT 1\n      FROM (SELECT * FROM digests WHERE FALSE) AS digest",
         KNOWN + "test_a_digest_in_the_mailbox_stands_for_itself_and_proves_that_it_came",
     ),
+    Guard(
+        "a row that the ledger refuses keeps no reminder back",
+        "snoozer/delivery/digesting.py",
+        "        if not (is_row_error(error) or is_timeout(error)):\n            raise\n",
+        "        raise\n",
+        DB + "test_a_row_that_the_ledger_refuses_keeps_no_reminder_of_its_person_back",
+    ),
 )
