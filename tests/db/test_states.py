@@ -240,6 +240,17 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ),
     ("shift_zone", transactional(moved)),
     (
+        "skip_many",
+        transactional(
+            lambda connection, held: queue_many.skip_many(
+                connection,
+                snoozes=[(held.id, now() + HOUR)],
+                user_email=ANN,
+                scheduled_for=held.scheduled_for,
+            )
+        ),
+    ),
+    (
         "skip_occurrence",
         transactional(
             lambda connection, held: queue.skip_occurrence(
