@@ -26,7 +26,7 @@ def _response(reached: QuotaReached) -> Response:
     )
     headers = {"Retry-After": str(reached.retry_after)}
     wait = span_in_words(timedelta(seconds=reached.retry_after), after=True)
-    text = f"{reached} {_('Nothing was saved. Try again in %(span)s.', span=wait)}"
+    text = f"{reached} " + _("Nothing was saved. Try again in %(span)s.", span=wait)
     if request.path.startswith("/api/"):
         return response_of(Refused(429, "quota_reached", text, headers=headers, quota=reached.name))
     still = _("Everything that was saved before is still there; an operator of this Snoozer can raise the limit.")

@@ -56,6 +56,13 @@ def test_the_catalogue_is_current(catalogue: Catalog, written: set[Key]) -> None
     assert not catalogue.obsolete
 
 
+def test_no_message_stands_within_another_string() -> None:
+    """What is called within an f-string is not found, and stays English."""
+    modules = (ROOT / "snoozer").rglob("*.py")
+    nested = re.compile(r"\{n?(_|gettext)\(['\"]")
+    assert [str(path) for path in modules if nested.search(path.read_text())] == []
+
+
 def test_every_message_is_translated(catalogue: Catalog) -> None:
     missing = [message.id for message in messages(catalogue) if message.fuzzy or not all(forms(message.string))]
     assert missing == []

@@ -101,7 +101,7 @@ def to_inbox(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue
         snoozing.cancel(connection, id=row.snooze_id, user_email=account.email, message_id=row.message_id, route=ROUTE)
     ended = f" {recurrence_ended_text(row.recurrence, time_formatter())}" if row.recurrence else ""
     undo = url_for("snoozes.undo", id=row.snooze_id)
-    flash(f"{_('It goes back to where it was.')}{ended}", undo=undo)
+    flash(_("It goes back to where it was.") + ended, undo=undo)
     return back(pages.url("browse"))
 
 

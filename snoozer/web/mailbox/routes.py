@@ -101,8 +101,8 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     recurrence = asleep.recurrence if asleep is not None else None
     ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
     undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
-    stays = f" {_('Its snooze stays paused.')}" if paused else ""
-    flash(f"{_('It is in your inbox.')}{ended}{stays}", undo=undo)
+    stays = " " + _("Its snooze stays paused.") if paused else ""
+    flash(_("It is in your inbox.") + ended + stays, undo=undo)
     return back(url_for(".browse"))
 
 

@@ -83,7 +83,7 @@ def connect(account: Account) -> ResponseReturnValue:
     except NotConnected as error:
         return _server_page(form, problem=_refused(str(error))), 422
     security_log.record("mailbox_connected", account=account.id, mailbox=id)
-    flash(f"{_('The mailbox is connected.')} {checks.in_words(report)}".strip())
+    flash(" ".join(filter(None, (_("The mailbox is connected."), checks.in_words(report)))))
     return redirect(url_for(".show", id=id), code=303)
 
 

@@ -135,7 +135,7 @@ def finish(account: Account) -> ResponseReturnValue:
         return _failed(client, Problem(code="refused", what=str(error), remedy=""))
     if pending.mailbox_id is None:
         security_log.record("mailbox_connected", account=account.id, mailbox=id)
-        flash(f"{_('The mailbox is connected.')} {checks.in_words(report)}".strip())
+        flash(" ".join(filter(None, (_("The mailbox is connected."), checks.in_words(report)))))
     else:
         security_log.record("mailbox_signed_in", account=account.id, mailbox=id)
         flash(_("The sign-in works. The mailbox is watched again."))

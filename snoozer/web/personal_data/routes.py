@@ -71,7 +71,7 @@ def read_file(account: Account) -> ResponseReturnValue:
         reading = reading_file.read(file.stream, now=now, keep_months=settings.keep_months)
     except NotAnExport as error:
         with context.transaction() as connection:
-            return _page(connection, account, error=f"{error} {_('Nothing was saved.')}"), 422
+            return _page(connection, account, error=f"{error} " + _("Nothing was saved.")), 422
     with context.transaction() as connection:
         importing.stage(connection, account=account, reading=reading)
     return redirect(url_for(".preview"), code=303)
@@ -129,7 +129,7 @@ def _restore(account: Account, file: IO[bytes]) -> ResponseReturnValue:
             )
     except NotAnExport as error:
         with context.transaction() as connection:
-            return _page(connection, account, error=f"{error} {_('Nothing was saved.')}"), 422
+            return _page(connection, account, error=f"{error} " + _("Nothing was saved.")), 422
     security_log.record("data_imported", account=account.id, messages=done.new)
     words = ngettext("1 message is kept here now.", "%(num)s messages are kept here now.", done.new)
     known = ngettext("1 was here already.", "%(num)s were here already.", done.known) if done.known else ""

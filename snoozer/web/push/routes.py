@@ -53,7 +53,7 @@ def act() -> ResponseReturnValue:
             else:
                 text = _snooze_again(connection, link, occurrence, times)
     except QuotaReached as reached:
-        return {"text": f"{reached} {_('Nothing was saved.')}"}, 429
+        return {"text": f"{reached} " + _("Nothing was saved.")}, 429
     return {"text": text, "open": url_for("reminder_links.show", token=token)}
 
 

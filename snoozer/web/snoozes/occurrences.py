@@ -146,7 +146,7 @@ def _is_back(change: Change, row: Found) -> str:
 
 def _is_resumed(change: Change, row: Found) -> str:
     if change.outcome or change.by_mail:
-        return f"{_('Resumed: its time had passed.')} {_is_back(change, row)}"
+        return _("Resumed: its time had passed.") + " " + _is_back(change, row)
     times = time_formatter()
     when = times.inline(change.promise)
     if change.recurrence:

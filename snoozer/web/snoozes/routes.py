@@ -200,7 +200,7 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
     outcome = _("The message is back in your inbox.") if row.kept_id else _("No reminder will be sent.")
     if in_flight:
         outcome = _("The reminder was on its way already, so it may still arrive.")
-    flash(f"{_('Cancelled.')} {outcome}", undo=url_for(".undo", id=id))
+    flash(_("Cancelled.") + f" {outcome}", undo=url_for(".undo", id=id))
     return back_to(id)
 
 

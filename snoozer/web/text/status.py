@@ -142,7 +142,7 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     now = times.inline(promise)
     answer = _("Not yet, for %(when)s.", when=now) if row.outcome is None else _("No, for %(when)s.", when=now)
     before, its_answer = times.inline(sends[0].scheduled_for), lower_first(_sent_answer(sends[0], times))
-    return f"{answer} {_('For the time before, %(when)s: %(answer)s', when=before, answer=its_answer)}"
+    return answer + " " + _("For the time before, %(when)s: %(answer)s", when=before, answer=its_answer)
 
 
 def digest_text(size: int | None) -> str:
@@ -268,7 +268,7 @@ def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) ->
 
 def _where(row: Any) -> str:
     """Returns where the kept message is, which returns whatever becomes of its reminder."""
-    return f" {_('The message itself is back in your inbox.')}" if row.folder == "inbox" else ""
+    return " " + _("The message itself is back in your inbox.") if row.folder == "inbox" else ""
 
 
 def _sent(row: Any) -> str:
