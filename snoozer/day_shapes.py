@@ -19,6 +19,8 @@ from snoozer.domain.day_shape import HORIZON, Arrival, Days, DayShape
 from snoozer.timephrase.zones import zone_or_utc
 
 BATCH_SIZE = 500
+# Of what another shape moves.
+MAX_SHOWN = 5
 # Where no rest comes, it is looked for again so much before the end of what is known.
 AHEAD = timedelta(days=1)
 NO_SHAPE = DayShape()
@@ -37,6 +39,14 @@ class Move:
     promise: datetime
     before: Arrival
     after: Arrival
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """How many snoozes come at another time, and the first of them."""
+
+    count: int
+    first: list[Move]
 
 
 def days_of(shape: DayShape, zone: str) -> Days:
@@ -59,20 +69,17 @@ def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | N
 
 def preview(
     connection: Connection, *, user_email: str, zone: str, old: DayShape, new: DayShape, now: datetime
-) -> list[Move]:
+) -> Preview:
     """What comes at another time with the new shape, the next one first; changes nothing."""
-    before, after = days_of(old, zone), days_of(new, zone)
-    moves = [
-        Move(
-            id=row.id,
-            subject=row.subject,
-            promise=row.promise,
-            before=_arrival(row, before, now=now),
-            after=_arrival(row, after, now=now),
-        )
-        for row in snoozes.waiting(connection, user_email=user_email, now=now)
-    ]
-    return [move for move in moves if move.before.at != move.after.at]
+    days, count, first = (days_of(old, zone), days_of(new, zone)), 0, list[Move]()
+    for row in snoozes.waiting(connection, user_email=user_email, now=now):
+        before, after = (_arrival(row, one, now=now) for one in days)
+        if before.at == after.at:
+            continue
+        count += 1
+        if len(first) < MAX_SHOWN:
+            first.append(Move(id=row.id, subject=row.subject, promise=row.promise, before=before, after=after))
+    return Preview(count=count, first=first)
 
 
 def choose(connection: Connection, *, account_id: int, shape: DayShape) -> None:

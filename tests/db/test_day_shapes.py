@@ -331,10 +331,11 @@ def test_the_preview_tells_what_moves_and_changes_nothing(engine: Engine) -> Non
     a_snooze(engine, remind_at=now() + 3 * HOUR, at_any_hour=True)
     before = the_row(engine, id)
     with engine.connect() as connection:
-        moves = day_shapes.preview(
+        preview = day_shapes.preview(
             connection, user_email=ANN, zone="UTC", old=day_shapes.NO_SHAPE, new=tonight, now=now()
         )
-    [move] = moves
+    [move] = preview.first
+    assert preview.count == 1
     assert (move.id, move.before.at, move.after.reason) == (id, before.remind_at, "quiet")
     assert the_row(engine, id) == before
 

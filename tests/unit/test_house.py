@@ -217,3 +217,9 @@ def _is_private(dotted: str) -> bool:
 
 def _code(path: Path) -> str:
     return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = [path.name[:4] for path in (ROOT / "docs" / "decisions").glob("0*.md")]
+    assert len(numbers) > 20
+    assert sorted(set(numbers)) == sorted(numbers)

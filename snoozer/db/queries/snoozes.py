@@ -1,6 +1,6 @@
 """A person's snoozes as the pages show them; another person's are never found."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -23,6 +23,8 @@ from snoozer.db.models import (
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
+# Of rows that are read one after the other.
+READ_SIZE = 500
 SoughtState = Literal["asleep", "late", "paused", "stuck"]
 
 _FROM = (Snooze.sender_email, MailboxMessage.sender_name)
@@ -225,8 +227,9 @@ def by_the_clock(
     return connection.execute(rows.order_by(Snooze.id).limit(size)).all()
 
 
-def waiting(connection: Connection, *, user_email: str, now: datetime) -> Sequence[Found]:
-    """What has not come yet, by promise, the next one first: what is asleep, and what a rest of its owner defers."""
+def waiting(connection: Connection, *, user_email: str, now: datetime) -> Iterator[Found]:
+    """What has not come yet, by promise, the next one first: what is asleep, and what a rest of its owner defers. Read
+    READ_SIZE at a time."""
     promise = promised_time()
     rows = select(Snooze.id, Snooze.subject, promise.label("promise"), Snooze.at_any_hour).where(
         Snooze.user_email == user_email,
@@ -234,7 +237,7 @@ def waiting(connection: Connection, *, user_email: str, now: datetime) -> Sequen
         ~Snooze.inactive,
         or_(promise > now, Snooze.deferred_until > now),
     )
-    return connection.execute(rows.order_by(promise, Snooze.id)).all()
+    yield from connection.execute(rows.order_by(promise, Snooze.id).execution_options(yield_per=READ_SIZE))
 
 
 def trouble(

@@ -1,12 +1,10 @@
 """The shape of a person's day: working days and hours, quiet hours, a vacation; shown before it is saved."""
 
-from collections.abc import Sequence
-
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import day_shapes
-from snoozer.day_shapes import NO_SHAPE, Move
+from snoozer.day_shapes import NO_SHAPE, Preview
 from snoozer.db.models import Account
 from snoozer.domain.day_shape import DayShape
 from snoozer.translations import gettext as _
@@ -41,21 +39,21 @@ def save(account: Account) -> ResponseReturnValue:
         if shape is None:
             return _page(form, old), 422
         if request.form.get("act") != "save" or request.form.get("seen") != form.seen:
-            moves = day_shapes.preview(
+            preview = day_shapes.preview(
                 connection, user_email=account.email, zone=account.zone, old=old, new=shape, now=times.now
             )
-            return _page(form, shape, moves=moves)
+            return _page(form, shape, preview=preview)
         day_shapes.choose(connection, account_id=account.id, shape=shape)
     flash(_("Saved. What is asleep comes by this from now on."))
     return redirect(url_for(".show"), code=303)
 
 
-def _page(form: DayForm, shape: DayShape, *, moves: Sequence[Move] | None = None) -> str:
+def _page(form: DayForm, shape: DayShape, *, preview: Preview | None = None) -> str:
     return render_template(
         "day_shape/show.html",
         form=form,
         week=next_days(shape, time_formatter()),
-        moves=moves,
+        preview=preview,
         seen=form.seen,
         weekdays=weekday_names(),
         gathers_over=shape.gathers_over,
