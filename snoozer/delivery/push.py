@@ -38,6 +38,8 @@ REQUEST_SECONDS = 10.0
 LEASE = timedelta(seconds=60)
 FIRST_DELAY = timedelta(seconds=5)
 MAX_DELAY = timedelta(minutes=30)
+# How often a push is tried again that fails here, as by a defect of ours.
+MAX_DEFECTS = 3
 # An answer is a sentence at most.
 MAX_ANSWER = 64 * 1024
 # How long a fact is kept in memory while the database is away; after that it is uncertain.
@@ -92,10 +94,15 @@ class PushSender:
         return self._answered(claimed, answer)
 
     def give_up(self, claimed: ClaimedPush) -> None:
-        """A push that cannot be made is over; one whose request may have left is uncertain. Raises SQLAlchemyError."""
+        """A push that failed here is tried again a few times; one whose request may have left is uncertain. Raises
+        SQLAlchemyError."""
         with self.engine.begin() as connection:
             push.mark_uncertain(connection, push=claimed, reason="error", delay=timedelta(0))
-            push.refuse(connection, push=claimed, reason="error", status=None)
+            if claimed.attempts < MAX_DEFECTS:
+                delay = self._delay(claimed.attempts)
+                push.release(connection, push=claimed, reason="error", status=None, delay=delay)
+            else:
+                push.refuse(connection, push=claimed, reason="error", status=None)
 
     def _post(self, claimed: ClaimedPush, headers: dict[str, str], body: bytes, marked: Event) -> Answer:
         def mark() -> None:

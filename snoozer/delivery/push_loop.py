@@ -95,7 +95,7 @@ def sweep(sender: PushSender) -> None:
 
 
 def send(sender: PushSender, claimed: ClaimedPush) -> None:
-    """Send one push; an error of ours is logged, without anything of the push, which is not tried again."""
+    """Send one push; an error of ours is logged, without anything of the push, and keeps no other waiting."""
     try:
         try:
             sender.send(claimed)

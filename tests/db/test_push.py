@@ -301,7 +301,7 @@ def test_nothing_is_pushed_for_a_closed_account(
 
 
 @pytest.mark.parametrize(
-    ("step", "state"), [("push_claimed", "failed"), ("push_marked", "uncertain"), ("push_answered", "uncertain")]
+    ("step", "state"), [("push_claimed", "sent"), ("push_marked", "uncertain"), ("push_answered", "uncertain")]
 )
 def test_a_defect_of_ours_keeps_no_other_push_of_its_person_waiting(
     step: str, state: str, engine: Engine, service: PushService, phone: Subscription
@@ -316,8 +316,24 @@ def test_a_defect_of_ours_keeps_no_other_push_of_its_person_waiting(
     claimed = failing.claim()
     assert claimed is not None
     send(failing, claimed)
+    assert [row.claimed_until for row in ledger(engine)] == [None, None]
+    sooner(engine)
     drain(the_sender(engine))
     assert sorted(states(engine)) == sorted([state, "sent"])
+
+
+def test_a_push_that_fails_here_again_and_again_is_given_up(
+    engine: Engine, service: PushService, phone: Subscription
+) -> None:
+    def fail(step: str, device: str) -> None:
+        raise RuntimeError
+
+    comes_back(engine)
+    failing = the_sender(engine, failpoint=fail)
+    for _ in range(4):
+        sooner(engine)
+        drain(failing)
+    assert [(row.state, row.reason) for row in ledger(engine)] == [("failed", "error")]
 
 
 def test_a_process_that_is_to_end_gives_back_what_it_has_not_begun(
