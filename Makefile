@@ -20,7 +20,7 @@ fast: ## the tests of rules and mail: half of all in less than a minute
 
 test: check ## every test, on a real Postgres, real mail servers and a real browser
 	@bin/prepare-tests
-	@.venv/bin/pytest -n 3 --dist worksteal
+	@.venv/bin/pytest -n 4 --dist worksteal
 	@bin/prepare-tests --left-out
 
 check: ## style, types and the import map
@@ -46,7 +46,7 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 		tests/process/test_hosts.py tests/imap/test_mailbox_dies.py tests/imap/test_mailbox_worker_dies.py \
 		tests/imap/test_mailbox_refused.py tests/imap/test_two_programs.py \
 		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py \
-		tests/imap/test_many_mailboxes.py
+		tests/imap/test_many_mailboxes.py tests/imap/test_watching.py tests/process/test_digest_dies.py
 
 schema: ## docs/schema.sql, after a new migration
 	@bin/setup dev

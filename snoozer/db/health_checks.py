@@ -56,6 +56,7 @@ CHECKS = {
         "ck_email_snoozes_times_are_of_this_age",
     ),
     "mailbox_messages": (
+        "ck_mailbox_messages_aside_has_its_folder",
         "ck_mailbox_messages_intent_is_whole",
         "ck_mailbox_messages_missing_has_its_time",
         "ck_mailbox_messages_moving_to",

@@ -75,7 +75,7 @@ def test_what_gets_no_turn_in_time_is_given_back(
         monkeypatch.setattr(module, "MAX_WAIT_SECONDS", 0.01)
         pipeline.submit([waiting])
         while not done:
-            pipeline.reap(timeout=TIMEOUT)
+            pipeline.reap(timeout=0.05)
         assert done == [waiting.claim.id]
         pipeline.cancel_unmarked()
     assert the_row(engine, waiting.claim.id).attempts == 0
@@ -93,7 +93,7 @@ def test_a_slow_reply_takes_no_turn_from_others(
             pipeline.reap(timeout=0.01)
         pipeline.submit(others)
         while len(done) < 3:
-            pipeline.reap(timeout=TIMEOUT)
+            pipeline.reap(timeout=0.05)
     assert {the_row(engine, one.claim.id).outcome for one in others} == {"sent"}
     assert the_send(engine, slow.claim.id).state == "uncertain"
 

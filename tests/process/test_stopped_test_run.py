@@ -29,9 +29,7 @@ def test_waits(postgres_url):
 """
 
 
-@pytest.mark.parametrize(
-    ("workers", "how"), [("0", signal.SIGTERM), ("1", signal.SIGTERM), ("1", signal.SIGHUP), ("1", signal.SIGKILL)]
-)
+@pytest.mark.parametrize(("workers", "how"), [("0", signal.SIGHUP), ("1", signal.SIGTERM), ("1", signal.SIGKILL)])
 def test_a_stopped_test_run_leaves_no_postgres(tmp_path: Path, workers: str, how: signal.Signals) -> None:
     """It lived on after SIGTERM, and after each run that a time limit ended there was one more."""
     test, pid_file = tmp_path / "test_waits.py", tmp_path / "pid"
