@@ -78,8 +78,9 @@ def paced(scene: Scene, nemesis: Nemesis, *, mails: int) -> Nemesis:
     return strike
 
 
-def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
-    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock."""
+def killer(scene: Scene, fleet: Fleet, *, rng: Random, mails: int = MAILS_A_KILL) -> Nemesis:
+    """kill -9 to a worker that has claimed something, now and then to one that was just born, or to the clock; each
+    after so many mails."""
 
     def kill() -> bool:
         dice = rng.random()
@@ -89,7 +90,7 @@ def killer(scene: Scene, fleet: Fleet, *, rng: Random) -> Nemesis:
             prey = fleet.workers if dice < CLOCK_SHARE + NEWBORN_SHARE else _at_work(scene, fleet)
         return bool(prey) and hurt(rng.choice(prey), how=signal.SIGKILL)
 
-    return paced(scene, kill, mails=MAILS_A_KILL)
+    return paced(scene, kill, mails=mails)
 
 
 def _at_work(scene: Scene, fleet: Fleet) -> list[int]:
