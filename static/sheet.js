@@ -99,7 +99,7 @@
       const offer = offerFor(field.value.trim());
       if (offer) return offer.disabled ? undefined : form.requestSubmit(offer);
       // What was read and refused is not read again: its suggestions would be replaced under a pointer.
-      if (shown !== field.value.trim()) await read();
+      if (shown !== wanted()) await read();
       if (isRead()) form.requestSubmit(save); else field.focus();
     });
     form.addEventListener("click", (event) => {

@@ -58,17 +58,21 @@ def test_enter_before_the_reading_has_arrived_still_saves_its_time(opened: Opene
 
 
 def test_what_cannot_be_read_is_not_saved_and_its_suggestion_is_one_click(opened: Opened, engine: Engine) -> None:
+    """What was read is not read again by Enter: the suggestion would be replaced under the pointer."""
     a_kept_message(engine)
     page = opened("/mailbox")
     page.keyboard.press("j")
     page.keyboard.press("b")
     page.keyboard.type("tomorow")
     expect(page.locator("#reading .error")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.keyboard.press("Enter")
     assert asleep(engine) == 0
     page.locator("#reading button").first.click()
     expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
     assert asleep(engine) == 0
+    assert [url.partition("?")[2] for url in asked if "/when/preview" in url] == ["phrase=tomorrow"]
 
 
 def test_escape_leaves_everything_as_it_was(opened: Opened, engine: Engine) -> None:
