@@ -4,6 +4,7 @@ the attempts stay as they are."""
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine, text
 
 from snoozer import day_shapes
@@ -248,11 +249,12 @@ def test_another_zone_is_another_night(engine: Engine) -> None:
     assert sent(engine) == [id]
 
 
-def test_while_the_rests_are_not_known_nothing_is_sent_and_then_all(engine: Engine) -> None:
+@pytest.mark.parametrize("owner", [ANN, ANN.upper()])
+def test_while_the_rests_are_not_known_nothing_is_sent_and_then_all(engine: Engine, owner: str) -> None:
     """A worker that finds them stale computes them, and claims again."""
     choose(engine, quiet(since=-5 * HOUR))
     change(engine, "UPDATE day_shapes SET known_until = now() - INTERVAL '1 second', refresh_at = now()")
-    id = a_snooze(engine)
+    id = a_snooze(engine, user_email=owner)
     assert turn(engine) == []
     row = the_row(engine, id)
     assert (row.deferred_until, row.attempts, row.last_error, the_events(engine, id)) == (None, 0, None, [])

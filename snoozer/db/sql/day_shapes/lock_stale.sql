@@ -15,7 +15,7 @@ WITH stale AS MATERIALIZED (
       AND (
           CAST(:snooze_ids AS bigint[]) IS NULL
           OR account.email IN (
-              SELECT owned.user_email
+              SELECT lower(owned.user_email)
               FROM email_snoozes AS owned
               WHERE owned.id = ANY(CAST(:snooze_ids AS bigint[]))
           )
