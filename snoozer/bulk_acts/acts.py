@@ -11,12 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from snoozer import replies, snoozing, timephrase
-from snoozer.bulk_acts.results import Before, Done, Message, Reason, Result, counted, left_as, reason_to_leave
+from snoozer.bulk_acts.results import Before, Done, Reason, Result, counted, left_as, reason_to_leave
 from snoozer.db import events, mailbox_messages, mailbox_store, queue_many
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
 from snoozer.db.queue import ReminderTime
 from snoozer.db.queue_many import Chosen
+from snoozer.snoozing import Message
 from snoozer.timephrase import next_reminder_after
 
 # Enters what was snoozed in a connected mailbox, by its Message-ID.
@@ -38,7 +39,7 @@ def reschedule(
     chosen, left = _lock(connection, user_email=user_email, ids=ids)
     stuck = [row for row in chosen if row.outcome == "retired"]
     live = _without(chosen, left, lambda row: None if row in stuck else reason_to_leave(row))
-    messages = [Message(row.message_id, row.subject, row.sender_email) for row in stuck]
+    messages = [Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email) for row in stuck]
     return _snooze(
         connection,
         user_email=user_email,
@@ -180,7 +181,11 @@ def _snooze(
         connection, ids=[row.id for row in live], user_email=user_email, reminder_time=reminder_time
     )
     created = queue_many.enqueue_many(
-        connection, user_email=user_email, messages=messages, reminder_time=reminder_time, traceparent=traceparent
+        connection,
+        user_email=user_email,
+        messages=[(one.message_id, one.subject, one.sender_email) for one in messages],
+        reminder_time=reminder_time,
+        traceparent=traceparent,
     )
     left["snoozed"] += len(messages) - len(created)
     left["changed"] += len(live) - len(changed)

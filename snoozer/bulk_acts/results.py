@@ -47,14 +47,6 @@ class Undone:
     left: dict[Reason, int] = field(default_factory=dict)
 
 
-class Message(NamedTuple):
-    """A message to be snoozed."""
-
-    message_id: str
-    subject: str | None
-    sender_email: str | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Before:
     """What an act changed, as it was: snoozes, messages that Snoozer keeps, and where those of connected mailboxes were

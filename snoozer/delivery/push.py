@@ -93,7 +93,7 @@ class PushSender:
         self.failpoint("push_answered", str(claimed.device_id))
         return self._answered(claimed, answer)
 
-    def give_up(self, claimed: ClaimedPush) -> None:
+    def release_failed(self, claimed: ClaimedPush) -> None:
         """A push that failed here is tried again a few times; one whose request may have left is uncertain. Raises
         SQLAlchemyError."""
         with self.engine.begin() as connection:

@@ -4,6 +4,7 @@ return. Nothing that goes wrong here ends it."""
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import BoundedSemaphore, Event, Thread
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -97,12 +98,11 @@ def sweep(sender: PushSender) -> None:
 def send(sender: PushSender, claimed: ClaimedPush) -> None:
     """Send one push; an error of ours is logged, without anything of the push, and keeps no other waiting."""
     try:
-        try:
-            sender.send(claimed)
-        except SQLAlchemyError:
-            raise
-        except Exception as error:
-            log.error("push %d failed here: %s", claimed.id, type(error).__name__)
-            sender.give_up(claimed)
+        sender.send(claimed)
     except SQLAlchemyError as error:
         log.warning("push %d: %s", claimed.id, error_text(error))
+    except Exception as error:
+        log.error("push %d failed here: %s", claimed.id, type(error).__name__)
+        # Where that cannot be written, its claim ends by its lease.
+        with suppress(SQLAlchemyError):
+            sender.release_failed(claimed)

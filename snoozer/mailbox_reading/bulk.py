@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import sightings
 from snoozer.bulk_acts import acts
-from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Before, Done, Message, Reason, Result, counted
+from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Before, Done, Reason, Result, counted
 from snoozer.db import mailbox_messages
 from snoozer.db.mailbox_messages import Sighting
 from snoozer.db.queries import Found
@@ -51,7 +51,7 @@ def snoozing(chosen: Chosen) -> Work:
     mailbox = chosen.mailbox
     targets = snooze_targets(mailbox, chosen.seen)
     sightings_by_id = {target.message.message_id: target.sighting for target in targets}
-    messages = [Message(*(getattr(target.message, name) for name in Message._fields)) for target in targets]
+    messages = [target.message for target in targets]
 
     def enter(connection: Connection, message_ids: Collection[str]) -> None:
         seen = [sightings_by_id[id] for id in message_ids]

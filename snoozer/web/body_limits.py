@@ -58,8 +58,9 @@ def is_upload() -> bool:
 def _limit_body() -> ResponseReturnValue | None:
     if request.method == "POST" and auth.requires_account(request.endpoint) and auth.current_account() is None:
         return auth.redirect_to_sign_in()
-    limit = _max_upload_bytes() if is_upload() else MAX_BODY_BYTES
+    limit = MAX_BODY_BYTES
     if is_upload():
+        limit = _max_upload_bytes()
         request.max_form_memory_size = 2 * MULTIPART_READ_BYTES + MAX_BODY_BYTES
     request.max_content_length = limit
     if request.content_length is None and request.environ.get("wsgi.input_terminated"):

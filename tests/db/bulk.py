@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, Engine
 
 from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import Done, Message, Result, Undone
+from snoozer.bulk_acts.results import Done, Result, Undone
 from snoozer.db.queue import ReminderTime
+from snoozer.snoozing import Message
 from tests.factories import ANN, HOUR, now
 
 Work = Callable[[Connection], Done]

@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import Message, Result, Undone
+from snoozer.bulk_acts.results import Result, Undone
 from snoozer.db import accounts, queue, queue_many
+from snoozer.snoozing import Message
 from tests.db.bulk import cancelled, later, perform, rescheduled, snoozed, undo, woken
 from tests.db.links import DAILY
 from tests.db.transitions import claim, finalize
@@ -144,7 +145,7 @@ def test_undo_beside_a_new_snooze_of_one_message_puts_the_others_back(engine: En
 
 
 def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) -> None:
-    messages = [Message(f"<{name}@x>", name, None) for name in "ab"]
+    messages = [Message(message_id=f"<{name}@x>", subject=name) for name in "ab"]
     form = uuid4()
     results: list[Result] = []
     work = snoozed(messages, later())
@@ -191,7 +192,7 @@ def test_an_act_and_its_undo_move_the_messages_that_snoozer_keeps(engine: Engine
     for name in "abc":
         a_kept_message(engine, message_id=f"<{name}@x>")
     before = folders(engine)
-    messages = [Message(name, None, None) for name in before]
+    messages = [Message(message_id=name) for name in before]
     result, id = perform(engine, snoozed(messages, later()), account=account)
     assert result.done == 3
     assert {folder for folder, _ in folders(engine).values()} == {"snoozed"}
@@ -206,7 +207,9 @@ def test_an_act_and_its_undo_move_the_messages_that_snoozer_keeps(engine: Engine
 def test_undo_of_a_snooze_leads_back_to_the_inbox(engine: Engine, account: int) -> None:
     a_kept_message(engine, message_id="<a@x>")
     before = folders(engine)
-    _, id = perform(engine, snoozed([Message("<a@x>", "A", "bob@x")], later()), account=account)
+    _, id = perform(
+        engine, snoozed([Message(message_id="<a@x>", subject="A", sender_email="bob@x")], later()), account=account
+    )
     assert undo(engine, id, account=account) == Undone(done=1)
     assert folders(engine) == before
     assert _live(engine) == []
@@ -232,7 +235,7 @@ def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(
 
 def test_to_the_inbox_ends_snoozes_and_undo_brings_them_back(engine: Engine, account: int) -> None:
     a_kept_message(engine, message_id="<a@x>")
-    perform(engine, snoozed([Message("<a@x>", "A", None)], later()), account=account)
+    perform(engine, snoozed([Message(message_id="<a@x>", subject="A")], later()), account=account)
     [live] = _live(engine)
     _, id = perform(
         engine,
@@ -262,8 +265,12 @@ def test_what_is_woken_is_due_and_goes_on_repeating(engine: Engine, account: int
 def test_a_message_that_is_woken_is_back_at_once_and_undo_puts_it_to_sleep_again(engine: Engine, account: int) -> None:
     for name in "ab":
         a_kept_message(engine, message_id=f"<{name}@x>")
-    perform(engine, snoozed([Message("<a@x>", "A", None)], later()), account=account)
-    perform(engine, snoozed([Message("<b@x>", "B", None)], later(recurrence=DAILY)), account=account)
+    perform(engine, snoozed([Message(message_id="<a@x>", subject="A")], later()), account=account)
+    perform(
+        engine,
+        snoozed([Message(message_id="<b@x>", subject="B")], later(recurrence=DAILY)),
+        account=account,
+    )
     ids = [row.id for row in _live(engine)]
     before, messages = promises(engine, ids), folders(engine)
     result, id = perform(engine, woken(ids), account=account)

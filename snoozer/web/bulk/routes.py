@@ -13,13 +13,14 @@ from sqlalchemy import Connection
 
 from snoozer import telemetry
 from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import MAX_CHOSEN, Done, Message
+from snoozer.bulk_acts.results import MAX_CHOSEN, Done
 from snoozer.db.models import Account
 from snoozer.db.queries import messages as message_queries
 from snoozer.db.queries import snoozes
 from snoozer.mailbox_reading import bulk as connected
 from snoozer.mailbox_reading.kept import stored_folder, stored_terms
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.snoozing import Message
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.bulk import answers
@@ -181,7 +182,9 @@ def _on_messages(act: Callable[..., Done]) -> Prepare:
     def work(account: Account, choice: Choice, connection: Connection, **terms: Any) -> Done:
         ids = _chosen_messages(connection, account, choice)
         heads = message_queries.heads(connection, user_email=account.email, ids=ids[:MAX_CHOSEN])
-        found = [Message(head.message_id, head.subject, head.sender_email) for head in heads]
+        found = [
+            Message(message_id=head.message_id, subject=head.subject, sender_email=head.sender_email) for head in heads
+        ]
         missing = min(len(ids), MAX_CHOSEN) - len(found)
         done = act(connection, user_email=account.email, messages=found, missing=missing, **terms)
         return answers.first_ones(done, of=len(ids))

@@ -1,5 +1,6 @@
 -- Messages are in `folder`, seen there under these UIDs. One that is back and due was returned: that is entered in the
--- ledger, once for each promise, with what had its mailbox wait, and its return is over. Where its snooze repeats, the next one is promised already.
+-- ledger, once for each promise, with what had its mailbox wait, and its return is over. Where its snooze repeats, the
+-- next one is promised already.
 WITH found AS MATERIALIZED (
     SELECT
         message.id,
