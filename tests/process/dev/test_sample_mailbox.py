@@ -12,13 +12,14 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer import accounts, encryption, imap, mailboxes
-from snoozer.dev import dovecot, ports, sample_mailbox
+from snoozer.dev import dovecot, sample_mailbox
 from snoozer.dev.dovecot import ImapServer, NoDovecot, State
 from snoozer.dev.environment import OWNER
 from snoozer.imap import Connection
 from snoozer.settings import Settings
 from tests.conftest import missing
 from tests.factories import now
+from tests.imap import server_process
 
 pytestmark = pytest.mark.dovecot
 
@@ -31,8 +32,8 @@ def server(home: Path) -> Iterator[ImapServer]:
         missing("dovecot-imapd")
     run_as = server.account.run_as
     process = subprocess.Popen(server.argv, env=dict(server.env), start_new_session=True, **run_as)
-    while ports.is_free(server.port):
-        assert process.poll() is None
+    # Not by `ports.is_free`: for a moment that holds the port itself, which the server may want just then.
+    server_process.wait_for(server.port, process, log=server.log)
     yield server
     process.terminate()
     process.wait(60)
