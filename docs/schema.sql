@@ -1,4 +1,4 @@
--- The whole schema after migration 0047, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0048, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -828,6 +828,8 @@ CREATE TABLE circuit_breakers (
     refuses_everybody boolean DEFAULT false NOT NULL,
     away_since timestamp with time zone,
     closed_at timestamp with time zone,
+    last_success_at timestamp with time zone,
+    last_failure_at timestamp with time zone,
     CONSTRAINT ck_circuit_breakers_failures CHECK ((failures >= 0)),
     CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))
 );

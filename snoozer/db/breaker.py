@@ -54,6 +54,13 @@ def succeed(connection: Connection, *, server: str, probe_token: UUID | None) ->
     return execute(connection, "breaker/succeed", server=server, probe_token=probe_token).first() is not None
 
 
+def note(connection: Connection, *, server: str, succeeded_ago: float | None, failed_ago: float | None) -> bool:
+    """Note how many seconds ago the server last worked and last failed. Returns False where another worker has its row
+    locked, or the server is not registered."""
+    seen = {"succeeded_ago": succeeded_ago, "failed_ago": failed_ago}
+    return execute(connection, "breaker/note", server=server, **seen).first() is not None
+
+
 def return_probe(connection: Connection, *, server: str, probe_token: UUID | None) -> None:
     """Return an unused probe."""
     execute(connection, "breaker/return_probe", server=server, probe_token=probe_token)

@@ -10,11 +10,13 @@ from sqlalchemy import Engine
 from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.smtp.server_limits import ServerLimits
+from snoozer.smtp.server_limits import FailureReport, ServerLimits
 
 log = logging.getLogger(__name__)
 
 PERMIT_SECONDS = 0.25
+# How often this process notes that the mail server worked, where nothing else is to be reported.
+NOTE_SECONDS = 5.0
 
 
 @dataclass(kw_only=True)
@@ -28,6 +30,8 @@ class BreakerClient:
     cooldown: timedelta
     _closed: Permit | None = None
     _asked_at: float = float("-inf")
+    _noted: tuple[float | None, float | None] = (None, None)
+    _noted_at: float = float("-inf")
 
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect.
@@ -52,11 +56,11 @@ class BreakerClient:
         return permit
 
     def report(self, permit: Permit) -> None:
-        """Reports what this process saw of the mail server since the last report."""
+        """Reports what this process saw of the mail server since the last report; when it last worked and failed, every
+        NOTE_SECONDS at most."""
         seen = self.limits.take_report()
         if seen.failures:
             self._closed = None
-        if seen.failures:
             with self.engine.begin() as connection:
                 state = breaker.fail(
                     connection,
@@ -77,3 +81,13 @@ class BreakerClient:
         elif permit.kind == "probe":
             with self.engine.begin() as connection:
                 breaker.return_probe(connection, server=self.server, probe_token=permit.probe_token)
+        self._note(seen)
+
+    def _note(self, seen: FailureReport) -> None:
+        now, latest = time.monotonic(), (seen.succeeded_at, seen.failed_at)
+        if latest == self._noted or (now - self._noted_at < NOTE_SECONDS and not seen.failures):
+            return
+        succeeded_ago, failed_ago = (None if at is None else now - at for at in latest)
+        with autocommit(self.engine) as connection:
+            noted = breaker.note(connection, server=self.server, succeeded_ago=succeeded_ago, failed_ago=failed_ago)
+        self._noted, self._noted_at = latest if noted else self._noted, now

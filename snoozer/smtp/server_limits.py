@@ -26,12 +26,15 @@ TOLERANT_SECONDS = 3600.0
 @dataclass(frozen=True, kw_only=True)
 class FailureReport:
     """What was seen since the last report: failures since the last success, whether there was a success, and whether
-    the failures were refusals of too many recipients."""
+    the failures were refusals of too many recipients. `succeeded_at` and `failed_at` are the last ones ever, in
+    monotonic seconds."""
 
     failures: int
     succeeded: bool
     reason: str
     refuses_everybody: bool = False
+    succeeded_at: float | None = None
+    failed_at: float | None = None
 
 
 class Refusals:
@@ -86,6 +89,8 @@ class ServerLimits:
         self._threshold = self._limit = threshold
         self._failures = self._unreported = 0
         self._succeeded = self._refuses_everybody = False
+        self._succeeded_at: float | None = None
+        self._failed_at: float | None = None
         self._refusals = Refusals()
         self._reason = ""
         self._lock = Lock()
@@ -147,6 +152,8 @@ class ServerLimits:
                 succeeded=self._succeeded,
                 reason=self._reason,
                 refuses_everybody=self._refuses_everybody,
+                succeeded_at=self._succeeded_at,
+                failed_at=self._failed_at,
             )
             self._unreported, self._succeeded = 0, False
             return seen
@@ -189,10 +196,12 @@ class ServerLimits:
         self._failures = max(self._failures + 1, at_least)
         self._unreported = max(self._unreported + 1, at_least)
         self._reason = reason
+        self._failed_at = time.monotonic()
 
     def _record_reply(self) -> None:
         self._failures = self._unreported = 0
         self._succeeded = True
+        self._succeeded_at = time.monotonic()
 
     def _relax(self, now: float) -> None:
         self._limited_at = now

@@ -10,6 +10,7 @@ from snoozer.db import breaker
 from snoozer.db.breaker import Permit
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.smtp.server_limits import ServerLimits
+from tests.statements import statements
 
 SERVER = "mail.example:25"
 NOW, LATER = timedelta(seconds=-1), timedelta(hours=1)
@@ -228,3 +229,79 @@ def test_a_closed_permit_is_not_asked_for_again_at_every_claim_until_this_worker
     limits.record_failure("refused")
     client.report(asked)
     assert client.acquire().kind == "open"
+
+
+def times(engine: Engine) -> tuple[timedelta | None, timedelta | None]:
+    """For how long nothing succeeded, and nothing failed."""
+    found = text(
+        "SELECT clock_timestamp() - last_success_at, clock_timestamp() - last_failure_at FROM circuit_breakers"
+    )
+    with engine.begin() as connection:
+        worked, failed = connection.execute(found).one()
+    return worked, failed
+
+
+def test_it_tells_when_the_server_last_worked_and_last_failed(engine: Engine) -> None:
+    permit(engine)
+    assert times(engine) == (None, None)
+    opened(engine)
+    worked, failed = times(engine)
+    assert worked is None
+    assert failed is not None
+    assert failed < timedelta(seconds=10)
+    assert succeed(engine, permit(engine, cooldown=NOW)) is True
+    worked, still_failed = times(engine)
+    assert worked is not None
+    assert still_failed is not None
+    assert worked < still_failed, "what failed before is still known"
+
+
+def a_client(engine: Engine) -> tuple[BreakerClient, ServerLimits]:
+    limits = ServerLimits(threshold=5)
+    return BreakerClient(engine=engine, limits=limits, server=SERVER, threshold=5, cooldown=LATER), limits
+
+
+def test_a_server_that_works_is_noted_once_in_a_while_and_not_at_every_mail(engine: Engine) -> None:
+    client, limits = a_client(engine)
+    asked = client.acquire()
+    limits.record_success()
+    client.report(asked)
+    worked, _ = times(engine)
+    assert worked is not None
+    with statements(engine) as executed:
+        for _ in range(100):
+            limits.record_success()
+            client.report(asked)
+    assert executed == []
+
+
+def test_a_failure_between_two_successes_is_noted_and_does_not_count(engine: Engine) -> None:
+    client, limits = a_client(engine)
+    asked = client.acquire()
+    limits.record_failure("refused")
+    limits.record_success()
+    client.report(asked)
+    worked, failed = times(engine)
+    assert worked is not None
+    assert failed is not None
+    assert worked <= failed
+    assert permit(engine).failures == 0
+
+
+def test_what_worked_before_an_outage_is_noted_with_its_own_time(engine: Engine) -> None:
+    permit(engine)
+    with engine.begin() as connection:
+        assert breaker.note(connection, server=SERVER, succeeded_ago=300, failed_ago=None)
+        assert breaker.note(connection, server=SERVER, succeeded_ago=900, failed_ago=1)
+    worked, failed = times(engine)
+    assert worked is not None
+    assert failed is not None
+    assert timedelta(seconds=299) < worked < timedelta(seconds=600), "a later time that is known stays"
+    assert failed < timedelta(seconds=60)
+
+
+def test_a_breaker_that_another_worker_has_locked_is_not_waited_for(engine: Engine) -> None:
+    permit(engine)
+    with engine.begin() as holder, engine.begin() as connection:
+        holder.execute(text("SELECT 1 FROM circuit_breakers FOR UPDATE"))
+        assert not breaker.note(connection, server=SERVER, succeeded_ago=1, failed_ago=None)

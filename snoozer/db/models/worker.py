@@ -20,7 +20,8 @@ class Worker(Base):
 
 class CircuitBreaker(Base):
     """The circuit breaker of one mail server, shared by all workers. `opened_at` is its last failure while it is open,
-    `away_since` the first one."""
+    `away_since` the first one. `last_success_at` is, to some seconds, when it last worked: it accepted a mail, or
+    refused one recipient; `last_failure_at` is when it could last not be used."""
 
     __tablename__ = "circuit_breakers"
     server: Mapped[str] = mapped_column(primary_key=True)
@@ -34,6 +35,8 @@ class CircuitBreaker(Base):
     refuses_everybody: Mapped[bool] = mapped_column(server_default=text("false"))
     away_since: Mapped[datetime | None]
     closed_at: Mapped[datetime | None]
+    last_success_at: Mapped[datetime | None]
+    last_failure_at: Mapped[datetime | None]
 
 
 class HousekeepingRun(Base):

@@ -93,7 +93,10 @@ def alive(connection: Connection, *, dead_after: timedelta) -> int:
 
 def breakers(connection: Connection) -> Sequence[Found]:
     """The breakers of all mail servers, those that are not closed first."""
-    shown = select(*columns(CircuitBreaker, "server state failures last_failure opened_at updated_at"))
+    shown = select(
+        *columns(CircuitBreaker, "server state failures last_failure opened_at updated_at"),
+        *columns(CircuitBreaker, "last_success_at last_failure_at"),
+    )
     ordered = shown.order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
     return connection.execute(ordered.limit(MAX_LISTED)).all()
 

@@ -39,6 +39,24 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
             return "No", f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."
 
 
+def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:
+    """Returns how a mail server stands, in some words, and when it last worked and failed. A closed breaker alone says
+    nothing about a server that was not tried since."""
+    worked, failed = breaker.last_success_at, breaker.last_failure_at
+    if breaker.state != "closed":
+        words = "left alone" if breaker.state == "open" else "being probed"
+    elif failed is not None and (worked is None or failed > worked):
+        words = "failed when last tried"
+    else:
+        words = "not tried yet" if worked is None else "worked when last tried"
+    known = [
+        f"it last {what} {span_in_words(now - at)} ago"
+        for what, at in (("worked", worked), ("failed", failed))
+        if at is not None
+    ]
+    return words, "; ".join(known) or "nothing is known of it"
+
+
 def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, ahead: int = 0, times: TimeFormatter) -> str:
     """Returns what the row waits for, or why it waits for nothing. `ahead` rows of its serialization key come first."""
     if row.outcome is not None:

@@ -3,6 +3,7 @@
 UPDATE circuit_breakers
 SET failures = LEAST(failures, 1000000) + :failures,
     last_failure = :reason,
+    last_failure_at = clock_timestamp(),
     state = CASE
         WHEN probe_token = CAST(:probe_token AS uuid) THEN 'open'
         WHEN state = 'closed' AND LEAST(failures, 1000000) + :failures >= :threshold THEN 'open'
