@@ -35,7 +35,10 @@ from snoozer.web import (
     quotas,
     security_headers,
 )
-from snoozer.web.admin.routes import blueprint as admin
+from snoozer.web.admin.cases import blueprint as admin_cases
+from snoozer.web.admin.decisions import blueprint as admin_decisions
+from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
+from snoozer.web.admin.overview import blueprint as admin
 from snoozer.web.bulk.routes import blueprint as bulk
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
@@ -82,6 +85,9 @@ BLUEPRINTS = (
     dev_mail,
     api.blueprint,
     admin,
+    admin_cases,
+    admin_decisions,
+    admin_mailboxes,
     health,
 )
 

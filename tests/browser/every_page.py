@@ -65,4 +65,4 @@ def of_an_operator(engine: Engine) -> list[str]:
         last_error=LONG,
     )
     uncertain = an_uncertain_case(engine, subject=LONG)
-    return ["/admin", "/admin/mailboxes", f"/admin/cases/{case}", f"/admin/cases/{uncertain}"]
+    return ["/admin", "/admin/cases", "/admin/mailboxes", f"/admin/cases/{case}", f"/admin/cases/{uncertain}"]

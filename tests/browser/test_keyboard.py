@@ -201,7 +201,7 @@ def test_a_file_that_is_too_large_is_not_even_sent(opened: Opened, engine: Engin
 def test_no_focused_case_lies_under_the_bar(width: int, opened: Opened, engine: Engine) -> None:
     for number in range(8):
         a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=f"rcpt: 550 no {number}")
-    page = opened("/admin", width=width)
+    page = opened("/admin/cases", width=width)
     page.set_viewport_size({"width": width, "height": 640})
     page.get_by_label("on every page").focus()
     below = "e => e.getBoundingClientRect().bottom > document.querySelector('.decide').getBoundingClientRect().top"

@@ -42,7 +42,7 @@ def an_uncertain_case(engine: Engine, **columns: Any) -> int:
     return id
 
 
-def page(client: FlaskClient, path: str = "/admin") -> str:
+def page(client: FlaskClient, path: str = "/admin/cases") -> str:
     answer = client.get(path)
     assert answer.status_code == 200
     return answer.get_data(as_text=True)

@@ -28,6 +28,7 @@ FORM = {"act": "dismiss", "all": "1", "why": "because", "until": "2099-01-01T00:
 def test_the_matrix_contains_every_route(app: Flask) -> None:
     assert set(routes(app)) == {
         ("GET", "/admin"),
+        ("GET", "/admin/cases"),
         ("GET", "/admin/cases/1"),
         ("GET", "/admin/mailboxes"),
         ("POST", "/admin/cases/preview"),
@@ -91,7 +92,7 @@ def test_looking_changes_nothing(client: FlaskClient, people: People, engine: En
     id = a_case(engine)
     client.set_cookie("snoozer_session", people.operator().session)
     before = the_row(engine, id)
-    for path in ("/admin", f"/admin/cases/{id}"):
+    for path in ("/admin", "/admin/cases", f"/admin/cases/{id}"):
         assert client.get(path).status_code == 200
         assert client.head(path).status_code == 200
     assert client.post("/admin/cases/preview", data=FORM).status_code == 200
@@ -100,5 +101,11 @@ def test_looking_changes_nothing(client: FlaskClient, people: People, engine: En
 
 def test_a_case_that_is_not_there_is_not_found(client: FlaskClient, people: People) -> None:
     client.set_cookie("snoozer_session", people.operator().session)
-    for path in ("/admin/cases/1", "/admin/cases/0", f"/admin/cases/{2**63}", "/admin/cases/x", "/admin?before=zz"):
+    for path in (
+        "/admin/cases/1",
+        "/admin/cases/0",
+        f"/admin/cases/{2**63}",
+        "/admin/cases/x",
+        "/admin/cases?before=zz",
+    ):
         assert client.get(path).status_code == 404, path

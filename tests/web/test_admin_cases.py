@@ -32,7 +32,7 @@ def test_nothing_of_the_message_or_its_owner_is_shown(
         events.append(connection, snooze_id=id, kind="noted", actor="user", route="web", note="SECRETNOTE")
         terms = {"before": {"note": "SECRETNOTE"}, "after": {"note": "SECRETNOTE"}}
         events.append(connection, snooze_id=id, kind="edited", actor="user", route="web", scope="once", **terms)
-    everything = page(operator) + page(operator, f"/admin/cases/{id}")
+    everything = page(operator, "/admin") + page(operator) + page(operator, f"/admin/cases/{id}")
     assert "scope: once" in everything
     everything += operator.post("/admin/cases/preview", data={"act": "dismiss", "id": id}).get_data(as_text=True)
     for secret in ("secret.person", "secret.sender", "private.example", "SECRETSUBJECT", "SECRETNOTE"):
@@ -65,8 +65,9 @@ def test_no_text_from_outside_becomes_markup(operator: FlaskClient, engine: Engi
     fingerprint = re.search(r"reason=(\w+)", page(operator))
     assert fingerprint
     for shown in (
+        page(operator, "/admin"),
         page(operator),
-        page(operator, f"/admin?reason={fingerprint.group(1)}"),
+        page(operator, f"/admin/cases?reason={fingerprint.group(1)}"),
         page(operator, f"/admin/cases/{id}"),
         operator.post(
             "/admin/cases/preview", data={"act": "reactivate", "all": "1", "reason": fingerprint.group(1)}
@@ -86,14 +87,14 @@ def test_failures_that_differ_in_an_address_or_a_number_only_are_one_reason(
     assert "550 <…@…> unknown, id … 3 cases of 3 people" in visible_text(shown)
     fingerprint = re.search(r'reason=(\w+)">Show these 3<', shown)
     assert fingerprint
-    alike = page(operator, f"/admin?reason={fingerprint.group(1)}")
+    alike = page(operator, f"/admin/cases?reason={fingerprint.group(1)}")
     assert alike.count('name="id"') == 3
     assert f"/admin/cases/{other}" not in alike
 
 
 def test_an_empty_reason_is_not_shown_as_if_nothing_failed(operator: FlaskClient, a_case: Callable[..., int]) -> None:
     a_case(last_error="552 5.2.2 Mailbox full")
-    shown = visible_text(page(operator, f"/admin?reason={'0' * 32}"))
+    shown = visible_text(page(operator, f"/admin/cases?reason={'0' * 32}"))
     assert "No case fails like this any more Cases with other errors may still wait for you." in shown
     assert "Every reminder was delivered" not in shown
 
@@ -102,7 +103,7 @@ def test_an_empty_queue_explains_what_is_listed_here(operator: FlaskClient) -> N
     shown = visible_text(page(operator))
     assert "No cases" in shown
     assert "What cannot be delivered turns up here" in shown
-    assert "start it with: snoozer clock" in shown
+    assert "start it with: snoozer clock" in visible_text(page(operator, "/admin"))
 
 
 def test_the_metrics_show_their_age(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
@@ -119,7 +120,7 @@ def test_the_metrics_show_their_age(operator: FlaskClient, engine: Engine, a_cas
                 " VALUES ('mx.example:25', 'open', 5, 'connection refused', now() - interval '2 minutes')"
             )
         )
-    shown = visible_text(page(operator))
+    shown = visible_text(page(operator, "/admin"))
     assert "Due now 1 snooze the oldest for 3 minutes" in shown
     assert re.search(r"In hand 1 snooze the oldest for 4\d seconds", shown)
     assert "Asleep 1 snooze" in shown
@@ -145,7 +146,7 @@ def test_a_worker_that_deregistered_is_not_counted_as_lost(operator: FlaskClient
             connection.execute(silent_for, {"id": id, "ago": silent})
         for id, ago in (("declared_dead", "0 s"), ("long-ago", "2 days")):
             connection.execute(declared_dead, {"id": id, "ago": ago})
-    assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in visible_text(page(operator))
+    assert "Workers 1 alive 0 draining, 2 lost in the last day; last heard" in visible_text(page(operator, "/admin"))
 
 
 def test_every_case_of_a_long_list_is_on_exactly_one_page(
@@ -153,7 +154,7 @@ def test_every_case_of_a_long_list_is_on_exactly_one_page(
 ) -> None:
     same_moment = now() - HOUR
     ids = {str(a_case(finished_at=same_moment)) for _ in range(120)}
-    path: str | None = "/admin"
+    path: str | None = "/admin/cases"
     listed: list[str] = []
     while path:
         shown = page(operator, path)
@@ -197,7 +198,7 @@ def test_a_due_row_that_no_worker_may_take_yet_is_not_next_in_line(operator: Fla
     assert "written by a newer release" in visible_text(page(operator, f"/admin/cases/{newer}"))
     assert "next in line" in visible_text(page(operator, f"/admin/cases/{first}"))
     assert "behind 1 of its serialization key" in visible_text(page(operator, f"/admin/cases/{second}"))
-    figures = visible_text(page(operator))
+    figures = visible_text(page(operator, "/admin"))
     for figure in ("Due now 1 snooze", "Behind others of their key 1 snooze", "For a newer release 1 snooze"):
         assert figure in figures
 

@@ -47,6 +47,9 @@ ACCESS = {
     "live": "person",
     "dev_mail": "person",
     "admin": "operator",
+    "admin_cases": "operator",
+    "admin_decisions": "operator",
+    "admin_mailboxes": "operator",
     "api": "token",
 }
 EXCEPTIONS = {

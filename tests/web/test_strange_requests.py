@@ -25,7 +25,7 @@ def test_a_reason_that_no_case_can_have_never_reaches_the_database(
 ) -> None:
     client.set_cookie("snoozer_session", people.operator().session)
     form = {"act": "dismiss", "all": "1", "why": "because", "until": now().isoformat(), "reason": reason}
-    assert client.get("/admin", query_string={"reason": reason}).status_code == 400
+    assert client.get("/admin/cases", query_string={"reason": reason}).status_code == 400
     assert client.post("/admin/cases/preview", data=form).status_code == 400
     assert client.post("/admin/cases/act", data=form).status_code == 400
 

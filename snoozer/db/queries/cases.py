@@ -118,8 +118,8 @@ def matching(
     return [row.id for row in connection.execute(_matching(until, reason, ids).limit(limit))]
 
 
-def count(connection: Connection, *, until: datetime, limit: int, reason: str) -> int:
-    """How many cases have this reason, `limit` + 1 for more; unordered, so that the scan ends there."""
+def count(connection: Connection, *, until: datetime, limit: int, reason: str | None) -> int:
+    """How many cases there are, or have this reason; `limit` + 1 for more. Unordered, so that the scan ends there."""
     rows = _matching(until, reason, None).order_by(None).limit(limit + 1).subquery()
     return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
