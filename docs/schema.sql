@@ -1,4 +1,4 @@
--- The whole schema after migration 0048, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0049, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -830,8 +830,13 @@ CREATE TABLE circuit_breakers (
     closed_at timestamp with time zone,
     last_success_at timestamp with time zone,
     last_failure_at timestamp with time zone,
+    tripped_at timestamp with time zone,
+    tripped_by text,
+    trip_reason text,
     CONSTRAINT ck_circuit_breakers_failures CHECK ((failures >= 0)),
-    CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))
+    CONSTRAINT ck_circuit_breakers_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text]))),
+    CONSTRAINT ck_circuit_breakers_trip_is_whole CHECK ((num_nulls(tripped_at, tripped_by, trip_reason) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT ck_circuit_breakers_tripped_is_open CHECK (((tripped_at IS NULL) OR (state = 'open'::text)))
 );
 
 CREATE TABLE day_shapes (
@@ -1229,6 +1234,10 @@ CREATE TABLE workers (
     started_at timestamp with time zone NOT NULL,
     heartbeat_at timestamp with time zone NOT NULL,
     stopped_at timestamp with time zone,
+    version text,
+    host text,
+    batch_size integer,
+    concurrency integer,
     CONSTRAINT ck_workers_dead_is_dated CHECK (((state = 'dead'::text) = (stopped_at IS NOT NULL))),
     CONSTRAINT ck_workers_state CHECK ((state = ANY (ARRAY['alive'::text, 'draining'::text, 'dead'::text])))
 )
@@ -1467,6 +1476,19 @@ CREATE SEQUENCE push_sends_id_seq
 
 ALTER SEQUENCE push_sends_id_seq OWNED BY push_sends.id;
 
+CREATE TABLE queue_minutes (
+    seconds integer NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    sent integer NOT NULL,
+    retried integer NOT NULL,
+    failed integer NOT NULL,
+    p50 double precision,
+    p99 double precision,
+    due integer,
+    oldest_due double precision,
+    CONSTRAINT ck_queue_minutes_seconds CHECK ((seconds = ANY (ARRAY[60, 3600])))
+);
+
 CREATE UNLOGGED TABLE quota_usage (
     quota text NOT NULL,
     subject text NOT NULL,
@@ -1676,6 +1698,9 @@ ALTER TABLE ONLY push_keys
 ALTER TABLE ONLY push_sends
     ADD CONSTRAINT pk_push_sends PRIMARY KEY (id);
 
+ALTER TABLE ONLY queue_minutes
+    ADD CONSTRAINT pk_queue_minutes PRIMARY KEY (seconds, starts_at);
+
 ALTER TABLE ONLY quota_usage
     ADD CONSTRAINT pk_quota_usage PRIMARY KEY (quota, subject, period_start);
 
@@ -1827,6 +1852,8 @@ CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_star
 CREATE INDEX ix_reminder_sends_archive_promise ON ONLY reminder_sends_archive USING btree (user_email, message_id, scheduled_for);
 
 CREATE INDEX ix_reminder_sends_archive_snooze ON ONLY reminder_sends_archive USING btree (snooze_id);
+
+CREATE INDEX ix_reminder_sends_sent ON reminder_sends USING btree (sent_at) WHERE ((state = 'sent'::text) AND (channel = 'email'::text));
 
 CREATE INDEX ix_reminder_sends_snooze ON reminder_sends USING btree (snooze_id);
 

@@ -21,11 +21,12 @@ from threading import Event
 import click
 from sqlalchemy import Engine
 
-from snoozer import settings, telemetry
+from snoozer import __version__, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.listen_notify import NotifyListener
+from snoozer.db.workers import UNKNOWN, Description
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
@@ -99,7 +100,10 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
         journal = _journal(settings, worker=config.worker)
         closing.callback(journal.close)
         record_inherited_facts(engine, journal=journal, actor=config.actor)
-        heartbeat = start_heartbeat(settings, engine, worker=config.worker)
+        description = Description(
+            version=__version__, host=socket.gethostname(), batch_size=batch_size, concurrency=concurrency
+        )
+        heartbeat = start_heartbeat(settings, engine, worker=config.worker, description=description)
         closing.callback(heartbeat.stop)
         if settings.local_links_warning:
             log.warning("%s", settings.local_links_warning)
@@ -220,7 +224,9 @@ def connection_pool(settings: Settings, *, helo: str, concurrency: int) -> Conne
     )
 
 
-def start_heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heartbeat:
+def start_heartbeat(
+    settings: Settings, engine: Engine, *, worker: str, description: Description = UNKNOWN
+) -> Heartbeat:
     """Register the worker and start its heartbeat."""
     heartbeat = Heartbeat(
         engine,
@@ -229,6 +235,7 @@ def start_heartbeat(settings: Settings, engine: Engine, *, worker: str) -> Heart
         dead_after=settings.worker_dead,
         lease=settings.lease,
         deadline=settings.deadline,
+        description=description,
     )
     heartbeat.start()
     return heartbeat

@@ -1,10 +1,11 @@
 """The circuit breaker of a mail server, shared by all workers: one function per file in `sql/breaker`.
 
 closed → open (fail, threshold reached) → half-open (permit, one probe) → closed (succeed) or open again (fail)
+any → open until it is reset (trip) → closed (reset), both by an operator
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -64,3 +65,28 @@ def note(connection: Connection, *, server: str, succeeded_ago: float | None, fa
 def return_probe(connection: Connection, *, server: str, probe_token: UUID | None) -> None:
     """Return an unused probe."""
     execute(connection, "breaker/return_probe", server=server, probe_token=probe_token)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A breaker as an operator finds it before an act."""
+
+    state: Literal["closed", "open", "half-open"]
+    failures: int
+    opened_at: datetime | None
+    tripped_at: datetime | None
+
+
+def lock(connection: Connection, *, server: str) -> State | None:
+    """The state of a breaker until the transaction ends; None of a server that is not known."""
+    return row_as(execute(connection, "breaker/lock", server=server).first(), State)
+
+
+def trip(connection: Connection, *, server: str, actor: str, reason: str) -> bool:
+    """An operator opens it until it is reset. Returns False where that has been done."""
+    return execute(connection, "breaker/trip", server=server, actor=actor, reason=reason).first() is not None
+
+
+def reset(connection: Connection, *, server: str) -> bool:
+    """An operator closes it. Returns False where it is closed and counts no failure."""
+    return execute(connection, "breaker/reset", server=server).first() is not None

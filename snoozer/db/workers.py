@@ -1,5 +1,6 @@
 """The registry of workers: one function per file in `sql/workers`, of the same name."""
 
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -7,9 +8,22 @@ from sqlalchemy import Connection
 from snoozer.db.statements import execute
 
 
-def register(connection: Connection, *, id: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a worker is, for operators: its release, its host, and how many rows it claims and delivers at once."""
+
+    version: str | None = None
+    host: str | None = None
+    batch_size: int | None = None
+    concurrency: int | None = None
+
+
+UNKNOWN = Description()
+
+
+def register(connection: Connection, *, id: str, description: Description = UNKNOWN) -> None:
     """Register a new incarnation; `id` was never used before."""
-    execute(connection, "workers/register", id=id)
+    execute(connection, "workers/register", id=id, **asdict(description))
 
 
 def heartbeat(connection: Connection, *, id: str) -> list[str] | None:

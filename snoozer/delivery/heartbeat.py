@@ -19,6 +19,7 @@ from snoozer.db import queue, workers
 from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
 from snoozer.db.queue import Buckets, HeldClaims
+from snoozer.db.workers import UNKNOWN, Description
 from snoozer.domain import bucket_assignment
 from snoozer.domain.reminder import Claim
 
@@ -51,10 +52,19 @@ class Heartbeat:
     """
 
     def __init__(
-        self, engine: Engine, *, worker: str, interval: float, dead_after: float, lease: float, deadline: float
+        self,
+        engine: Engine,
+        *,
+        worker: str,
+        interval: float,
+        dead_after: float,
+        lease: float,
+        deadline: float,
+        description: Description = UNKNOWN,
     ) -> None:
         self._engine = engine
         self._worker = worker
+        self._description = description
         self._interval = interval
         self._healthy_for = dead_after * (1 - SAFETY_MARGIN)
         self._timeout = max(dead_after / 2, MIN_TIMEOUT)
@@ -73,7 +83,7 @@ class Heartbeat:
         """Register this worker and start beating. Raises SQLAlchemyError when the database is unavailable."""
         before = boot_time()
         with self._engine.begin() as connection:
-            workers.register(connection, id=self._worker)
+            workers.register(connection, id=self._worker, description=self._description)
             self._assign_buckets(workers.list_alive(connection))
         self._last_success = before
         self._thread.start()

@@ -22,6 +22,7 @@ from snoozer.db import (
     ledger,
     list_changes,
     mailbox_messages,
+    minutes,
     push,
     queue,
     quotas,
@@ -51,6 +52,8 @@ MAX_PRUNED = 10_000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # A page that knows of no change for longer, such as that of a laptop that slept, fetches its list anyway.
 KEEP_CHANGES = timedelta(minutes=5)
+# A minute's last transactions are committed by then; and what was uncertain is mostly settled.
+RECORD_AGAIN, SETTLED_AFTER = timedelta(minutes=2), timedelta(hours=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +163,19 @@ def run_daily(engine: Engine, *, config: Retention) -> bool:
 
 def run_hourly(engine: Engine) -> bool:
     """Run the chore of every hour where it is due by its last record; returns whether it ran."""
-    return run_if_due(engine, "hourly", every=HOUR, chore=lambda: prune(engine))
+    return run_if_due(engine, "hourly", every=HOUR, chore=lambda: _hourly(engine))
+
+
+def record_minutes(engine: Engine) -> None:
+    """Run the chore of every minute that keeps what happened in it, also of those in which no clock ran."""
+    run_exclusive(engine, "minutes", lambda connection: minutes.record(connection, again=RECORD_AGAIN))
+
+
+def roll_minutes(engine: Engine) -> None:
+    """Run its chore of every hour: minutes in which sends were that became known later, and hours from old minutes."""
+    run_exclusive(engine, "minutes", lambda connection: minutes.record(connection, again=SETTLED_AFTER))
+    while len(run_exclusive(engine, "minutes", minutes.roll) or ()) >= minutes.MAX_HOURS:
+        pass
 
 
 def forget_changes(engine: Engine) -> bool:
@@ -198,6 +213,11 @@ def prune(engine: Engine) -> None:
     prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
         pass
+
+
+def _hourly(engine: Engine) -> None:
+    prune(engine)
+    roll_minutes(engine)
 
 
 def _recover(connection: Connection, id_range: range, *, config: SweepConfig) -> list[Recovered]:

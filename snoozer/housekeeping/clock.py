@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 ARCHIVE_SECONDS = 60
 ERASE_SECONDS = 10
+# A minute is recorded soon after its end.
+MINUTES_SECONDS = 20
 # How often it is looked whether a chore of every hour or day is due.
 LOOK_SECONDS = 60
 
@@ -65,6 +67,8 @@ def command(once: bool) -> None:
             chores.prune(engine)
             erase_accounts(engine)
             chores.prune_changes(engine)
+            chores.record_minutes(engine)
+            chores.roll_minutes(engine)
             fill_snippets(engine)
         else:
             _run_scheduler(engine, config, until=stopping)
@@ -86,6 +90,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
     add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
+    add_job(MINUTES_SECONDS, lambda: chores.record_minutes(engine), **at_once)
     add_job(ERASE_SECONDS, lambda: erase_accounts(engine))
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)

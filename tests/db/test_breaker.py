@@ -305,3 +305,40 @@ def test_a_breaker_that_another_worker_has_locked_is_not_waited_for(engine: Engi
     with engine.begin() as holder, engine.begin() as connection:
         holder.execute(text("SELECT 1 FROM circuit_breakers FOR UPDATE"))
         assert not breaker.note(connection, server=SERVER, succeeded_ago=1, failed_ago=None)
+
+
+def trip(engine: Engine) -> bool:
+    with engine.begin() as connection:
+        return breaker.trip(connection, server=SERVER, actor="operator:1", reason="The relay is being moved")
+
+
+def reset(engine: Engine) -> bool:
+    with engine.begin() as connection:
+        return breaker.reset(connection, server=SERVER)
+
+
+def test_one_that_an_operator_tripped_gives_no_probe_until_it_is_reset(engine: Engine) -> None:
+    assert not trip(engine), "of a server that is not known"
+    permit(engine)
+    assert trip(engine)
+    assert not trip(engine)
+    assert [permit(engine, cooldown=NOW).kind for _ in range(3)] == ["open"] * 3
+    assert reset(engine)
+    assert not reset(engine)
+    assert permit(engine).kind == "closed"
+
+
+def test_a_probe_that_was_under_way_does_not_close_what_an_operator_tripped(engine: Engine) -> None:
+    opened(engine)
+    probe = permit(engine, cooldown=NOW)
+    assert probe.kind == "probe"
+    assert trip(engine)
+    assert succeed(engine, probe) is False
+    assert fail(engine, asked=probe) == "open"
+    assert permit(engine, cooldown=NOW).kind == "open"
+
+
+def test_a_reset_forgets_the_failures_before_it(engine: Engine) -> None:
+    opened(engine)
+    assert reset(engine)
+    assert fail(engine, failures=4) == "closed"

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.engine import make_engine
+from snoozer.db.workers import Description
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.domain.reminder import Claim
 from tests.db.transitions import claim
@@ -41,6 +42,18 @@ def claimed(engine: Engine, count: int) -> list[Claim]:
 
 def lease_of(engine: Engine, claim: Claim) -> datetime:
     return cast("datetime", the_row(engine, claim.id).lease_expires_at)
+
+
+def test_a_worker_registers_what_it_is(engine: Engine) -> None:
+    description = Description(version="1.2.3", host="ant", batch_size=50, concurrency=8)
+    heartbeat = Heartbeat(
+        engine, worker="w", interval=3600, dead_after=10, lease=90, deadline=720, description=description
+    )
+    heartbeat.start()
+    heartbeat.stop()
+    with engine.connect() as connection:
+        known = connection.execute(text("SELECT version, host, batch_size, concurrency FROM workers")).one()
+    assert tuple(known) == ("1.2.3", "ant", 50, 8)
 
 
 def test_the_lease_of_a_fresh_claim_is_safe_until_it_ends(engine: Engine, heartbeat: Heartbeat) -> None:

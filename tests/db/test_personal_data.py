@@ -58,6 +58,7 @@ NOT_EXPORTED = {
     "circuit_breakers": "of mail servers",
     "housekeeping_runs": "of the clock",
     "push_keys": "of the server",
+    "queue_minutes": "counts of everybody's",
     "mailbox_watchers": "of processes",
     "server_starts": "of the database",
     "workers": "of processes",

@@ -32,6 +32,6 @@ from snoozer.db.models.snooze import (
     is_send_of,
     promised_time,
 )
-from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, ServerStart, Worker
+from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, QueueMinute, ServerStart, Worker
 
 metadata = Base.metadata

@@ -206,6 +206,11 @@ class Send(Base):
         UniqueConstraint("reminder_message_id", name="uq_reminder_sends_reminder_message_id"),
         Index("ix_reminder_sends_snooze", "snooze_id"),
         Index(
+            "ix_reminder_sends_sent",
+            "sent_at",
+            postgresql_where=text("state = 'sent' AND channel = 'email'"),
+        ),
+        Index(
             "ix_reminder_sends_unsettled",
             "state",
             "dot_authorised_at",

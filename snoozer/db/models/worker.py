@@ -16,12 +16,17 @@ class Worker(Base):
     started_at: Mapped[datetime]
     heartbeat_at: Mapped[datetime]
     stopped_at: Mapped[datetime | None]
+    version: Mapped[str | None]
+    host: Mapped[str | None]
+    batch_size: Mapped[int | None] = mapped_column(Integer)
+    concurrency: Mapped[int | None] = mapped_column(Integer)
 
 
 class CircuitBreaker(Base):
     """The circuit breaker of one mail server, shared by all workers. `opened_at` is its last failure while it is open,
-    `away_since` the first one. `last_success_at` is, to some seconds, when it last worked: it accepted a mail, or
-    refused one recipient; `last_failure_at` is when it could last not be used."""
+    `away_since` the first one. One that an operator tripped is open until an operator resets it. `last_success_at`
+    is, to some seconds, when it last worked: it accepted a mail, or refused one recipient; `last_failure_at` is when it
+    could last not be used."""
 
     __tablename__ = "circuit_breakers"
     server: Mapped[str] = mapped_column(primary_key=True)
@@ -37,6 +42,9 @@ class CircuitBreaker(Base):
     closed_at: Mapped[datetime | None]
     last_success_at: Mapped[datetime | None]
     last_failure_at: Mapped[datetime | None]
+    tripped_at: Mapped[datetime | None]
+    tripped_by: Mapped[str | None]
+    trip_reason: Mapped[str | None]
 
 
 class HousekeepingRun(Base):
@@ -45,6 +53,22 @@ class HousekeepingRun(Base):
     __tablename__ = "housekeeping_runs"
     chore: Mapped[str] = mapped_column(primary_key=True)
     finished_at: Mapped[datetime]
+
+
+class QueueMinute(Base):
+    """What happened in so many `seconds`: minutes of the last day, hours of the month before. The percentiles are those
+    of the lateness, in seconds; `due` and `oldest_due` were measured at its end."""
+
+    __tablename__ = "queue_minutes"
+    seconds: Mapped[int] = mapped_column(Integer, primary_key=True)
+    starts_at: Mapped[datetime] = mapped_column(primary_key=True)
+    sent: Mapped[int] = mapped_column(Integer)
+    retried: Mapped[int] = mapped_column(Integer)
+    failed: Mapped[int] = mapped_column(Integer)
+    p50: Mapped[float | None]
+    p99: Mapped[float | None]
+    due: Mapped[int | None] = mapped_column(Integer)
+    oldest_due: Mapped[float | None]
 
 
 class ServerStart(Base):

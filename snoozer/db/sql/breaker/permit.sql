@@ -1,6 +1,7 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
 -- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
--- is up: some hundred probes follow each other at once, in search of a message that it accepts.
+-- is up: some hundred probes follow each other at once, in search of a message that it accepts. One that an operator
+-- tripped gives none.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -13,6 +14,7 @@ probe AS (
         probe_at = clock_timestamp(),
         updated_at = clock_timestamp()
     WHERE server = :server
+      AND tripped_at IS NULL
       AND (
           (
               state = 'open'

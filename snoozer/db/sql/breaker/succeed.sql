@@ -1,5 +1,5 @@
 -- The mail server worked: reset the failures of a closed breaker. An open one is closed only by a probe, even by one
--- that took longer than the cooldown.
+-- that took longer than the cooldown, and not when an operator tripped it meanwhile.
 UPDATE circuit_breakers
 SET failures = 0,
     state = 'closed',
@@ -12,5 +12,6 @@ SET failures = 0,
     probe_at = NULL,
     updated_at = clock_timestamp()
 WHERE server = :server
+  AND tripped_at IS NULL
   AND (state = 'closed' OR CAST(:probe_token AS uuid) IS NOT NULL)
 RETURNING state

@@ -1,0 +1,50 @@
+"""What happened in each minute, kept for a month: one function per file in `sql/minutes`, of the same name.
+
+Minutes of the last day, hours before; all of the database's clock. A minute that is missing was not recorded yet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute, rows_as
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
+
+MAX_DUE = 100_000
+MAX_HOURS = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """What happened from `starts_at` on: reminders sent, attempts that failed and are made again (`retried`), reminders
+    that became cases (`failed`), and how many seconds after their promises half of those sent were (`p50`), and all but
+    one in a hundred (`p99`). `recorded` is how many minutes of it are known."""
+
+    starts_at: datetime
+    recorded: int
+    sent: int
+    retried: int
+    failed: int
+    p50: float | None
+    p99: float | None
+
+
+def record(connection: Connection, *, again: timedelta) -> list[datetime]:
+    """Record the minutes that ended since the last one recorded, and those of the last `again` anew.
+
+    Returns those that changed.
+    """
+    values = {"again": again, "most_due": MAX_DUE, "known_schema": SUPPORTED_SCHEMA}
+    return list(execute(connection, "minutes/record", **values).scalars())
+
+
+def roll(connection: Connection) -> list[datetime]:
+    """Record hours in place of minutes that are older than a day, at most `MAX_HOURS` of them; returns those."""
+    return list(execute(connection, "minutes/roll", most=MAX_HOURS).scalars())
+
+
+def read(connection: Connection, *, last: timedelta, step: timedelta) -> Sequence[Span]:
+    """The last so much time, in steps, each with what is recorded of it, the earliest first."""
+    return rows_as(execute(connection, "minutes/read", last=last, step=step), Span)
