@@ -127,7 +127,8 @@ def test_the_metrics_show_their_age(operator: FlaskClient, engine: Engine, a_cas
     assert "Cases 1 to decide" in shown
     assert "Workers 1 alive 0 draining; last heard" in shown
     assert re.search(r"Housekeeping ran [4-9] seconds ago", shown)
-    assert "Mail server mx.example:25 left alone 5 failures in a row; since 2 minutes connection refused" in shown
+    assert "Mail server mx.example:25 left alone 5 failures in a row; since 2 minutes" in shown
+    assert "connection refused" in shown
     assert re.search(r"All figures read from the database at \d\d:\d\d:\d\d", shown)
 
 

@@ -54,7 +54,7 @@ def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:
         for what, at in (("worked", worked), ("failed", failed))
         if at is not None
     ]
-    return words, "; ".join(known) or "nothing is known of it"
+    return words, "; ".join(known) or "when it last worked is not known"
 
 
 def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, ahead: int = 0, times: TimeFormatter) -> str:

@@ -9,6 +9,7 @@ from snoozer.db import health_checks
 from snoozer.db.models import Account
 from snoozer.db.queries import metrics
 from snoozer.web import context
+from snoozer.web.admin.explain import mail_server
 from snoozer.web.auth import operator_required
 from snoozer.web.text.redaction import without_addresses
 
@@ -28,5 +29,9 @@ def overview(account: Account) -> ResponseReturnValue:
             "uncertain": metrics.uncertain(connection),
         }
     return render_template(
-        "admin/overview.html", max_counted=metrics.MAX_COUNTED, without_addresses=without_addresses, **values
+        "admin/overview.html",
+        max_counted=metrics.MAX_COUNTED,
+        without_addresses=without_addresses,
+        mail_server=mail_server,
+        **values,
     )
