@@ -9,6 +9,7 @@ Event = Literal[
     "signed_in",
     "code_refused",
     "link_refused",
+    "refused",
     "signed_out",
     "sessions_ended",
     "token_refused",

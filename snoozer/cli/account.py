@@ -8,6 +8,7 @@ import click
 from snoozer import accounts, security_log, settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, transaction
 from snoozer.db.statements import database_time
+from snoozer.domain.roles import ROLES
 from snoozer.personal_data.files import FILES
 
 
@@ -18,9 +19,7 @@ def command() -> None:
 
 @command.command("create", help="Create an account for EMAIL, or change its role. You vouch for the address.")
 @click.argument("email")
-@click.option(
-    "--role", type=click.Choice(["user", "operator", "admin"]), help="What the account may do; user by default."
-)
+@click.option("--role", type=click.Choice(ROLES), help="What the account may do; user by default.")
 @click.option("--zone", default="UTC", show_default=True, help="The person's zone, such as Europe/Berlin.")
 def create(email: str, role: str | None, zone: str) -> None:
     with transaction(name="account") as connection:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypedDict
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypedDict
 from urllib.parse import urlsplit
 
 from flask import Response, abort, current_app, g, redirect, request, url_for
@@ -11,11 +11,13 @@ from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer import accounts, day_shapes
+from snoozer import accounts, day_shapes, security_log
 from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
 from snoozer.db.queries import deletions, mailboxes
+from snoozer.domain import roles
+from snoozer.domain.roles import Role
 from snoozer.settings import Settings
 from snoozer.web import context
 from snoozer.web.text.browser_name import browser_name
@@ -32,6 +34,7 @@ MAX_COOKIE_DAYS = 400
 MAX_PATH_BYTES = 1_000
 
 _views_with_account: set[Callable[..., ResponseReturnValue]] = set()
+_roles_of_views: dict[Callable[..., Any], Role] = {}
 
 
 def is_secure(settings: Settings) -> bool:
@@ -135,16 +138,49 @@ def requires_account(endpoint: str | None) -> bool:
     return endpoint is not None and current_app.view_functions.get(endpoint) in _views_with_account
 
 
-def operator_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
-    """The same for accounts with the role operator or admin; 403 for others."""
+def viewer_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
+    """The same for accounts with the role viewer or more; 403 for others."""
+    return _role_required(view, "viewer")
 
+
+def operator_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
+    """The same for accounts with the role operator or more; 403 for others."""
+    return _role_required(view, "operator")
+
+
+def admin_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
+    """The same for accounts with the role admin; 403 for others."""
+    return _role_required(view, "admin")
+
+
+def require(account: Account, act: str) -> None:
+    """403 for an account whose role does not include the act, where a form names it. KeyError for an unknown one."""
+    if not account.may(act):
+        _refuse(account)
+
+
+def required_role(endpoint: str | None) -> Role | None:
+    """The least role for the endpoint's view; None where a role is not asked for."""
+    view = current_app.view_functions.get(endpoint or "")
+    return None if view is None else _roles_of_views.get(view)
+
+
+def _role_required(view: Page[P], least: Role) -> Callable[P, ResponseReturnValue]:
     @wraps(view)
     def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
-        if not account.operates:
-            abort(403)
+        if not roles.at_least(account.role, least):
+            _refuse(account)
         return view(account, *args, **kwargs)
 
-    return login_required(guarded)
+    page = login_required(guarded)
+    _roles_of_views[page] = least
+    return page
+
+
+def _refuse(account: Account) -> NoReturn:
+    page = (request.endpoint or "").replace(".", "_")
+    security_log.record("refused", account=account.id, role=account.role, page=page)
+    abort(403)
 
 
 def redirect_to_sign_in() -> Response:

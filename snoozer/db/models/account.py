@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, SmallInteger, Uni
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
+from snoozer.domain import roles
 
 NOW = text("now()")
 
@@ -28,10 +29,9 @@ class Account(Base):
 
     __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
 
-    @property
-    def operates(self) -> bool:
-        """Whether this person may work on cases."""
-        return self.role in {"operator", "admin"}
+    def may(self, act: str) -> bool:
+        """Whether this person's role includes an act of `domain.roles.LEAST_ROLE`."""
+        return roles.may(self.role, act)
 
 
 class SignIn(Base):

@@ -11,7 +11,7 @@ from snoozer.db.queries import metrics
 from snoozer.web import context
 from snoozer.web.admin.explain import was_it_sent, why_not_running
 from snoozer.web.admin.selection import fingerprint
-from snoozer.web.auth import operator_required, time_formatter
+from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import page_cursor
 from snoozer.web.text.redaction import masked, without_addresses
@@ -22,7 +22,7 @@ MAX_MATCHING = 1_000
 
 
 @blueprint.get("")
-@operator_required
+@viewer_required
 def list_cases(account: Account) -> ResponseReturnValue:
     """The reasons of failures, and the newest cases; with `reason` only the cases that failed alike."""
     reason, before = fingerprint(request.args), page_cursor("before")
@@ -48,7 +48,7 @@ def list_cases(account: Account) -> ResponseReturnValue:
 
 
 @blueprint.get("/<row:id>")
-@operator_required
+@viewer_required
 def show(account: Account, id: int) -> ResponseReturnValue:
     """One row: whether it was sent, why it is not running, its ledger entries and events."""
     with context.transaction() as connection:

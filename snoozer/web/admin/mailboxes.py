@@ -7,14 +7,14 @@ from snoozer.db import health_checks
 from snoozer.db.models import Account
 from snoozer.db.queries import mailboxes as connected_mailboxes
 from snoozer.web import context
-from snoozer.web.auth import operator_required
+from snoozer.web.auth import viewer_required
 from snoozer.web.text.redaction import masked
 
 blueprint = Blueprint("admin_mailboxes", __name__, url_prefix="/admin")
 
 
 @blueprint.get("/mailboxes")
-@operator_required
+@viewer_required
 def list_mailboxes(account: Account) -> ResponseReturnValue:
     """Connected mailboxes, those in trouble first: how each does, and which process watches it."""
     with context.transaction() as connection:

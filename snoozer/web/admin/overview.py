@@ -10,14 +10,14 @@ from snoozer.db.models import Account
 from snoozer.db.queries import metrics
 from snoozer.web import context
 from snoozer.web.admin.explain import mail_server
-from snoozer.web.auth import operator_required
+from snoozer.web.auth import viewer_required
 from snoozer.web.text.redaction import without_addresses
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 
 
 @blueprint.get("")
-@operator_required
+@viewer_required
 def overview(account: Account) -> ResponseReturnValue:
     """Queue metrics, breakers, mailboxes, and reminders that may have been sent."""
     dead_after = timedelta(seconds=context.settings().worker_dead)

@@ -1,0 +1,46 @@
+"""Roles of accounts, from the least to the most, and which one each act in the operators' room needs at least."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Role = Literal["user", "viewer", "operator", "admin"]
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# A page asks by these names what to offer, and a route what to refuse.
+LEAST_ROLE: Mapping[str, Role] = {
+    "view": "viewer",
+    "reactivate": "operator",
+    "dismiss": "operator",
+    "delay": "operator",
+    "raise_attempts": "operator",
+    "mark_invalid": "operator",
+    "pause": "operator",
+    "resume": "operator",
+    "resolve_sent": "operator",
+    "resolve_resend": "operator",
+    "resolve_drop": "operator",
+    "release": "operator",
+    "cancel_operation": "operator",
+    "trip_breaker": "operator",
+    "reset_breaker": "operator",
+    "view_audit": "viewer",
+    "view_accounts": "admin",
+    "change_role": "admin",
+    "unmask": "admin",
+}
+
+
+def at_least(role: str, least: Role) -> bool:
+    """Whether a role includes what `least` may do."""
+    return ROLES.index(_known(role)) >= ROLES.index(least)
+
+
+def may(role: str, act: str) -> bool:
+    """Whether a role may do an act of LEAST_ROLE. Raises KeyError for any other act."""
+    return at_least(role, LEAST_ROLE[act])
+
+
+def _known(role: str) -> Role:
+    """A role that this release does not know is the least one."""
+    return next((each for each in ROLES if each == role), "user")
