@@ -1,4 +1,4 @@
--- The whole schema after migration 0049, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0051, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -12,6 +12,73 @@ BEGIN
         changed = TRUE
     WHERE account_id = NEW.id;
     RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION audit_log_append() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    last audit_log;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7266837049);
+    SELECT * INTO last FROM audit_log ORDER BY id DESC LIMIT 1;
+    NEW.id := COALESCE(last.id, 0) + 1;
+    NEW.at := GREATEST(clock_timestamp(), last.at);
+    NEW.hash := audit_log_hash(last.hash, NEW);
+    RETURN NEW;
+END
+$$;
+
+CREATE TABLE audit_log (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    actor text NOT NULL,
+    act text NOT NULL,
+    reason text,
+    request_id text,
+    operation_id bigint,
+    snooze_id bigint,
+    target text,
+    before jsonb,
+    after jsonb,
+    hash bytea NOT NULL,
+    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^(operator:[0-9]+|command|clock)$'::text)),
+    CONSTRAINT ck_audit_log_texts_fit CHECK ((((length(act) >= 1) AND (length(act) <= 100)) AND (length(reason) <= 1000) AND (length(request_id) <= 200) AND (length(target) <= 200))),
+    CONSTRAINT ck_audit_log_without_addresses CHECK ((concat_ws(' '::text, reason, target, before, after) !~ '[[:alnum:]]@[[:alnum:]]'::text))
+);
+
+CREATE FUNCTION audit_log_hash(previous bytea, entry audit_log) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT sha256(
+        COALESCE(previous, '') || convert_to(
+            CAST(
+                jsonb_build_array(
+                    entry.id,
+                    CAST(EXTRACT(EPOCH FROM entry.at) * 1000000 AS bigint),
+                    entry.actor,
+                    entry.act,
+                    entry.reason,
+                    entry.request_id,
+                    entry.operation_id,
+                    entry.snooze_id,
+                    entry.target,
+                    entry.before,
+                    entry.after
+                ) AS text
+            ),
+            'UTF8'
+        )
+    )
+$$;
+
+CREATE FUNCTION audit_log_refuse() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit log is only appended to' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
 
@@ -778,7 +845,7 @@ CREATE TABLE accounts (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     browsers_forgotten integer DEFAULT 0 NOT NULL,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
-    CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'operator'::text, 'admin'::text])))
+    CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'viewer'::text, 'operator'::text, 'admin'::text])))
 );
 
 CREATE SEQUENCE accounts_id_seq
@@ -1638,6 +1705,9 @@ ALTER TABLE ONLY accounts
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT pk_api_tokens PRIMARY KEY (id);
 
+ALTER TABLE ONLY audit_log
+    ADD CONSTRAINT pk_audit_log PRIMARY KEY (id);
+
 ALTER TABLE ONLY bulk_acts
     ADD CONSTRAINT pk_bulk_acts PRIMARY KEY (account_id, id);
 
@@ -1777,6 +1847,16 @@ CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_
 
 CREATE INDEX ix_api_tokens_account ON api_tokens USING btree (account_id);
 
+CREATE INDEX ix_audit_log_act ON audit_log USING btree (act, id);
+
+CREATE INDEX ix_audit_log_actor ON audit_log USING btree (actor, id);
+
+CREATE INDEX ix_audit_log_at ON audit_log USING btree (at, id);
+
+CREATE INDEX ix_audit_log_operation ON audit_log USING btree (operation_id, id) WHERE (operation_id IS NOT NULL);
+
+CREATE INDEX ix_audit_log_snooze ON audit_log USING btree (snooze_id, id) WHERE (snooze_id IS NOT NULL);
+
 CREATE INDEX ix_bulk_acts_created_at ON bulk_acts USING btree (created_at);
 
 CREATE INDEX ix_day_shapes_refresh ON day_shapes USING btree (refresh_at);
@@ -1878,6 +1958,10 @@ CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (ser
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
 
 CREATE TRIGGER accounts_move_day AFTER UPDATE ON accounts FOR EACH ROW WHEN ((new.zone <> old.zone)) EXECUTE FUNCTION accounts_move_day();
+
+CREATE TRIGGER audit_log_append BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append();
+
+CREATE TRIGGER audit_log_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
 
 CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
 

@@ -38,6 +38,8 @@ INVARIANTS = (
 
 # What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
 CHECKS = {
+    "accounts": ("ck_accounts_email_is_folded", "ck_accounts_role"),
+    "audit_log": ("ck_audit_log_actor", "ck_audit_log_texts_fit", "ck_audit_log_without_addresses"),
     "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),
     "email_snoozes": (
         "ck_email_snoozes_attempts",
@@ -82,6 +84,7 @@ CHECKS = {
     ),
 }
 TRIGGERS = {
+    "audit_log": ("audit_log_append", "audit_log_keep"),
     "email_snoozes": (
         "email_snoozes_due_soon",
         "email_snoozes_fill_bucket",

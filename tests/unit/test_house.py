@@ -15,6 +15,7 @@ SQL = PACKAGE / "db" / "sql"
 STATEMENT_FOLDERS = {
     "accounts": ["accounts"],
     "archive": ["archive"],
+    "audit": ["audit"],
     "breaker": ["breaker"],
     "bulk_acts": ["bulk_acts"],
     "day_shapes": ["day_shapes"],

@@ -13,6 +13,7 @@ from snoozer.db.models.account import (
     TypedPhrase,
     UserPreset,
 )
+from snoozer.db.models.audit import AuditEntry
 from snoozer.db.models.base import Base
 from snoozer.db.models.day_shape import SavedDayShape
 from snoozer.db.models.deletion import AccountDeletion

@@ -1,0 +1,5 @@
+-- The newest entry of the audit log and its hash, which stands for all before it.
+SELECT id, hash
+FROM audit_log
+ORDER BY id DESC
+LIMIT 1
