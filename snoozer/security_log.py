@@ -1,8 +1,10 @@
 """The security log: the logger `snoozer.security`, one line an event, with ids and counts and no address or token."""
 
 import logging
-import sys
 from typing import Literal
+
+from snoozer import log_format
+from snoozer.log_format import LogFormat
 
 Event = Literal[
     "sign_in_asked",
@@ -34,26 +36,16 @@ Event = Literal[
     "mailbox_forgotten",
 ]
 
-log = logging.getLogger("snoozer.security")
+log = logging.getLogger(log_format.SECURITY)
 
 
-class _StandardError(logging.Handler):
-    """Writes to what sys.stderr is at that moment."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"{self.format(record)}\n")
-
-
-def start() -> None:
-    """Writes the log to standard error, in a process that configures no logging of its own."""
-    log.setLevel(logging.INFO)
-    if not log.handlers:
-        handler = _StandardError()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
-        log.addHandler(handler)
+def start(style: LogFormat) -> None:
+    """Writes the log to standard error, in a process that logs nothing else below a warning."""
+    log_format.configure(style, process="command", level=logging.WARNING)
 
 
 def record(event: Event, **facts: int | str | None) -> None:
-    """Writes one line: the event and `name=value` for each fact that is known."""
-    known = "".join(f" {name}={value}" for name, value in facts.items() if value is not None)
-    log.info("%s%s", event, known)
+    """Writes one line: the event, and `name=value` for each fact that is known. As JSON they are an object, `facts`."""
+    known = {name: value for name, value in facts.items() if value is not None}
+    words = "".join(f" {name}={value}" for name, value in known.items())
+    log.info("%s%s", event, words, extra={log_format.EVENT: event, log_format.FACTS: known})

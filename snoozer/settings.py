@@ -16,20 +16,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
+from snoozer import telemetry_config
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import oauth_clients, secret_keys
 from snoozer.domain.oauth_clients import Client, Registration
+from snoozer.log_format import LogFormat
 from snoozer.mime import headers
 from snoozer.oauth import Providers
 from snoozer.quotas import MEBIBYTE, Limits
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.smtp.url import SmtpServer, is_loopback, is_private
+from snoozer.telemetry_config import Config
 
 UP_FILE = "up.json"
 DEFAULT_HOME = Path(".snoozer")
@@ -48,8 +51,14 @@ class SettingsError(Exception):
 
 
 class TelemetryConfig(TypedDict):
-    exports: bool
+    config: Config
     metrics_port: int | None
+
+
+def _parse_otel(value: Any) -> Any:
+    """What the variables OTEL_… say, for None."""
+    given = {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
+    return telemetry_config.parse(given) if value is None else value
 
 
 class Settings(BaseSettings):
@@ -123,7 +132,9 @@ class Settings(BaseSettings):
     imported_snoozes_per_day: Limit = Field(default=20_000, alias="SNOOZER_LIMIT_IMPORTED_SNOOZES_PER_DAY")
     mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
-    otlp_endpoint: str | None = Field(default=None, alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+    log_format: LogFormat = Field(default="text", alias="SNOOZER_LOG_FORMAT")
+    # All variables that begin so.
+    otel: Annotated[Config, BeforeValidator(_parse_otel)] = Field(default=None, alias="OTEL_", validate_default=True)
 
     failpoints: bool = Field(default=False, alias="SNOOZER_FAILPOINTS")
     failpoint: str = Field(default="", alias="SNOOZER_FAILPOINT")
@@ -149,13 +160,12 @@ class Settings(BaseSettings):
     def _database_url(cls, value: Any) -> Any:
         return engine.parse_url(value) if isinstance(value, str) and value else value
 
-    @field_validator("base_url", "otlp_endpoint")
+    @field_validator("base_url")
     @classmethod
-    def _web_address(cls, value: str | None, info: ValidationInfo) -> str | None:
-        setting = str(cls.model_fields[str(info.field_name)].alias)
-        if value and info.field_name == "base_url" and set(value) & set("?#@"):
-            raise ValueError(f"{setting} is a host and perhaps a path, without user, password, ? and #")
-        return None if value is None else _valid_url(value, setting=setting)
+    def _base_url(cls, value: str) -> str:
+        if set(value) & set("?#@"):
+            raise ValueError("BASE_URL is a host and perhaps a path, without user, password, ? and #")
+        return _valid_url(value, setting="BASE_URL")
 
     @model_validator(mode="after")
     def _times_fit_together(self) -> Self:
@@ -238,7 +248,7 @@ class Settings(BaseSettings):
     @property
     def telemetry(self) -> TelemetryConfig:
         """The arguments of telemetry.start."""
-        return {"exports": self.otlp_endpoint is not None, "metrics_port": self.metrics_port}
+        return {"config": self.otel, "metrics_port": self.metrics_port}
 
     @property
     def local_links_warning(self) -> str | None:
@@ -326,7 +336,7 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     where = str(first["loc"][0]) if first["loc"] else ""
     what = first["msg"].removeprefix("Value error, ")
-    return what if not where or where in what else f"{where}: {what[:1].lower()}{what[1:]}"
+    return what if where.lower() in what.lower() else f"{where}: {what[:1].lower()}{what[1:]}"
 
 
 def _valid_url(address: str, *, setting: str) -> str:

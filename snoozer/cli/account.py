@@ -101,8 +101,9 @@ def export(email: str, kind: str, output: BinaryIO) -> None:
     json is all of it, csv the snoozes as a table, ics what is still to come back as a calendar, zip the kept messages
     as .eml files.
     """
-    security_log.start()
-    engine = open_engine(settings.load(), name="account")
+    config = settings.load()
+    security_log.start(config.log_format)
+    engine = open_engine(config, name="account")
     try:
         with engine.begin() as connection:
             account, now = accounts.find(connection, email=email), database_time(connection)

@@ -44,8 +44,9 @@ def open_engine(config: Settings, *, name: str) -> Engine:
 @contextmanager
 def transaction(*, name: str) -> Iterator[Connection]:
     """Committed at the end. A refusal by the accounts ends the command with a sentence and code 2."""
-    security_log.start()
-    engine = open_engine(settings.load(), name=name)
+    config = settings.load()
+    security_log.start(config.log_format)
+    engine = open_engine(config, name=name)
     try:
         with engine.begin() as connection:
             yield connection

@@ -21,7 +21,7 @@ from threading import Event
 import click
 from sqlalchemy import Engine
 
-from snoozer import __version__, settings, telemetry
+from snoozer import __version__, log_format, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.fact_journal import FactJournal
@@ -69,7 +69,7 @@ CONNECTIONS = 7
 @click.option("--parent", type=int, hidden=True, help="Stop when this process, which started this one, is gone.")
 def command(drain: bool, batch: int, concurrency: int, processes: int, parent: int | None) -> None:
     given = settings.load().require("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    log_format.configure(given.log_format, process="worker")
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
         sys.exit(supervisor.run(arguments, count=processes, restart=not drain))
@@ -79,6 +79,7 @@ def command(drain: bool, batch: int, concurrency: int, processes: int, parent: i
 def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
     """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
     config, hook, stopping = delivery_config(settings), settings.failpoint_hook or no_failpoint, Event()
+    log_format.configure(settings.log_format, process="worker", worker=config.worker)
     os.nice(NICENESS)
     pool = connection_pool(settings, helo=config.domain, concurrency=concurrency)
     wakeups: list[Callable[[], None]] = []
@@ -96,7 +97,8 @@ def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency:
         closing.callback(engine.dispose)
         if not drain and not schema.wait_until_migrated(engine, stopping=stopping):
             return 0
-        closing.callback(telemetry.start(service="snoozer-worker", engine=engine, **settings.telemetry))
+        flush = telemetry.start(service="snoozer-worker", engine=engine, worker=config.worker, **settings.telemetry)
+        closing.callback(flush)
         journal = _journal(settings, worker=config.worker)
         closing.callback(journal.close)
         record_inherited_facts(engine, journal=journal, actor=config.actor)

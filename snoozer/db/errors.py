@@ -78,7 +78,12 @@ def is_transient(error: SQLAlchemyError) -> bool:
 
 def sqlstate(error: DBAPIError) -> str | None:
     """The server's SQLSTATE; None where the error is the client's."""
-    code = getattr(error.orig, "sqlstate", None)
+    return sqlstate_of(error.orig)
+
+
+def sqlstate_of(error: BaseException | None) -> str | None:
+    """The same of an error of psycopg's."""
+    code = getattr(error, "sqlstate", None)
     return code if isinstance(code, str) else None
 
 

@@ -10,11 +10,15 @@ from sqlalchemy import Connection, CursorResult, Row, TextClause, func, select, 
 
 T = TypeVar("T")
 
+# The execution option with the name of a statement's file.
+NAME_OPTION = "snoozer_statement"
+
 
 @cache
 def statement(name: str) -> TextClause:
     """The text of one file under `sql/`, without its ending; binds are written `:word`."""
-    return text(files("snoozer.db").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
+    clause = text(files("snoozer.db").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
+    return clause.execution_options(**{NAME_OPTION: name})
 
 
 def names(folder: str) -> list[str]:

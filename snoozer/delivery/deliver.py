@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
+from opentelemetry.trace import use_span
+
 from snoozer import telemetry
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
@@ -24,6 +26,7 @@ from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.smtp.session import SmtpSession
 from snoozer.smtp.transport import Reply
+from snoozer.telemetry import labels
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +80,7 @@ class Job:
         self.message = b""
         self.digest = ""
         self.session: SmtpSession | None = None
-        self.began = self.queued_at = time.monotonic()
+        self.began = self.queued_at = self._accepted_at = time.monotonic()
         self.mark_tries = 0
         self.is_marking = self.has_ended = False
         self._marked = self._dotted = False
@@ -85,7 +88,10 @@ class Job:
         self._on_body_sent = on_body_sent
         self._on_retry = on_retry
         self._on_end = on_end
-        self._span = telemetry.delivery_span(traceparent=self.claim.traceparent, snooze_id=self.claim.id)
+        self._error: str | None = None
+        self._span = telemetry.delivery_span(
+            traceparent=self.claim.traceparent, snooze_id=self.claim.id, worker=tools.config.worker
+        )
 
     @property
     def send(self) -> Send:
@@ -152,6 +158,7 @@ class Job:
         if isinstance(error, CircuitOpen):
             self.cancel()
         else:
+            self._error = labels.error_class(error)
             self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED)
 
     def finish(self, outcome: DeliveryOutcome) -> None:
@@ -162,8 +169,14 @@ class Job:
                     self._tools.failpoint(step, self.claim.message_id)
         except Exception:
             log.exception("a failpoint raised")
-        self._span.end()
-        telemetry.count_delivery(outcome, milliseconds=(time.monotonic() - self.began) * 1000)
+        telemetry.end_delivery(
+            self._span,
+            outcome,
+            error=self._error,
+            seconds=time.monotonic() - self.began,
+            claim=self.claim,
+            accepted=self._accepted_at - self.began,
+        )
 
     def on_begin(self, session: SmtpSession) -> None:
         self.session = session
@@ -184,6 +197,7 @@ class Job:
             self._crash(error)
 
     def on_accepted(self, session: SmtpSession, reply: Reply) -> None:
+        self._accepted_at = time.monotonic()
         self._tools.pool.limits.record_success()
         if self.has_ended:
             return
@@ -197,7 +211,7 @@ class Job:
     def on_failed(self, session: SmtpSession, error: Exception) -> None:
         if self.has_ended:
             return
-        pool = self._tools.pool
+        pool, self._error = self._tools.pool, labels.error_class(error)
         if isinstance(error, NoReplyAfterData):
             pool.limits.record_failure(str(error))
             self._hold(str(error))
@@ -211,6 +225,7 @@ class Job:
             self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED, refusal=self._no_dot())
         elif pool.may_retry(session, error):
             self.session = None
+            self._error = None
             self._on_retry(self)
         else:
             self.postpone(error)
@@ -218,18 +233,22 @@ class Job:
     def _prepare(self) -> bool:
         error = self.delivery.error
         if error is not None:
+            self._error = labels.LEDGER_REFUSED
             self._release(error.error, attempts_used=error.attempts_used, permanent=error.permanent)
         elif self.delivery.send is None:
+            self._error = labels.COPY_IN_FLIGHT
             self._end(Ending(claim=self.claim, outcome=None))
         else:
             try:
                 self.message = self._tools.compose(self.send)
             except ValueError as broken:
+                self._error = labels.UNWRITABLE
                 self._release(f"The reminder cannot be written. {broken}", attempts_used=1, permanent=True)
                 return False
             self.digest = hashlib.sha256(self.message).hexdigest()
             if self.send.bytes_sha256 in (None, self.digest):
                 return True
+            self._error = labels.BYTES_DIFFER
             self._release(BYTES_DIFFER, attempts_used=0, permanent=True)
         return False
 
@@ -241,8 +260,9 @@ class Job:
         """Our own code failed: an attempt is spent; where the dot left, the mail may have been sent."""
         # Without the error's text: a database error holds the values of a row.
         where, kind = "".join(traceback.format_tb(error.__traceback__)), type(error).__name__
-        log.error("delivery of snooze %d broke down (%s)\n%s", self.claim.id, kind, where)
-        self._span.record_exception(error)
+        self._error = kind
+        with use_span(self._span):
+            log.error("delivery of snooze %d broke down (%s)\n%s", self.claim.id, kind, where)
         sentence = f"The delivery broke down ({kind})"
         if self._dotted:
             self._hold(sentence)

@@ -215,8 +215,9 @@ def settle(
         id = ending.claim.id
         if id in owned:
             return None
-        if retired.get(id) and ending.outcome is not DeliveryOutcome.UNCERTAIN:
-            return DeliveryOutcome.RETIRED
+        if retired.get(id):
+            is_uncertain = ending.outcome is DeliveryOutcome.UNCERTAIN
+            return DeliveryOutcome.UNCERTAIN_CASE if is_uncertain else DeliveryOutcome.RETIRED
         return ending.outcome if id in ended or id in retired else DeliveryOutcome.LOST
 
     return [outcome(one) for one in endings]

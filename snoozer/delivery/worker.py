@@ -306,9 +306,10 @@ class Worker:
         deliveries = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
         self._lost_reply = False
         self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
-        telemetry.count_claimed(len(deliveries))
+        claims = [delivery.claim for delivery in deliveries]
+        telemetry.count_claimed(claims)
         self._pipeline.submit(deliveries)
-        return [delivery.claim for delivery in deliveries]
+        return claims
 
     def _reap_all(self, *, within: float) -> bool:
         """Wait so many seconds for the deliveries in flight; returns whether all have ended."""

@@ -40,7 +40,8 @@ WORKER_LOST = {
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions."""
+    """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions. `claimed_at` is
+    by the database's clock."""
 
     id: int
     claim_token: UUID
@@ -54,6 +55,7 @@ class Claim:
     traceparent: str | None
     serialization_key: str | None = None
     crash_count: int = 0
+    claimed_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +111,7 @@ class DeliveryOutcome(StrEnum):
     DEFERRED = "postponed"
     RETIRED = "retired"
     UNCERTAIN = "uncertain"
+    UNCERTAIN_CASE = "uncertain_case"
     LOST = "lost"
     UNCLAIMED = "handed_back"
 

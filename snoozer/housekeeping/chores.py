@@ -120,7 +120,7 @@ def sweep(engine: Engine, *, config: SweepConfig) -> SweepResult:
         abandoned=in_batches(engine, "abandon", partial(_abandon, config=config)),
         verified=in_batches(engine, "verify", partial(_verify, config=config)),
     )
-    telemetry.count_sweep(recovered=len(result.recovered), cases=result.cases)
+    telemetry.count_sweep(recovered=result.recovered, retired=len(result.retired))
     return result
 
 

@@ -12,7 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer import settings, telemetry
+from snoozer import log_format, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text
@@ -43,7 +43,7 @@ def command(once: bool) -> None:
     stopping = Event()
     if not once:
         on_stop_signal(stopping.set)
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    log_format.configure(config.log_format, process="clock")
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
     engine = make_engine(
         config.database_url.get_secret_value(),

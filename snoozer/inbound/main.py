@@ -11,7 +11,7 @@ import click
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer import inbox, quotas, security_log, settings, telemetry
+from snoozer import inbox, log_format, quotas, security_log, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
@@ -31,7 +31,7 @@ def command() -> None:
     given = settings.load().require("database_url")
     stopping = Event()
     on_stop_signal(stopping.set)
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    log_format.configure(given.log_format, process="inbound")
     engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
     with suppress(DBAPIError):  # The database is unavailable: each message is refused for now until it is back.
         if not schema.wait_until_migrated(engine, stopping=stopping):

@@ -1,6 +1,5 @@
 """ENTRANCE of `snoozer mailbox`: watches the mailboxes that people connected, and moves messages in them."""
 
-import logging
 import resource
 import time
 from collections.abc import Collection
@@ -13,7 +12,7 @@ import click
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer import encryption, mailboxes, settings, telemetry
+from snoozer import encryption, log_format, mailboxes, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.mailbox_leases import OwnedMailbox
@@ -38,7 +37,7 @@ SIGN_IN_SECONDS = 60.0
 @click.command("mailbox", help="Watch the mailboxes that people connected: snooze what they move, and bring it back.")
 def command() -> None:
     config = settings.load().require("database_url", "secret_key", "mail_from")
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    log_format.configure(config.log_format, process="mailbox")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     engine = make_engine(

@@ -1,6 +1,7 @@
 """The web application: pages, links in mails, and the API."""
 
 import atexit
+import logging
 import sys
 from contextlib import suppress
 from datetime import timedelta
@@ -10,11 +11,12 @@ from typing import Any
 from flask import Flask, request
 from jinja2 import StrictUndefined
 from opentelemetry.instrumentation.flask import FlaskInstrumentor
+from opentelemetry.metrics import NoOpMeterProvider
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from snoozer import security_log, telemetry
+from snoozer import log_format, telemetry
 from snoozer import settings as environment
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
@@ -33,6 +35,7 @@ from snoozer.web import (
     known_hosts,
     language,
     quotas,
+    request_counts,
     security_headers,
 )
 from snoozer.web.admin.cases import blueprint as admin_cases
@@ -155,11 +158,12 @@ def required_settings() -> Settings:
 def from_environment() -> Flask:
     """Returns the site that the environment describes, with telemetry; exits like `required_settings`."""
     settings = required_settings()
-    security_log.start()
+    log_format.configure(settings.log_format, process="web", level=logging.WARNING)
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
-    atexit.register(telemetry.start(service="snoozer-web", engine=engine, has_page=True, **settings.telemetry))
+    atexit.register(telemetry.start(service=telemetry.WEB, engine=engine, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)
     trace_requests(app)
+    request_counts.init_app(app)
     # Pages are served meanwhile: /healthz is 200, and /readyz is 503 until the schema is there.
     Thread(target=_report_missing_schema, args=(engine,), name="schema", daemon=True).start()
     return app
@@ -171,8 +175,10 @@ def _report_missing_schema(engine: Engine) -> None:
 
 
 def trace_requests(app: Flask) -> None:
-    """Traces and measures requests, also those that an earlier before_request function refuses."""
-    FlaskInstrumentor().instrument_app(app, excluded_urls=UNTRACED_PATHS)  # type: ignore[no-untyped-call]
+    """Traces requests, also those that an earlier before_request function refuses."""
+    FlaskInstrumentor().instrument_app(  # type: ignore[no-untyped-call]
+        app, excluded_urls=UNTRACED_PATHS, meter_provider=NoOpMeterProvider()
+    )
     # The instrumentor adds its function last; a request refused before it would have no span, and log a warning.
     functions = app.before_request_funcs[None]
     functions.insert(0, functions.pop())

@@ -6,14 +6,17 @@ describes. Requests are not logged: the paths of mail links hold tokens.
 
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gunicorn.glogging import Logger
 
+from snoozer import log_format, settings
+from snoozer.settings import SettingsError
+from snoozer.telemetry import request_counts
 from snoozer.web import required_settings
 
-# One process by default, because /metrics reports on the process that serves it.
 worker_class = "snoozer.web.server.Worker"
 worker_connections = 1500
 asgi_loop = "asyncio"
@@ -32,7 +35,16 @@ limit_request_line = 8190
 
 
 class RedactingLogger(Logger):  # type: ignore[misc]
-    """gunicorn's log without the requests it quotes: a malformed path holds the same tokens."""
+    """gunicorn's log, as SNOOZER_LOG_FORMAT says, without the requests it quotes: a malformed path holds the same
+    tokens."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        with suppress(SettingsError):  # It is reported when gunicorn starts.
+            style = settings.load().log_format
+            if style == "json":
+                for handler in (*self.error_log.handlers, *self.access_log.handlers):
+                    handler.setFormatter(log_format.formatter(style, process="web"))
 
     def warning(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """Logs only the kind of error of a malformed request."""
@@ -63,8 +75,19 @@ worker_tmp_dir = _MEMORY if Path(_MEMORY).is_dir() else None
 control_socket_disable = True
 
 
-def on_starting(arbiter: object) -> None:
+def on_starting(arbiter: Any) -> None:
     """Exits on invalid settings with one sentence; checked in the workers only, they would restart for ever."""
-    settings = required_settings()
-    if settings.local_links_warning:
-        print(f"snoozer: {settings.local_links_warning}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet
+    given = required_settings()
+    request_counts.shared.make(uid=arbiter.cfg.uid, gid=arbiter.cfg.gid)
+    if given.local_links_warning:
+        print(f"snoozer: {given.local_links_warning}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet
+
+
+def child_exit(arbiter: object, worker: Any) -> None:
+    """Keeps what a process counted that has ended."""
+    request_counts.shared.absorb(worker.pid)
+
+
+def on_exit(arbiter: object) -> None:
+    """Leaves nothing behind."""
+    request_counts.shared.remove()

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from opentelemetry.sdk.metrics import MeterProvider, MetricsTimeoutError
+from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from sqlalchemy import Engine, text
 
-from snoozer import telemetry
+from snoozer import telemetry_config
 from snoozer.db import schema, timeline
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
+from snoozer.telemetry import gauges as gauges_of_database
 from snoozer.web import create_app
 from snoozer.web.health import routes
 from tests.factories import ANN, People, a_mailbox, a_snooze, now
@@ -68,7 +69,7 @@ def test_ready_and_metrics_report_what_is_overdue_in_mailboxes(
         )
     assert client.get("/readyz").get_json()["mailboxes"] == {"connected": 3, "unwatched": 1, "overdue": 1}
     exported = InMemoryMetricReader()
-    telemetry.register_gauges(engine, MeterProvider(metric_readers=[exported]).get_meter("tests"))
+    gauges_of_database.register(engine, MeterProvider(metric_readers=[exported]).get_meter("tests"))
     points = gauges(exported)
     assert points["mailboxes.connected"] == {
         (("problem", "none"), ("state", "active")): 1,
@@ -174,15 +175,17 @@ def test_metrics_are_in_prometheus_format_without_personal_data(client: FlaskCli
     assert ANN not in metrics
 
 
-def test_metrics_that_take_too_long_are_503_in_plain_text(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was the HTML page of an internal error."""
+def test_a_second_host_leaves_the_gauges_of_the_database_out(client: FlaskClient, engine: Engine) -> None:
+    """Else a sum over the web's hosts would count what waits twice."""
+    a_snooze(engine)
+    assert "\nqueue_depth 1.0\n" in client.get("/metrics").get_data(as_text=True)
+    assert "queue_depth" not in client.get("/metrics?database=0").get_data(as_text=True)
 
-    def too_long(*_: object) -> bytes:
-        raise MetricsTimeoutError("Timed out while executing callback")
 
-    monkeypatch.setattr(routes, "generate_latest", too_long)
-    answer = client.get("/metrics")
-    assert (answer.status_code, answer.mimetype) == (503, "text/plain")
+def test_without_telemetry_there_are_no_metrics(engine: Engine, settings: Settings) -> None:
+    disabled = Settings(**settings.model_dump(by_alias=True) | {"OTEL_": telemetry_config.Config(is_disabled=True)})
+    answer = create_app(engine=engine, settings=disabled).test_client().get("/metrics")
+    assert (answer.status_code, answer.get_data(as_text=True)) == (404, "No metrics: OTEL_SDK_DISABLED is true.\n")
 
 
 def test_monitoring_needs_no_sign_in(client: FlaskClient) -> None:

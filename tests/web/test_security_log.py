@@ -113,8 +113,8 @@ def test_what_operators_do_is_logged(
 def test_a_process_without_a_log_of_its_own_writes_to_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(security_log.log, "handlers", [])
-    security_log.start()
-    security_log.start()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    security_log.start("text")
+    security_log.start("text")
     security_log.record("account_closed", account=7, network=None)
     assert re.fullmatch(r"\S+ \S+ snoozer\.security: account_closed account=7\n", capsys.readouterr().err)

@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from sqlalchemy import Engine, text
 
 from snoozer.settings import Settings
-from snoozer.telemetry_export import RedactingExporter
+from snoozer.telemetry.exporting import RedactingExporter
 from tests.factories import HOUR, a_kept_message, now
 from tests.web.live_site import LiveSite, collect_telemetry, live_site
 from tests.web.reminders import a_link, a_sent_reminder

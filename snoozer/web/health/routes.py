@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from flask import Blueprint, Response
-from opentelemetry.sdk.metrics import MetricsTimeoutError
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from flask import Blueprint, Response, current_app, request
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
+from snoozer import telemetry
 from snoozer.db import health_checks, schema, timeline
 from snoozer.db.engine import deadline, limit_transaction
 from snoozer.db.errors import is_read_only
 from snoozer.db.queries import metrics as queue_metrics
+from snoozer.telemetry import pages
 from snoozer.web import context
 
 # Load balancers probe every few seconds and take no response for a dead process.
@@ -54,11 +54,12 @@ def readyz() -> tuple[dict[str, Any], int]:
 
 @blueprint.get("/metrics")
 def metrics() -> Response:
-    """The metrics of this process and the gauges of the queue in Prometheus' text format. Open to everyone."""
-    try:
-        return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
-    except MetricsTimeoutError:
-        return Response("The figures cannot be had: the database gives no answer.\n", 503, mimetype="text/plain")
+    """The requests of all web processes of this gunicorn, and unless `database=0` the gauges of the queue, in
+    Prometheus' text format. Open to everyone."""
+    if context.settings().otel.is_disabled:
+        return Response("No metrics: OTEL_SDK_DISABLED is true.\n", 404, mimetype="text/plain")
+    page = current_app.extensions.setdefault("snoozer_metrics", pages.of_web(context.engine(), telemetry.reading))
+    return Response(page.render(request.args.get("database")), content_type=page.content_type)
 
 
 def _not_ready(code: str, detail: str) -> tuple[dict[str, Any], int]:

@@ -84,4 +84,5 @@ RETURNING
     snooze.serialization_key,
     snooze.recurrence,
     snooze.zone,
-    snooze.traceparent
+    snooze.traceparent,
+    snooze.claimed_at

@@ -1,0 +1,152 @@
+"""Gauges that are read from the database: what waits, who works, what is late. See docs/decisions for who shows them.
+
+The support queries and these gauges are the same `.sql` files, so that both agree.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
+from prometheus_client.core import GaugeMetricFamily
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.db.engine import deadline
+from snoozer.db.statements import execute
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
+
+# Gauges that are read within this time share one query.
+CACHE_SECONDS = 0.5
+# There are five queries, and Prometheus waits for ten seconds.
+TIMEOUT = 1.8
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """An instrument, and the support query and its column that it shows. A column is a number, or a list of objects:
+    the `value` of each, with its other fields as attributes."""
+
+    name: str
+    query: str
+    column: str
+    description: str
+
+
+GAUGES = (
+    Gauge("queue.depth", "backlog", "due", "Snoozes that are due and wait for a worker"),
+    Gauge(
+        "queue.behind_key", "backlog", "behind_key", "Due snoozes that wait behind others of their serialization key"
+    ),
+    Gauge("queue.deferred", "backlog", "deferred", "Due snoozes that wait for workers of a newer release"),
+    Gauge(
+        "queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"
+    ),
+    Gauge("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
+    Gauge("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
+    Gauge("queue.oldest_claim_seconds", "backlog", "oldest_claim_seconds", "How long the oldest claim has been held"),
+    Gauge("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
+    Gauge("queue.retrying", "health", "retrying", "Snoozes with failed attempts that are tried again within a day"),
+    Gauge("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
+    Gauge("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
+    Gauge("workers.alive", "health", "workers", "Workers that are alive"),
+    Gauge(
+        "housekeeping.age_seconds",
+        "health",
+        "housekeeping_age",
+        "Seconds since housekeeping last ran, -1 for never",
+    ),
+    Gauge("mailboxes.connected", "mailboxes", "connected", "Connected mailboxes, by state and problem"),
+    Gauge("mailboxes.watched", "mailboxes", "watched", "Connected mailboxes that a process watches"),
+    Gauge(
+        "mailboxes.unwatched",
+        "mailboxes",
+        "unwatched",
+        "Connected mailboxes that no process watches, without paused ones",
+    ),
+    Gauge("mailboxes.overdue", "mailboxes", "overdue", "Messages that should be back in their mailboxes"),
+    Gauge(
+        "mailboxes.oldest_overdue_seconds",
+        "mailboxes",
+        "oldest_overdue_seconds",
+        "How long the oldest of those should be back",
+    ),
+    Gauge("push.devices", "push", "devices", "Devices that get pushes, by problem"),
+    Gauge("push.sends", "push", "sends", "Pushes of the last day, by state and reason"),
+    Gauge("push.due", "push", "due", "Pushes that are due and wait for a worker"),
+    Gauge("push.oldest_due_seconds", "push", "oldest_due_seconds", "How long the oldest due push has waited"),
+    Gauge("mailboxes.moves_waiting", "mailboxes", "moves_waiting", "Messages that are to be moved in their mailboxes"),
+)
+
+
+class Source:
+    """One support query, executed once for all gauges that are read together."""
+
+    def __init__(self, engine: Engine, query: str) -> None:
+        self._engine, self._query = engine, query
+        self._row: Mapping[str, Any] = {}
+        self._read_at = float("-inf")
+        self._lock = Lock()
+
+    def values(self, column: str) -> list[tuple[float, dict[str, str]]]:
+        """Each value with its attributes. Without an answer of the database none, which is better than an old one."""
+        with self._lock:
+            if time.monotonic() - self._read_at > CACHE_SECONDS:
+                self._row, self._read_at = self._read(), time.monotonic()
+            found = self._row.get(column)
+        if found is None:
+            return []
+        if not isinstance(found, list):
+            return [(float(found), {})]
+        return [
+            (float(one["value"]), {key: str(one[key]) for key in one if key != "value"})
+            for one in found
+            if one["value"] is not None
+        ]
+
+    def _read(self) -> Mapping[str, Any]:
+        try:
+            with deadline(TIMEOUT), self._engine.connect() as connection:
+                row = execute(connection, f"support/{self._query}", known_schema=SUPPORTED_SCHEMA).mappings().one()
+                return dict(row)
+        except SQLAlchemyError:
+            return {}
+
+
+class DatabaseCollector:
+    """The gauges for a page of Prometheus."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._sources = _sources(engine)
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Names no metrics, so that to register it reads nothing."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for gauge in GAUGES:
+            values = self._sources[gauge.query].values(gauge.column)
+            if values:
+                labels = sorted({name for _, attributes in values for name in attributes})
+                family = GaugeMetricFamily(gauge.name.replace(".", "_"), gauge.description, labels=labels)
+                for value, attributes in values:
+                    family.add_metric([attributes.get(label, "") for label in labels], value)
+                yield family
+
+
+def register(engine: Engine, meter: Meter) -> None:
+    """Export the gauges by this meter; they are queried when they are read."""
+    sources = _sources(engine)
+
+    def observe(gauge: Gauge, options: CallbackOptions) -> Iterable[Observation]:
+        return [Observation(value, attributes) for value, attributes in sources[gauge.query].values(gauge.column)]
+
+    for gauge in GAUGES:
+        meter.create_observable_gauge(gauge.name, callbacks=[partial(observe, gauge)], description=gauge.description)
+
+
+def _sources(engine: Engine) -> dict[str, Source]:
+    return {query: Source(engine, query) for query in {gauge.query for gauge in GAUGES}}
