@@ -1,4 +1,4 @@
--- The whole schema after migration 0051, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0052, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1469,6 +1469,47 @@ CREATE SEQUENCE mailboxes_id_seq
 
 ALTER SEQUENCE mailboxes_id_seq OWNED BY mailboxes.id;
 
+CREATE TABLE operation_members (
+    operation_id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    result text,
+    detail text,
+    decided_at timestamp with time zone,
+    CONSTRAINT ck_operation_members_result CHECK ((result = ANY (ARRAY['done'::text, 'unchanged'::text, 'failed'::text]))),
+    CONSTRAINT ck_operation_members_result_is_dated CHECK (((result IS NULL) = (decided_at IS NULL)))
+);
+
+CREATE TABLE operations (
+    id bigint NOT NULL,
+    form uuid NOT NULL,
+    act text NOT NULL,
+    parameters jsonb DEFAULT '{}'::jsonb NOT NULL,
+    actor text NOT NULL,
+    reason text NOT NULL,
+    request_id text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    members bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    unchanged bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    worked_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancelled_by text,
+    finished_at timestamp with time zone,
+    CONSTRAINT ck_operations_cancelled_is_finished CHECK ((((cancelled_at IS NULL) = (cancelled_by IS NULL)) AND ((cancelled_at IS NULL) OR (finished_at IS NOT NULL)))),
+    CONSTRAINT ck_operations_counts CHECK (((done >= 0) AND (unchanged >= 0) AND (failed >= 0) AND (((done + unchanged) + failed) <= members))),
+    CONSTRAINT ck_operations_finished_is_whole CHECK (((finished_at IS NULL) OR (cancelled_at IS NOT NULL) OR (((done + unchanged) + failed) = members)))
+);
+
+CREATE SEQUENCE operations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE operations_id_seq OWNED BY operations.id;
+
 CREATE TABLE push_devices (
     id bigint NOT NULL,
     account_id bigint NOT NULL,
@@ -1671,6 +1712,8 @@ ALTER TABLE ONLY mailbox_messages ALTER COLUMN id SET DEFAULT nextval('mailbox_m
 
 ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq'::regclass);
 
+ALTER TABLE ONLY operations ALTER COLUMN id SET DEFAULT nextval('operations_id_seq'::regclass);
+
 ALTER TABLE ONLY push_devices ALTER COLUMN id SET DEFAULT nextval('push_devices_id_seq'::regclass);
 
 ALTER TABLE ONLY push_keys ALTER COLUMN id SET DEFAULT nextval('push_keys_id_seq'::regclass);
@@ -1759,6 +1802,12 @@ ALTER TABLE ONLY mailbox_watchers
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT pk_mailboxes PRIMARY KEY (id);
 
+ALTER TABLE ONLY operation_members
+    ADD CONSTRAINT pk_operation_members PRIMARY KEY (operation_id, snooze_id);
+
+ALTER TABLE ONLY operations
+    ADD CONSTRAINT pk_operations PRIMARY KEY (id);
+
 ALTER TABLE ONLY push_devices
     ADD CONSTRAINT pk_push_devices PRIMARY KEY (id);
 
@@ -1824,6 +1873,9 @@ ALTER TABLE ONLY mailbox_messages
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT uq_mailboxes_login UNIQUE (account_id, host, username);
+
+ALTER TABLE ONLY operations
+    ADD CONSTRAINT uq_operations_form UNIQUE (form);
 
 ALTER TABLE ONLY push_devices
     ADD CONSTRAINT uq_push_devices_endpoint UNIQUE (endpoint);
@@ -1916,6 +1968,12 @@ CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (accoun
 CREATE INDEX ix_mailbox_sign_ins_created ON mailbox_sign_ins USING btree (created_at);
 
 CREATE INDEX ix_mailbox_sign_ins_mailbox ON mailbox_sign_ins USING btree (mailbox_id);
+
+CREATE INDEX ix_operation_members_open ON operation_members USING btree (operation_id, snooze_id) WHERE (result IS NULL);
+
+CREATE INDEX ix_operation_members_result ON operation_members USING btree (operation_id, result, snooze_id);
+
+CREATE INDEX ix_operations_open ON operations USING btree (id) WHERE (finished_at IS NULL);
 
 CREATE INDEX ix_push_devices_account ON push_devices USING btree (account_id);
 
@@ -2066,6 +2124,9 @@ ALTER TABLE ONLY mailbox_sign_ins
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT fk_mailboxes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY operation_members
+    ADD CONSTRAINT fk_operation_members_operation FOREIGN KEY (operation_id) REFERENCES operations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY push_devices
     ADD CONSTRAINT fk_push_devices_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

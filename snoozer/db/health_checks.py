@@ -67,6 +67,12 @@ CHECKS = {
         "ck_mailbox_messages_what_stays_has_no_return",
         "ck_mailbox_messages_wanted",
     ),
+    "operation_members": ("ck_operation_members_result", "ck_operation_members_result_is_dated"),
+    "operations": (
+        "ck_operations_cancelled_is_finished",
+        "ck_operations_counts",
+        "ck_operations_finished_is_whole",
+    ),
     "push_devices": ("ck_push_devices_keys",),
     "push_sends": (
         "ck_push_sends_claim_is_whole",

@@ -23,6 +23,7 @@ from snoozer.db import (
     list_changes,
     mailbox_messages,
     minutes,
+    operations,
     push,
     queue,
     quotas,
@@ -50,6 +51,8 @@ ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+# What became of each row of an operation; the audit log keeps what was done.
+KEEP_OPERATIONS = timedelta(days=90)
 # A page that knows of no change for longer, such as that of a laptop that slept, fetches its list anyway.
 KEEP_CHANGES = timedelta(minutes=5)
 # A minute's last transactions are committed by then; and what was uncertain is mostly settled.
@@ -192,11 +195,14 @@ def prune_changes(engine: Engine) -> None:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes that
-    are long over, and imports that were not confirmed; enter in the ledger what digests reminded of."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes and
+    operations that are long over, and imports that were not confirmed; enter in the ledger what digests reminded of."""
     run_exclusive(engine, "forget workers", workers.prune)
     settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
     while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
+        pass
+    prune_operations = partial(operations.prune, older_than=KEEP_OPERATIONS, batch_size=MAX_PRUNED)
+    while run_exclusive(engine, "forget operations", prune_operations):
         pass
     prune_messages = partial(mailbox_messages.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:

@@ -21,6 +21,8 @@ from snoozer.housekeeping.chores import Retention, SweepConfig
 from snoozer.housekeeping.erasing import erase_accounts
 from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.housekeeping.snippets import fill_snippets
+from snoozer.operations import chunks
+from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
 
@@ -30,6 +32,8 @@ ARCHIVE_SECONDS = 60
 ERASE_SECONDS = 10
 # A minute is recorded soon after its end.
 MINUTES_SECONDS = 20
+# How long an operation of an operator waits at the most before it is begun or gone on with.
+OPERATE_SECONDS = 1
 # How often it is looked whether a chore of every hour or day is due.
 LOOK_SECONDS = 60
 
@@ -56,12 +60,14 @@ def command(once: bool) -> None:
     if not once:
         with suppress(DBAPIError):  # The database is unavailable: each chore is repeated until it is back.
             schema.wait_until_migrated(engine, stopping=stopping)
+    passed = config.failpoint_hook or chunks.no_failpoint
     flush = telemetry.start(service="snoozer-clock", engine=engine, **config.telemetry)
     try:
         if once:
             retention = Retention.from_settings(config)
             return_due(engine)
             chores.sweep(engine, config=SweepConfig.from_settings(config))
+            chunks.work(engine, passed=passed)
             chores.maintain_partitions(engine, config=retention)
             chores.archive(engine, config=retention)
             chores.prune(engine)
@@ -71,13 +77,13 @@ def command(once: bool) -> None:
             chores.roll_minutes(engine)
             fill_snippets(engine)
         else:
-            _run_scheduler(engine, config, until=stopping)
+            _run_scheduler(engine, config, passed=passed, until=stopping)
     finally:
         flush()
         engine.dispose()
 
 
-def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
+def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, until: Event) -> None:
     scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
@@ -88,6 +94,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, until: Event) -> None:
 
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
+    add_job(min(config.sweep, OPERATE_SECONDS), lambda: chunks.work(engine, passed=passed))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
     add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
     add_job(MINUTES_SECONDS, lambda: chores.record_minutes(engine), **at_once)

@@ -39,8 +39,8 @@ from snoozer.web import (
     security_headers,
 )
 from snoozer.web.admin.cases import blueprint as admin_cases
-from snoozer.web.admin.decisions import blueprint as admin_decisions
 from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
+from snoozer.web.admin.operations import blueprint as admin_operations
 from snoozer.web.admin.overview import blueprint as admin
 from snoozer.web.bulk.routes import blueprint as bulk
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
@@ -89,8 +89,8 @@ BLUEPRINTS = (
     api.blueprint,
     admin,
     admin_cases,
-    admin_decisions,
     admin_mailboxes,
+    admin_operations,
     health,
 )
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, queue_many, schema
+from snoozer.db import archive, queue, queue_acts, queue_many, schema
 from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
@@ -182,6 +182,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     (
         "lock_due_before",
         transactional(lambda connection, held: queue.lock_due_before(connection, until=now(), after=0, batch_size=9)),
+    ),
+    (
+        "lock_for_operator",
+        transactional(lambda connection, held: queue_acts.lock_for_operator(connection, ids=[held.id])),
     ),
     (
         "lock_lapsed",

@@ -29,6 +29,7 @@ STATEMENT_FOLDERS = {
     "mailbox_messages": ["mailbox_messages"],
     "mailbox_store": ["mailbox"],
     "mailboxes": ["mailboxes"],
+    "operations": ["operations"],
     "push": ["push"],
     "queue": ["queue", "peek"],
     "quotas": ["quotas"],
@@ -37,7 +38,7 @@ STATEMENT_FOLDERS = {
     "workers": ["workers"],
 }
 # Modules that are continued in another one.
-PARTS = {"queue": ["queue", "queue_many"]}
+PARTS = {"queue": ["queue", "queue_acts", "queue_many"]}
 # Functions that read by the ORM.
 WITHOUT_COUNTERPART = {
     "health_checks": {"violations"},

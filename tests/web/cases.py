@@ -10,6 +10,8 @@ from sqlalchemy import Engine
 
 from snoozer.db import ledger, queue
 from snoozer.db.ledger import UncertainPolicy
+from snoozer.operations import chunks
+from snoozer.web import context
 from tests.db.transitions import mark_uncertain_one, release_one
 from tests.factories import HOUR, a_snooze, now
 
@@ -53,9 +55,11 @@ def visible_text(markup: str) -> str:
 
 
 def act(client: FlaskClient, act: str, **form: Any) -> str:
-    """Decides, and returns the text of the page that follows."""
-    answer = client.post("/admin/cases/act", data={"act": act, "until": UNTIL, "why": "mended", **form})
+    """Acts on rows, lets the clock do it, and returns the text of the page that follows."""
+    answer = client.post("/admin/operations", data={"act": act, "as_of": UNTIL, "why": "mended", **form})
     assert answer.status_code == 303, answer.get_data(as_text=True)
+    with client.application.app_context():
+        chunks.work(context.engine())
     return visible_text(page(client, answer.headers["Location"]))
 
 

@@ -9,6 +9,7 @@ from werkzeug.routing import Rule
 from snoozer.domain.roles import ROLES, Role
 from snoozer.settings import Settings
 from snoozer.web import auth
+from tests.db.operations import an_operation
 from tests.factories import HOUR, People, a_snooze, now, the_row
 
 
@@ -22,10 +23,13 @@ TABLE = {
     "GET /admin/cases": "viewer",
     "GET /admin/cases/<row:id>": "viewer",
     "GET /admin/mailboxes": "viewer",
-    "POST /admin/cases/preview": "operator",
-    "POST /admin/cases/act": "operator",
+    "GET /admin/operations": "viewer",
+    "GET /admin/operations/<row:id>": "viewer",
+    "POST /admin/operations": "operator",
+    "POST /admin/operations/<row:id>/cancel": "operator",
+    "POST /admin/operations/preview": "operator",
 }
-FORM = {"act": "dismiss", "all": "1", "why": "because", "until": "2099-01-01T00:00:00+00:00"}
+FORM = {"act": "dismiss", "id": "1", "from": "case", "why": "because", "as_of": "2099-01-01T00:00:00+00:00"}
 
 
 def rules(app: Flask) -> list[tuple[str, Rule]]:
@@ -56,6 +60,7 @@ def test_each_role_may_do_what_the_table_says_and_nothing_else(
     role: Role, app: Flask, people: People, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     id, someone = a_case(engine), people.ann("vera@snoozer.example", role=role)
+    an_operation(engine, act="dismiss", ids=[99])
     caplog.set_level("INFO", "snoozer.security")
     for method, rule in sorted(rules(app), key=lambda each: each[0]):
         browser, least = app.test_client(), TABLE[f"{method} {rule.rule}"]
@@ -99,7 +104,7 @@ def test_a_form_from_elsewhere_does_nothing(engine: Engine, settings: Settings, 
     id = a_case(engine)
     client = create_app(engine=engine, settings=settings).test_client()
     client.set_cookie("snoozer_session", people.operator().session)
-    for path in ("/admin/cases/preview", "/admin/cases/act"):
+    for path in ("/admin/operations/preview", "/admin/operations"):
         assert client.post(path, data=FORM).status_code == 400
     assert the_row(engine, id).outcome == "retired"
 
@@ -111,7 +116,7 @@ def test_looking_changes_nothing(client: FlaskClient, people: People, engine: En
     for path in ("/admin", "/admin/cases", f"/admin/cases/{id}"):
         assert client.get(path).status_code == 200
         assert client.head(path).status_code == 200
-    assert client.post("/admin/cases/preview", data=FORM).status_code == 200
+    assert client.post("/admin/operations/preview", data=FORM).status_code == 200
     assert the_row(engine, id) == before
 
 

@@ -34,7 +34,7 @@ def test_nothing_of_the_message_or_its_owner_is_shown(
         events.append(connection, snooze_id=id, kind="edited", actor="user", route="web", scope="once", **terms)
     everything = page(operator, "/admin") + page(operator) + page(operator, f"/admin/cases/{id}")
     assert "scope: once" in everything
-    everything += operator.post("/admin/cases/preview", data={"act": "dismiss", "id": id}).get_data(as_text=True)
+    everything += operator.post("/admin/operations/preview", data={"act": "dismiss", "id": id}).get_data(as_text=True)
     for secret in ("secret.person", "secret.sender", "private.example", "SECRETSUBJECT", "SECRETNOTE"):
         assert secret not in everything
     assert "s…@p…" in everything
@@ -70,7 +70,7 @@ def test_no_text_from_outside_becomes_markup(operator: FlaskClient, engine: Engi
         page(operator, f"/admin/cases?reason={fingerprint.group(1)}"),
         page(operator, f"/admin/cases/{id}"),
         operator.post(
-            "/admin/cases/preview", data={"act": "reactivate", "all": "1", "reason": fingerprint.group(1)}
+            "/admin/operations/preview", data={"act": "reactivate", "all": "1", "reason": fingerprint.group(1)}
         ).get_data(as_text=True),
     ):
         assert "<img" not in shown

@@ -118,7 +118,7 @@ def test_no_route_reads_a_body_above_its_limit_under_any_server(
 
 def test_a_stranger_signs_in_before_a_form_is_read(engine: Engine, settings: Settings) -> None:
     app = create_app(engine=engine, settings=settings)
-    for path in ("/add", "/add/file", "/settings", "/snoozes/1/time", "/admin/cases/act"):
+    for path in ("/add", "/add/file", "/settings", "/snoozes/1/time", "/admin/operations"):
         body = BytesIO(b"k=&" * 10_000)
         answer = app.test_client().post(path, input_stream=body, content_type=URLENCODED, content_length=30_000)
         assert (answer.status_code, answer.location) == (303, "/sign-in")

@@ -48,7 +48,7 @@ ACCESS = {
     "dev_mail": "person",
     "admin": "operator",
     "admin_cases": "operator",
-    "admin_decisions": "operator",
+    "admin_operations": "operator",
     "admin_mailboxes": "operator",
     "api": "token",
 }

@@ -24,10 +24,10 @@ def test_a_reason_that_no_case_can_have_never_reaches_the_database(
     client: FlaskClient, people: People, reason: str
 ) -> None:
     client.set_cookie("snoozer_session", people.operator().session)
-    form = {"act": "dismiss", "all": "1", "why": "because", "until": now().isoformat(), "reason": reason}
+    form = {"act": "dismiss", "all": "1", "why": "because", "as_of": now().isoformat(), "reason": reason}
     assert client.get("/admin/cases", query_string={"reason": reason}).status_code == 400
-    assert client.post("/admin/cases/preview", data=form).status_code == 400
-    assert client.post("/admin/cases/act", data=form).status_code == 400
+    assert client.post("/admin/operations/preview", data=form).status_code == 400
+    assert client.post("/admin/operations", data=form).status_code == 400
 
 
 @pytest.mark.parametrize("before", ["0", "-1", "9" * 19, "9" * 400])
@@ -65,7 +65,7 @@ def test_response_times_do_not_show_who_has_an_account(client: FlaskClient, peop
 
 
 @pytest.mark.parametrize("disposition", ["form-data", 'form-data; filename="a.eml"', "form-data; name", ""])
-@pytest.mark.parametrize("path", ["/sign-in", "/sign-in/abc", "/add/file", "/admin/cases/act", "/settings"])
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-in/abc", "/add/file", "/admin/operations", "/settings"])
 def test_a_part_without_a_name_is_a_bad_request(
     engine: Engine,
     settings: Settings,

@@ -1,4 +1,5 @@
--- Return cases to the queue with fresh attempts, by an operator; nothing but a case is changed.
+-- Return cases to the queue with fresh attempts, by an operator; nothing but a case is changed, and none whose reminder
+-- was sent, as the ledger or its archive knows.
 -- A case stays closed where its message has a live snooze; of several cases of one message only the newest returns.
 UPDATE email_snoozes AS snooze
 SET attempts = 0,
@@ -11,6 +12,16 @@ SET attempts = 0,
     updated_at = CURRENT_TIMESTAMP
 WHERE id = ANY(:ids)
   AND outcome = 'retired'
+  AND NOT EXISTS (
+      SELECT 1
+      FROM reminder_sends AS send
+      WHERE send.user_email = snooze.user_email
+        AND send.message_id = snooze.message_id
+        AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+        AND send.channel = 'email'
+        AND send.state = 'sent'
+  )
+  AND snooze_archived_send(user_email, message_id, COALESCE(scheduled_for, remind_at)) IS NULL
   AND NOT EXISTS (
       SELECT 1
       FROM email_snoozes AS other

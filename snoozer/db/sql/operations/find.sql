@@ -1,0 +1,4 @@
+-- The operation that was entered for a form.
+SELECT id
+FROM operations
+WHERE form = :form

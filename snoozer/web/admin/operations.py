@@ -1,0 +1,152 @@
+"""Operations: what operators do to many rows, previewed with a count, done in chunks, with a result for each row.
+
+An act on one row, from its page, is an operation, too, and is done in the request.
+"""
+
+from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from snoozer import security_log
+from snoozer.db.models import Account
+from snoozer.db.queries import Found, cases
+from snoozer.db.queries import operations as queries
+from snoozer.operations import chunks, requests
+from snoozer.operations.requests import MAX_MEMBERS, Request
+from snoozer.web import context
+from snoozer.web.admin.act_texts import ACT_TEXTS
+from snoozer.web.admin.operation_forms import MAX_WHY_LENGTH, Selection, read_selection, read_why
+from snoozer.web.auth import operator_required, require, time_formatter, viewer_required
+from snoozer.web.context import flash, found_or_404
+from snoozer.web.forms import MAX_ROW_ID, page_cursor
+
+blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operations")
+
+RESULTS = ("done", "unchanged", "failed", "open")
+# While an operation is not finished, its page is loaded again after so many seconds.
+REFRESH_SECONDS = 2
+
+
+@blueprint.get("")
+@viewer_required
+def list_operations(account: Account) -> ResponseReturnValue:
+    """Who did what to how many rows, why, and how far it is."""
+    with context.transaction() as connection:
+        page = queries.page(connection, before=page_cursor("before"))
+    return render_template("admin/operations.html", page=page, texts=ACT_TEXTS, first_page="before" not in request.args)
+
+
+@blueprint.get("/<row:id>")
+@viewer_required
+def show(account: Account, id: int) -> ResponseReturnValue:
+    """How far an operation is, and what became of each of its rows."""
+    result = request.args.get("result") or None
+    if result not in {None, *RESULTS}:
+        abort(404)
+    with context.transaction() as connection:
+        operation = found_or_404(queries.one(connection, id=id))
+        members = queries.members(connection, id=id, result=result, after=_after())
+    page = make_response(
+        render_template(
+            "admin/operation.html",
+            operation=operation,
+            text=ACT_TEXTS.get(operation.act),
+            members=members,
+            result=result,
+        )
+    )
+    if operation.finished_at is None and request.args.get("live") != "off" and "after" not in request.args:
+        page.headers["Refresh"] = str(REFRESH_SECONDS)
+    return page
+
+
+@blueprint.post("/preview")
+@operator_required
+def preview(account: Account) -> ResponseReturnValue:
+    """What the button would do, with a count, before anything is done."""
+    selection = read_selection(as_of=time_formatter().now)
+    require(account, selection.act)
+    if selection.ids == []:
+        flash("Pick at least one case first.")
+        return redirect(url_for("admin_cases.list_cases", reason=selection.reason), code=303)
+    return _preview_page(selection)
+
+
+@blueprint.post("")
+@operator_required
+def enter(account: Account) -> ResponseReturnValue:
+    """Enters the operation with its rows, frozen. One row, from its page, is done at once."""
+    selection, why = read_selection(), read_why()
+    require(account, selection.act)
+    if why is None:
+        return _preview_page(selection, why_missing=True), 422
+    asked = Request(
+        form=selection.form,
+        act=selection.act,
+        actor=f"operator:{account.id}",
+        reason=why,
+        parameters=selection.parameters,
+    )
+    with context.transaction() as connection:
+        id, is_new = requests.enter(connection, asked, batches=selection.batches(connection))
+    if is_new:
+        security_log.record("operation_entered", account=account.id, act=selection.act, operation=id)
+    if request.form.get("from") == "case" and selection.ids is not None and len(selection.ids) == 1:
+        chunks.finish(context.engine(), id)
+        with context.transaction() as connection:
+            [member] = queries.members(connection, id=id, result=None).rows
+        flash(_row_text(selection, member))
+        return redirect(url_for("admin_cases.show", id=selection.ids[0]), code=303)
+    return redirect(url_for(".show", id=id), code=303)
+
+
+@blueprint.post("/<row:id>/cancel")
+@operator_required
+def cancel(account: Account, id: int) -> ResponseReturnValue:
+    """Cancels an operation: what is done stays done, and the rest is not touched."""
+    require(account, "cancel_operation")
+    with context.transaction() as connection:
+        found_or_404(queries.one(connection, id=id))
+        untouched = requests.cancel(connection, id=id, actor=f"operator:{account.id}")
+    if untouched is None:
+        flash("It was finished already.")
+    else:
+        security_log.record("operation_cancelled", account=account.id, operation=id)
+        flash(f"Cancelled. {untouched:,} {'row was' if untouched == 1 else 'rows were'} not touched.")
+    return redirect(url_for(".show", id=id), code=303)
+
+
+def _preview_page(selection: Selection, *, why_missing: bool = False) -> str:
+    with context.transaction() as connection:
+        count, uncertain = selection.count(connection)
+        reason_text = cases.text_of(connection, reason=selection.reason) if selection.reason else None
+    return render_template(
+        "admin/operation_preview.html",
+        selection=selection,
+        text=selection.text,
+        count=min(count, MAX_MEMBERS),
+        more=count > MAX_MEMBERS,
+        uncertain=uncertain,
+        reason_text=reason_text,
+        why_missing=why_missing,
+        max_why_length=MAX_WHY_LENGTH,
+        came_from=request.form.get("from", ""),
+    )
+
+
+def _row_text(selection: Selection, member: Found) -> str:
+    match member.result:
+        case "done":
+            return f"{selection.text.done} it."
+        case "unchanged":
+            return f"It stays as it was: {member.detail}."
+        case "failed":
+            return f"It could not be changed: {member.detail}."
+        case _:
+            return "Another transaction holds the row at this moment; the clock goes on with it."
+
+
+def _after() -> int:
+    after = request.args.get("after", "0")
+    if not (after.isascii() and after.isdigit() and len(after) < 20 and int(after) <= MAX_ROW_ID):
+        abort(404)
+    return int(after)

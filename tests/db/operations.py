@@ -1,0 +1,34 @@
+"""Operations in tests: one is entered as an operator's form would, and read back."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Engine, text
+
+from snoozer.operations import requests
+from snoozer.operations.requests import Request
+
+OPERATOR = "operator:1"
+
+
+def an_operation(engine: Engine, *, act: str, ids: Sequence[int], actor: str = OPERATOR, **parameters: object) -> int:
+    """An operation that nothing has been done of; returns its id."""
+    asked = Request(form=uuid4(), act=act, actor=actor, reason="mended", parameters=parameters)
+    with engine.begin() as connection:
+        id, _ = requests.enter(connection, asked, batches=[ids])
+    return id
+
+
+def the_operation(engine: Engine, id: int) -> Any:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT * FROM operations WHERE id = :id"), {"id": id}).one()
+
+
+def results(engine: Engine, id: int) -> dict[int, tuple[str | None, str | None]]:
+    """Of each row of an operation: the result, and why it was left."""
+    with engine.connect() as connection:
+        rows = connection.execute(
+            text("SELECT snooze_id, result, detail FROM operation_members WHERE operation_id = :id"), {"id": id}
+        )
+        return {row.snooze_id: (row.result, row.detail) for row in rows}
