@@ -42,6 +42,14 @@ class TextFormatter(logging.Formatter):
         message = super().formatMessage(record)
         return f"{self.formatTime(record)} {record.name}: {record.message}" if hasattr(record, EVENT) else message
 
+    def format(self, record: logging.LogRecord) -> str:
+        # Another handler may have left the text of its formatter there.
+        record.exc_text = None
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = None
+
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's own name
         return exception_lines(ei)
 

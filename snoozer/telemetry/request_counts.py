@@ -61,6 +61,10 @@ class RequestCounts:
             files = sorted(str(path) for path in self._folder.glob("histogram_*.db"))
             return list(MultiProcessCollector.merge(files))
 
+    def close(self) -> None:
+        """Count no more."""
+        self._values.close()
+
     def _increase(self, key: str, by: float) -> None:
         value, _ = self._values.read_value(key)
         self._values.write_value(key, value + by, time.time())

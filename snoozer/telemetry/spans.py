@@ -28,6 +28,7 @@ POLLING_FOLDERS = frozenset(
         "housekeeping",
         "list_changes",
         "mailbox_leases",
+        "minutes",
         "peek",
         "queries",
         "session",
@@ -38,6 +39,7 @@ POLLING_FOLDERS = frozenset(
 )
 POLLING_STATEMENTS = frozenset(
     {
+        "accounts/prune_expired",
         "archive/create_partitions",
         "archive/list_archivable",
         "archive/upcoming_months",

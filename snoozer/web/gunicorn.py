@@ -79,8 +79,10 @@ def on_starting(arbiter: Any) -> None:
     """Exits on invalid settings with one sentence; checked in the workers only, they would restart for ever."""
     given = required_settings()
     request_counts.shared.make(uid=arbiter.cfg.uid, gid=arbiter.cfg.gid)
-    if given.local_links_warning:
-        print(f"snoozer: {given.local_links_warning}", file=sys.stderr)  # noqa: T201 - gunicorn's log is not open yet
+    if given.local_links_warning and given.log_format == "json":
+        arbiter.log.warning("%s", given.local_links_warning)
+    elif given.local_links_warning:
+        print(f"snoozer: {given.local_links_warning}", file=sys.stderr)  # noqa: T201 - as other commands say it
 
 
 def child_exit(arbiter: object, worker: Any) -> None:

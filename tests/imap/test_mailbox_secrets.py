@@ -19,8 +19,9 @@ from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
 from tests.imap.watched import MailProgram, Place
+from tests.otlp import collect_telemetry
 from tests.process.conftest import Field, Sink, sink
-from tests.web.live_site import collect_telemetry, live_site
+from tests.web.live_site import live_site
 
 __all__ = ["sink"]
 

@@ -9,7 +9,8 @@ from tests.factories import People
 from tests.imap.connect_form import post
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer
-from tests.web.live_site import collect_telemetry, live_site
+from tests.otlp import collect_telemetry
+from tests.web.live_site import live_site
 
 pytestmark = pytest.mark.dovecot
 

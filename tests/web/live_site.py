@@ -1,19 +1,14 @@
-"""The site served by gunicorn on a socket, and a collector for the telemetry that it exports."""
+"""The site served by gunicorn on a socket."""
 
 import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -85,43 +80,3 @@ def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **v
         finally:
             process.terminate()
             process.wait(timeout=30)
-
-
-@dataclass
-class Collector:
-    """What was received by OTLP over HTTP."""
-
-    settings: Mapping[str, str] = field(default_factory=dict)
-    bodies: list[tuple[str, bytes]] = field(default_factory=list)
-
-    @property
-    def everything(self) -> bytes:
-        return b"".join(body for _, body in self.bodies)
-
-    def spans(self) -> Iterator[Span]:
-        for path, body in self.bodies:
-            if path == "/v1/traces":
-                for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                    for scope in resource.scope_spans:
-                        yield from scope.spans
-
-
-@contextmanager
-def collect_telemetry() -> Iterator[Collector]:
-    """Yields a collector; a process started with its `settings` exports to it."""
-    collector = Collector()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            collector.bodies.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        Thread(target=listening.serve_forever, daemon=True).start()
-        collector.settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{listening.server_port}"}
-        yield collector
-        listening.shutdown()

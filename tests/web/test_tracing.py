@@ -16,7 +16,8 @@ from sqlalchemy import Engine, text
 from snoozer.settings import Settings
 from snoozer.telemetry.exporting import RedactingExporter
 from tests.factories import HOUR, a_kept_message, now
-from tests.web.live_site import LiveSite, collect_telemetry, live_site
+from tests.otlp import collect_telemetry
+from tests.web.live_site import LiveSite, live_site
 from tests.web.reminders import a_link, a_sent_reminder
 
 SECRET = "canary4711"
