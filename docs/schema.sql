@@ -1,4 +1,4 @@
--- The whole schema after migration 0052, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0053, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -583,6 +583,36 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION snooze_error_class(error text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (error ~~ 'It may have been sent%'::text) THEN 'a'::text WHEN ((error ~~ 'The worker that held it was lost%'::text) OR (error ~~ 'The delivery broke down%'::text)) THEN 'b'::text ELSE COALESCE("substring"(("left"(error, 500) COLLATE "C"), '^(?:[^0-9@]*(?:: |with ))?([45])[0-9][0-9](?![0-9A-Za-z.@_])'::text), '0'::text) END;
+
+CREATE FUNCTION snooze_error_text(error text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE COST 500 PARALLEL SAFE
+    AS $$
+DECLARE
+    said TEXT := left(COALESCE(NULLIF(error, ''), 'No error was written down'), 500);
+    code TEXT := COALESCE(
+        substring(
+            said COLLATE "C"
+            FROM '^(?:[^0-9@]*(?:: |with ))?[45][0-9][0-9](?: [245]\.[0-9]+\.[0-9]+)?(?![0-9A-Za-z.@_])'
+        ),
+        ''
+    );
+BEGIN
+    RETURN code || regexp_replace(
+        substr(said, length(code) + 1) COLLATE "C",
+        '[^][\s<>(),;="'']*[0-9@][^][\s<>(),;="'']*',
+        '…',
+        'g'
+    );
+END
+$$;
+
+CREATE FUNCTION snooze_error_fingerprint(error text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (snooze_error_class(error) || substr(md5(snooze_error_text(error)), 2));
+
 CREATE FUNCTION snooze_may_be_gathered(person text, snooze bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -600,6 +630,10 @@ BEGIN
     );
 END
 $$;
+
+CREATE FUNCTION snooze_recipient_domain(email text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(split_part(email, '@'::text, '-1'::integer));
 
 CREATE FUNCTION snooze_reminder_is_sought(recipient text, uncertain_at timestamp with time zone, hold interval) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1922,6 +1956,12 @@ CREATE INDEX ix_digests_open ON digests USING btree (gathered_at) WHERE (settled
 CREATE INDEX ix_email_snoozes_archive_person ON ONLY email_snoozes_archive USING btree (user_email, id);
 
 CREATE INDEX ix_email_snoozes_behind ON email_snoozes USING btree (serialization_key) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND behind_key);
+
+CREATE INDEX ix_email_snoozes_case_domains ON email_snoozes USING btree (snooze_recipient_domain(user_email), finished_at, id) WHERE (outcome = 'retired'::text);
+
+CREATE INDEX ix_email_snoozes_case_errors ON email_snoozes USING btree (snooze_error_fingerprint(last_error), finished_at, id) WHERE (outcome = 'retired'::text);
+
+CREATE INDEX ix_email_snoozes_case_messages ON email_snoozes USING btree (md5(message_id)) WHERE (outcome = 'retired'::text);
 
 CREATE INDEX ix_email_snoozes_cases ON email_snoozes USING btree (finished_at, id) WHERE (outcome = 'retired'::text);
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import archive, health_checks
 from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
+from snoozer.db.queries.case_filter import Filter
 from snoozer.db.queries.messages import Folder
 from snoozer.db.statements import execute
 from snoozer.domain.state import State
@@ -143,7 +144,7 @@ def test_the_operators_metrics_scan_no_whole_table(filled: Engine) -> None:
 
 
 def test_the_operators_list_reads_the_cases_of_its_page(filled: Engine) -> None:
-    read = reading(filled, cases.page)
+    read = reading(filled, lambda connection: cases.page(connection, Filter()))
     assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
 
 

@@ -117,6 +117,21 @@ class Snooze(Base):
             postgresql_where=text("NOT inactive AND reply_policy IN ('cancel_on_reply', 'until_reply')"),
         ),
         Index("ix_email_snoozes_cases", "finished_at", "id", postgresql_where=text("outcome = 'retired'")),
+        Index(
+            "ix_email_snoozes_case_errors",
+            text("snooze_error_fingerprint(last_error)"),
+            "finished_at",
+            "id",
+            postgresql_where=text("outcome = 'retired'"),
+        ),
+        Index(
+            "ix_email_snoozes_case_domains",
+            text("snooze_recipient_domain(user_email)"),
+            "finished_at",
+            "id",
+            postgresql_where=text("outcome = 'retired'"),
+        ),
+        Index("ix_email_snoozes_case_messages", text("md5(message_id)"), postgresql_where=text("outcome = 'retired'")),
     )
 
 

@@ -1,14 +1,13 @@
-"""What operators see: cases, why they failed, and their sends.
+"""What operators see: cases, and one row with its sends and events.
 
-Cases are listed newest first by (finished_at, id). `reason` is the fingerprint of an error's text without addresses and
-long numbers, so that the same failure of two people is one reason.
+Cases are listed newest first by (finished_at, id). A `Filter` selects them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, tuple_
+from sqlalchemy import Connection, Select, and_, func, literal, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
@@ -24,115 +23,96 @@ from snoozer.db.models import (
     promised_time,
 )
 from snoozer.db.models.snooze import is_ahead
-from snoozer.db.queries import Cursor, Found, Page, columns, make_page
-from snoozer.db.statements import rows_as
+from snoozer.db.queries import Cursor, Found, columns
+from snoozer.db.queries.case_filter import Filter, InvalidFilter
+
+__all__ = ["Filter", "InvalidFilter"]
 
 PAGE_SIZE = 50
-MAX_GROUPED = 10_000
-MAX_REASONS = 30
+MAX_COUNTED = 10_000
 MAX_AHEAD = 1_000
 
-_text = func.regexp_replace(
-    func.regexp_replace(
-        func.coalesce(func.nullif(Snooze.last_error, ""), "No error was written down"),
-        r"[^\s<>(),;:@]*@[^\s<>(),;@]*",
-        "…@…",
-        "g",
-    ),
-    r"\m(\d{5,}|[0-9A-Fa-f]{8,})\M",
-    "…",
-    "g",
-)
-_reason = func.md5(_text)
 _promise = promised_time()
 _its_send = is_send_of()
+_key = tuple_(Snooze.finished_at, Snooze.id)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reason:
-    """Cases with the same error; `text` holds no addresses."""
+class CasePage:
+    """Some cases, newest first; `newer` and `older` are the cursors of the pages beside it, None for no page."""
 
-    fingerprint: str
-    text: str
-    cases: int
-    people: int
-    first: datetime
-    last: datetime
+    rows: Sequence[Found]
+    newer: Cursor | None
+    older: Cursor | None
 
 
-def page(connection: Connection, *, reason: str | None = None, before: Cursor | None = None) -> Page[Found]:
-    """The next `PAGE_SIZE` cases, newest first, with the state of their send, optionally of one reason only; `text` is
-    the error without addresses."""
+def page(
+    connection: Connection, filter: Filter, *, before: Cursor | None = None, after: Cursor | None = None
+) -> CasePage:
+    """`PAGE_SIZE` cases with the state of their send: the newest, those `before` a cursor, or those `after` it. A case
+    stays where it is while others come and go."""
     chosen = (
         select(
-            *columns(Snooze, "id user_email last_error"),
-            _text.label("text"),
-            *columns(Snooze, "attempts max_attempts crash_count finished_at"),
+            *columns(Snooze, "id user_email last_error attempts max_attempts crash_count finished_at"),
+            func.snooze_error_class(Snooze.last_error).label("error_class"),
             _promise.label("promise"),
             Send.state.label("send_state"),
         )
         .join(Send, _its_send, isouter=True)
-        .where(*_cases(reason))
-        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+        .where(*filter.conditions())
         .limit(PAGE_SIZE + 1)
     )
+    if after is not None:
+        found = chosen.where(_key > (after.at, after.id)).order_by(Snooze.finished_at, Snooze.id)
+        rows = connection.execute(found).all()
+        shown = list(reversed(rows[:PAGE_SIZE]))
+        older = _cursor(shown[-1]) if shown else Cursor(after.at, after.id + 1)
+        return CasePage(rows=shown, newer=_cursor(shown[0]) if len(rows) > PAGE_SIZE else None, older=older)
     if before is not None:
-        chosen = chosen.where(tuple_(Snooze.finished_at, Snooze.id) < (before.at, before.id))
-    return make_page(connection.execute(chosen).all(), size=PAGE_SIZE, at=lambda row: row.finished_at)
+        chosen = chosen.where(_key < (before.at, before.id))
+    rows = connection.execute(chosen.order_by(Snooze.finished_at.desc(), Snooze.id.desc())).all()
+    shown = list(rows[:PAGE_SIZE])
+    newer = None if before is None else _cursor(shown[0]) if shown else Cursor(before.at, max(before.id - 1, 0))
+    return CasePage(rows=shown, newer=newer, older=_cursor(shown[-1]) if len(rows) > PAGE_SIZE else None)
 
 
-def reasons(connection: Connection) -> list[Reason]:
-    """Why the newest `MAX_GROUPED` cases failed, the most frequent reason first."""
-    newest = (
-        select(Snooze.user_email, Snooze.finished_at, _text.label("text"))
-        .where(*_cases(None))
-        .order_by(Snooze.finished_at.desc(), Snooze.id.desc())
-        .limit(MAX_GROUPED)
-        .subquery()
-    )
-    grouped = (
-        select(
-            func.md5(newest.c.text).label("fingerprint"),
-            newest.c.text,
-            func.count().label("cases"),
-            func.count(newest.c.user_email.distinct()).label("people"),
-            func.min(newest.c.finished_at).label("first"),
-            func.max(newest.c.finished_at).label("last"),
-        )
-        .group_by(newest.c.text)
-        .order_by(func.count().desc(), newest.c.text)
-        .limit(MAX_REASONS)
-    )
-    return rows_as(connection.execute(grouped), Reason)
+def matching(connection: Connection, filter: Filter, *, until: datetime, after_id: int = 0, limit: int) -> list[int]:
+    """The ids of up to `limit` cases, in their order: those above `after_id`, and none that became a case after
+    `until`."""
+    chosen = _matching(filter, until).where(Snooze.id > after_id).order_by(Snooze.id)
+    return list(connection.execute(chosen.limit(limit)).scalars())
 
 
-def text_of(connection: Connection, *, reason: str) -> str | None:
-    """The error text of a fingerprint; None when no case has it."""
-    return connection.execute(select(_text).where(*_cases(reason)).limit(1)).scalar_one_or_none()
-
-
-def matching(
-    connection: Connection, *, until: datetime, limit: int, reason: str | None = None, ids: Sequence[int] | None = None
+def longest_waiting(
+    connection: Connection, filter: Filter, *, until: datetime, limit: int, ids: Sequence[int] | None = None
 ) -> list[int]:
-    """The ids of a bulk action's cases, longest waiting first: none that became a case after `until`."""
-    return [row.id for row in connection.execute(_matching(until, reason, ids).limit(limit))]
+    """The ids of up to `limit` cases (of `ids` only, unless None), the oldest case first; none that became a case after
+    `until`."""
+    chosen = _matching(filter, until, ids).order_by(Snooze.finished_at, Snooze.id)
+    return list(connection.execute(chosen.limit(limit)).scalars())
 
 
-def count(connection: Connection, *, until: datetime, limit: int, reason: str | None) -> int:
-    """How many cases there are, or have this reason; `limit` + 1 for more. Unordered, so that the scan ends there."""
-    rows = _matching(until, reason, None).order_by(None).limit(limit + 1).subquery()
+def count(connection: Connection, filter: Filter, *, until: datetime, limit: int = MAX_COUNTED) -> int:
+    """How many such cases there are; `limit` + 1 for more. Unordered, so that the scan ends there."""
+    rows = _matching(filter, until).limit(limit + 1).subquery()
     return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
 
 def count_for_bulk(
-    connection: Connection, *, until: datetime, most: int, reason: str | None = None, ids: Sequence[int] | None = None
+    connection: Connection, filter: Filter, *, until: datetime, most: int, ids: Sequence[int] | None = None
 ) -> tuple[int, int]:
     """How many cases a bulk act is about (`most` + 1 for more than that), and how many of them may have been sent."""
-    counted = _matching(until, reason, ids).add_columns(Send.state).join(Send, _its_send, isouter=True)
+    counted = _matching(filter, until, ids).add_columns(Send.state).join(Send, _its_send, isouter=True)
     rows = counted.limit(most + 1).subquery()
     uncertain = func.count().filter(rows.c.state == "uncertain")
     cases, doubtful = connection.execute(select(func.count(), uncertain).select_from(rows)).one()
     return cases, doubtful
+
+
+def error_text(connection: Connection, filter: Filter) -> str | None:
+    """What the errors of such cases have in common, as the fingerprint reads them; None when there is no such case."""
+    text = select(func.snooze_error_text(Snooze.last_error)).where(*filter.conditions()).limit(1)
+    return connection.execute(text).scalar_one_or_none()
 
 
 def one(connection: Connection, *, id: int) -> Found | None:
@@ -199,14 +179,10 @@ def open_breakers(connection: Connection) -> list[str]:
     return list(connection.execute(select(CircuitBreaker.server).where(CircuitBreaker.state != "closed")).scalars())
 
 
-def _cases(reason: str | None) -> list[ColumnElement[bool]]:
-    # A bind would hide that the partial index fits.
-    a_case = Snooze.outcome == literal("retired", literal_execute=True)
-    return [a_case] if reason is None else [a_case, _reason == reason]
+def _cursor(row: Found) -> Cursor:
+    return Cursor(row.finished_at, row.id)
 
 
-def _matching(until: datetime, reason: str | None, ids: Sequence[int] | None) -> Select[int]:
-    chosen = select(Snooze.id).where(*_cases(reason), Snooze.finished_at <= until)
-    if ids is not None:
-        chosen = chosen.where(Snooze.id.in_(ids))
-    return chosen.order_by(Snooze.finished_at, Snooze.id)
+def _matching(filter: Filter, until: datetime, ids: Sequence[int] | None = None) -> Select[int]:
+    chosen = select(Snooze.id).where(*filter.conditions(), Snooze.finished_at <= until)
+    return chosen if ids is None else chosen.where(Snooze.id.in_(ids))

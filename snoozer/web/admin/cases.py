@@ -6,11 +6,11 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
+from snoozer.db.queries import case_groups, metrics
 from snoozer.db.queries import cases as queries
-from snoozer.db.queries import metrics
 from snoozer.web import context
 from snoozer.web.admin.explain import was_it_sent, why_not_running
-from snoozer.web.admin.selection import fingerprint
+from snoozer.web.admin.selection import selected
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import page_cursor
@@ -18,30 +18,27 @@ from snoozer.web.text.redaction import masked, without_addresses
 
 blueprint = Blueprint("admin_cases", __name__, url_prefix="/admin/cases")
 
-MAX_MATCHING = 1_000
-
 
 @blueprint.get("")
 @viewer_required
 def list_cases(account: Account) -> ResponseReturnValue:
-    """The reasons of failures, and the newest cases; with `reason` only the cases that failed alike."""
-    reason, before = fingerprint(request.args), page_cursor("before")
-    # With a reason, errors have to be read to be compared.
-    max_counted = MAX_MATCHING if reason else metrics.MAX_COUNTED
+    """The cases that failed alike, and each of them, newest first."""
+    filter, before, after = selected(request.args), page_cursor("before"), page_cursor("after")
     with context.transaction() as connection:
-        page = queries.page(connection, reason=reason, before=before)
-        matching = queries.count(connection, until=time_formatter().now, limit=max_counted, reason=reason)
-        reasons = [] if reason else queries.reasons(connection)
+        page = queries.page(connection, filter, before=before, after=after)
+        matching = queries.count(connection, filter, until=time_formatter().now)
+        groups = [] if filter.reason else case_groups.groups(connection, filter)
+        reason_text = queries.error_text(connection, filter) if filter.reason else None
     return render_template(
         "admin/cases.html",
         page=page,
         matching=matching,
-        reason=reason,
-        reason_text=page.rows[0].text if reason and page.rows else None,
-        first_page=before is None,
-        reasons=reasons,
-        max_counted=max_counted,
-        max_grouped=queries.MAX_GROUPED,
+        filter=filter,
+        reason_text=reason_text,
+        first_page=before is None and after is None,
+        groups=groups,
+        max_counted=queries.MAX_COUNTED,
+        window=case_groups.WINDOW,
         masked=masked,
         without_addresses=without_addresses,
     )

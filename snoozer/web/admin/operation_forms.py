@@ -9,9 +9,10 @@ from flask import abort, request
 from sqlalchemy import Connection
 
 from snoozer.db.queries import cases as queries
+from snoozer.db.queries.case_filter import Filter
 from snoozer.operations.requests import MAX_MEMBERS
 from snoozer.web.admin.act_texts import ACT_TEXTS, ActText
-from snoozer.web.admin.selection import fingerprint
+from snoozer.web.admin.selection import selected
 from snoozer.web.forms import MAX_ROW_ID, one_line
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import parse_instant
@@ -19,8 +20,6 @@ from snoozer.web.text.time_format import parse_instant
 MAX_PICKED = 500
 MAX_WHY_LENGTH = 500
 BATCH_SIZE = 5_000
-# Of the list's address, which a form that is about all of them repeats.
-FILTER_FIELDS = ("reason",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,7 @@ class Selection:
 
     act: str
     ids: Sequence[int] | None
-    reason: str | None
+    filter: Filter
     as_of: datetime
     form: UUID
 
@@ -41,24 +40,24 @@ class Selection:
     def parameters(self) -> dict[str, object]:
         """Of the operation, beside what its act needs."""
         chosen = "ids" if self.ids is not None else "filter"
-        return {"until": self.as_of.isoformat(), "chosen": chosen, "fingerprint": self.reason}
+        return {"until": self.as_of.isoformat(), "chosen": chosen, "filter": self.filter.as_args()}
 
     @property
     def fields(self) -> Mapping[str, str]:
         """The hidden fields of the form that confirms a preview, beside the ids."""
         shown = {"act": self.act, "as_of": self.as_of.isoformat(), "form": str(self.form)}
-        return shown | ({"all": "1"} if self.ids is None else {}) | ({"reason": self.reason} if self.reason else {})
+        return shown | ({"all": "1"} if self.ids is None else {}) | self.filter.as_args()
 
     def batches(self, connection: Connection) -> Iterator[Sequence[int]]:
         """The ids of the rows, at most MAX_MEMBERS."""
         if self.ids is not None:
             yield self.ids
             return
-        yield queries.matching(connection, until=self.as_of, limit=MAX_MEMBERS, reason=self.reason)
+        yield queries.longest_waiting(connection, self.filter, until=self.as_of, limit=MAX_MEMBERS)
 
     def count(self, connection: Connection) -> tuple[int, int]:
         """How many rows it is about (MAX_MEMBERS + 1 for more), and how many of their reminders may have been sent."""
-        return queries.count_for_bulk(connection, until=self.as_of, most=MAX_MEMBERS, reason=self.reason, ids=self.ids)
+        return queries.count_for_bulk(connection, self.filter, until=self.as_of, most=MAX_MEMBERS, ids=self.ids)
 
 
 def read_selection(*, as_of: datetime | None = None) -> Selection:
@@ -70,7 +69,7 @@ def read_selection(*, as_of: datetime | None = None) -> Selection:
     ids = None if request.form.get("all") == "1" else sorted(set(picked))
     when = as_of or parse_instant(request.form.get("as_of", "")) or abort(400)
     form = uuid4() if as_of is not None or not request.form.get("form") else _form()
-    return Selection(act=act, ids=ids, reason=fingerprint(request.form), as_of=when, form=form)
+    return Selection(act=act, ids=ids, filter=selected(request.form).fixed(when), as_of=when, form=form)
 
 
 def read_why() -> str | None:

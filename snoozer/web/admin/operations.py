@@ -67,7 +67,7 @@ def preview(account: Account) -> ResponseReturnValue:
     require(account, selection.act)
     if selection.ids == []:
         flash("Pick at least one case first.")
-        return redirect(url_for("admin_cases.list_cases", reason=selection.reason), code=303)
+        return redirect(url_for("admin_cases.list_cases", **selection.filter.as_args()), code=303)
     return _preview_page(selection)
 
 
@@ -118,7 +118,7 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
 def _preview_page(selection: Selection, *, why_missing: bool = False) -> str:
     with context.transaction() as connection:
         count, uncertain = selection.count(connection)
-        reason_text = cases.text_of(connection, reason=selection.reason) if selection.reason else None
+        reason_text = cases.error_text(connection, selection.filter) if selection.filter.reason else None
     return render_template(
         "admin/operation_preview.html",
         selection=selection,

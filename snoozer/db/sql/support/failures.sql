@@ -1,33 +1,24 @@
--- What goes wrong, by reason, over the last day: the reasons of /admin, with the fingerprint in their addresses there.
--- An error's text is compared without addresses and long numbers, as in queries/cases.py.
+-- What goes wrong, by reason, over the last day: the groups of /admin/cases, with the fingerprint in their addresses.
+-- snooze_error_fingerprint() alone decides which errors are alike.
 WITH failed AS MATERIALIZED (
     SELECT
         user_email,
         outcome,
         last_error_at,
-        regexp_replace(
-            regexp_replace(
-                COALESCE(NULLIF(last_error, ''), 'No error was written down'),
-                '[^\s<>(),;:@]*@[^\s<>(),;@]*',
-                '…@…',
-                'g'
-            ),
-            '\m(\d{5,}|[0-9A-Fa-f]{8,})\M',
-            '…',
-            'g'
-        ) AS reason
+        snooze_error_text(last_error) AS reason,
+        snooze_error_fingerprint(last_error) AS fingerprint
     FROM email_snoozes
     WHERE last_error_at > CURRENT_TIMESTAMP - INTERVAL '1 day'
 )
 SELECT
-    md5(reason) AS fingerprint,
-    reason,
+    fingerprint,
+    min(reason) AS reason,
     count(*) AS snoozes,
     count(DISTINCT user_email) AS people,
     count(*) FILTER (WHERE outcome = 'retired') AS cases,
     min(last_error_at) AS first_seen,
     max(last_error_at) AS last_seen
 FROM failed
-GROUP BY reason
-ORDER BY snoozes DESC, reason
+GROUP BY fingerprint
+ORDER BY snoozes DESC, fingerprint
 LIMIT 100
