@@ -74,6 +74,8 @@
     "?": () => list.showModal(),
   };
   const PLACES = { i: "/mailbox", a: "/" };
+  // Operators' pages name keys of their own.
+  const place = (key) => (Object.hasOwn(PLACES, key) ? PLACES[key] : document.querySelector(`[data-go="${CSS.escape(key)}"]`)?.href);
   let went = 0;
 
   document.addEventListener("keydown", (event) => {
@@ -81,9 +83,9 @@
     // The field of a dialog that was just closed has the focus until the next frame.
     const isTyped = event.target.closest("input:not([data-pick], [data-pick-page], [data-pick-all]), textarea, select, [contenteditable]");
     if (isTyped && !isTyped.closest("dialog:not([open])")) return;
-    const leads = Date.now() - went < SEQUENCE && Object.hasOwn(PLACES, event.key);
+    const leads = Date.now() - went < SEQUENCE && place(event.key);
     went = event.key === "g" ? Date.now() : 0;
-    if (leads) return location.assign(PLACES[event.key]);
+    if (leads) return location.assign(leads);
     if (!Object.hasOwn(ACTS, event.key)) return;
     // In what was opened they scroll.
     const isStep = rows().length > 0 && !event.shiftKey && !window.pane?.hasFocus() && !opened();

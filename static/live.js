@@ -1,4 +1,5 @@
-// An open list learns of what others change: by a stream of events that the tabs of a browser share, or by asking.
+// An open list learns of what others change: by a stream of events that the tabs of a browser share, or by asking. The
+// page says where its stream is.
 (() => {
   "use strict";
   const { _ } = window;
@@ -8,8 +9,9 @@
   const FIRST_RETRY = 2000;
   const LAST_RETRY = 60000;
   const MANY = 5;
-  const NAME = "snoozer-live";
   const state = () => document.getElementById("place").dataset;
+  const STREAM = state().url ?? "/live";
+  const NAME = `snoozer${STREAM.replaceAll("/", "-")}`;
   const channel = "BroadcastChannel" in window ? new BroadcastChannel(NAME) : null;
   let missing = null;
   let running = false;
@@ -63,7 +65,7 @@
 
   async function ask() {
     try {
-      const answer = await fetch(`/live/changes?seen=${encodeURIComponent(state().seen)}`, { signal: AbortSignal.timeout(POLL) });
+      const answer = await fetch(`${STREAM}/changes?seen=${encodeURIComponent(state().seen)}`, { signal: AbortSignal.timeout(POLL) });
       if (answer.redirected) fetchAnew();
       else if (answer.ok) learn(await answer.json());
     } catch {
@@ -89,7 +91,7 @@
   function stream() {
     return new Promise((resolve) => {
       let silence = 0;
-      const source = new EventSource(`/live?seen=${encodeURIComponent(state().seen)}`);
+      const source = new EventSource(`${STREAM}?seen=${encodeURIComponent(state().seen)}`);
       const close = () => {
         clearTimeout(silence);
         source.close();

@@ -48,3 +48,9 @@ def roll(connection: Connection) -> list[datetime]:
 def read(connection: Connection, *, last: timedelta, step: timedelta) -> Sequence[Span]:
     """The last so much time, in steps, each with what is recorded of it, the earliest first."""
     return rows_as(execute(connection, "minutes/read", last=last, step=step), Span)
+
+
+def backlog(connection: Connection, *, ago: timedelta) -> int | None:
+    """How much was due so long ago, at most `MAX_DUE`; None where no clock ran then."""
+    found: int | None = execute(connection, "minutes/backlog", ago=ago).scalar_one_or_none()
+    return found

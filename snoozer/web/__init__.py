@@ -38,6 +38,8 @@ from snoozer.web import (
     request_counts,
     security_headers,
 )
+from snoozer.web.admin import watching
+from snoozer.web.admin.breakers import blueprint as admin_breakers
 from snoozer.web.admin.cases import blueprint as admin_cases
 from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
 from snoozer.web.admin.operations import blueprint as admin_operations
@@ -88,6 +90,7 @@ BLUEPRINTS = (
     dev_mail,
     api.blueprint,
     admin,
+    admin_breakers,
     admin_cases,
     admin_mailboxes,
     admin_operations,
@@ -132,6 +135,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     context.init_app(app, engine=engine, settings=settings)
     language.init_app(app)
     streams.init_app(app, engine=engine)
+    watching.init_app(app, engine=engine, settings=settings)
     security_headers.init_app(app, settings=settings)
     compression.init_app(app)
     errors.init_app(app)

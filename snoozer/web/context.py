@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import translations
-from snoozer.db.errors import DEADLOCK, sqlstate
+from snoozer.db.engine import limit_transaction
+from snoozer.db.errors import DEADLOCK, is_timeout, sqlstate
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.settings import Settings
@@ -25,6 +26,8 @@ REFRESH_HEADER = "Snoozer-Refresh"
 
 # What `snooze_events.route` holds for an action on a page.
 ROUTE = "web"
+
+STATUS_SECONDS = 1.0
 
 _KEY = "snoozer"
 _DELIVERY = "snoozer-delivery"
@@ -82,9 +85,24 @@ def delivery_status(connection: Connection) -> DeliveryStatus:
     known: tuple[float, DeliveryStatus] | None = current_app.extensions.get(_DELIVERY)
     if known is not None and time.monotonic() - known[0] <= settings().poll:
         return known[1]
-    status = delivery.status(connection)
+    status = _status_in_time(connection) or (known[1] if known else delivery.UNKNOWN)
     current_app.extensions[_DELIVERY] = (time.monotonic(), status)
     return status
+
+
+def _status_in_time(connection: Connection) -> DeliveryStatus | None:
+    """None where the database takes too long: no page waits for what it says beside its content. The limit ends with
+    the savepoint, in which nothing is written."""
+    savepoint = connection.begin_nested()
+    try:
+        limit_transaction(connection, seconds=STATUS_SECONDS)
+        return delivery.status(connection)
+    except DBAPIError as error:
+        if not is_timeout(error):
+            raise
+        return None
+    finally:
+        savepoint.rollback()
 
 
 def found_or_404(row: T | None) -> T:

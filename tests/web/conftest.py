@@ -33,3 +33,11 @@ def a_case(engine: Engine) -> Callable[..., int]:
         return a_snooze(engine, **{"last_error": "rcpt: 550 5.1.1 User unknown", **retired, **columns})
 
     return make
+
+
+@pytest.fixture
+def viewer(app: Flask, people: People) -> FlaskClient:
+    """A browser in which a viewer is signed in."""
+    client = app.test_client()
+    client.set_cookie("snoozer_session", people.ann("vera@snoozer.example", role="viewer").session)
+    return client

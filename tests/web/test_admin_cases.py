@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -104,32 +103,6 @@ def test_an_empty_queue_explains_what_is_listed_here(operator: FlaskClient) -> N
     assert "No cases" in shown
     assert "What cannot be delivered turns up here" in shown
     assert "start it with: snoozer clock" in visible_text(page(operator, "/admin"))
-
-
-def test_the_metrics_show_their_age(operator: FlaskClient, engine: Engine, a_case: Callable[..., int]) -> None:
-    a_case()
-    a_snooze(engine, remind_at=now() - timedelta(minutes=3))
-    a_snooze(engine, remind_at=now() + HOUR)
-    a_snooze(engine, claimed_at=now() - timedelta(seconds=40))
-    with engine.begin() as connection:
-        workers.register(connection, id="w1")
-        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('sweep', now() - interval '4 seconds')"))
-        connection.execute(
-            text(
-                "INSERT INTO circuit_breakers (server, state, failures, last_failure, opened_at)"
-                " VALUES ('mx.example:25', 'open', 5, 'connection refused', now() - interval '2 minutes')"
-            )
-        )
-    shown = visible_text(page(operator, "/admin"))
-    assert "Due now 1 snooze the oldest for 3 minutes" in shown
-    assert re.search(r"In hand 1 snooze the oldest for 4\d seconds", shown)
-    assert "Asleep 1 snooze" in shown
-    assert "Cases 1 to decide" in shown
-    assert "Workers 1 alive 0 draining; last heard" in shown
-    assert re.search(r"Housekeeping ran [4-9] seconds ago", shown)
-    assert "Mail server mx.example:25 left alone 5 failures in a row; since 2 minutes" in shown
-    assert "connection refused" in shown
-    assert re.search(r"All figures read from the database at \d\d:\d\d:\d\d", shown)
 
 
 def test_a_worker_that_deregistered_is_not_counted_as_lost(operator: FlaskClient, engine: Engine) -> None:

@@ -44,7 +44,7 @@ def test_every_page_says_since_when_the_mail_server_is_away(ann: FlaskClient, en
 
 def test_an_operators_page_leads_to_the_queue(operator: FlaskClient, engine: Engine) -> None:
     a_breaker(engine, refuses_everybody=True)
-    page = operator.get("/admin").text
+    page = operator.get("/admin/cases").text
     assert "has refused every reminder since" in page
     assert "snoozer doctor" in page
 

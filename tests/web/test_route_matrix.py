@@ -47,6 +47,7 @@ ACCESS = {
     "live": "person",
     "dev_mail": "person",
     "admin": "operator",
+    "admin_breakers": "operator",
     "admin_cases": "operator",
     "admin_operations": "operator",
     "admin_mailboxes": "operator",

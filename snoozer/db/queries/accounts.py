@@ -1,13 +1,18 @@
-"""What a person prefers: the locale, own presets, and times typed before."""
+"""What a person prefers: the locale, own presets, and times typed before; and whose open sessions are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
+from sqlalchemy.orm import Session as OrmSession
 
-from snoozer.db.models import Account, TypedPhrase, UserPreset
+from snoozer.db.models import Account, Session, TypedPhrase, UserPreset
 
 DEFAULT_LOCALE = "en_GB"
 MAX_PHRASES = 8
+# As in accounts/session_owner.sql.
+IDLE_FOR = timedelta(days=14)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +37,19 @@ def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
     typed = select(TypedPhrase.phrase).where(TypedPhrase.account_id == account_id)
     phrases = connection.execute(typed.order_by(TypedPhrase.used_at.desc()).limit(MAX_PHRASES)).scalars()
     return SavedTimes(presets=tuple((row.label, row.phrase) for row in presets) or None, phrases=tuple(phrases))
+
+
+def of_sessions(connection: Connection, *, token_hashes: Sequence[str]) -> dict[str, Account]:
+    """The accounts of those of the sessions that are open, by one query; no session counts as used by it."""
+    open_ones = (
+        select(Session.token_hash, Account)
+        .join(Account, Account.id == Session.account_id)
+        .where(
+            Session.token_hash.in_(token_hashes),
+            Session.expires_at > func.clock_timestamp(),
+            Session.seen_at > func.clock_timestamp() - IDLE_FOR,
+            Account.disabled_at.is_(None),
+        )
+    )
+    with OrmSession(connection) as session:
+        return {row.token_hash: row.Account for row in session.execute(open_ones)}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, literal, not_, select
+from sqlalchemy import Connection, and_, case, func, literal, not_, or_, select
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Snooze
 from snoozer.db.models.snooze import is_deferred
@@ -35,10 +35,14 @@ class DeliveryStatus:
         return any((self.away_since, self.due_since, self.return_since))
 
 
+UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=None, return_since=None)
+
+
 def status(connection: Connection) -> DeliveryStatus:
     """Of all mail servers in use."""
     now = func.clock_timestamp()
-    away = and_(CircuitBreaker.state != "closed", CircuitBreaker.updated_at > now - FORGOTTEN_AFTER)
+    is_used = or_(CircuitBreaker.updated_at > now - FORGOTTEN_AFTER, CircuitBreaker.tripped_at.is_not(None))
+    away = and_(CircuitBreaker.state != "closed", is_used)
     since = func.coalesce(CircuitBreaker.away_since, CircuitBreaker.opened_at, CircuitBreaker.updated_at)
     oldest = (
         select(func.greatest(Snooze.remind_at, Snooze.created_at).label("since"))

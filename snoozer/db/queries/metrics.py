@@ -95,7 +95,8 @@ def breakers(connection: Connection) -> Sequence[Found]:
     """The breakers of all mail servers, those that are not closed first."""
     shown = select(
         *columns(CircuitBreaker, "server state failures last_failure opened_at updated_at"),
-        *columns(CircuitBreaker, "last_success_at last_failure_at"),
+        *columns(CircuitBreaker, "last_success_at last_failure_at away_since refuses_everybody"),
+        *columns(CircuitBreaker, "tripped_at tripped_by trip_reason"),
     )
     ordered = shown.order_by(CircuitBreaker.state == "closed", CircuitBreaker.server)
     return connection.execute(ordered.limit(MAX_LISTED)).all()

@@ -1,7 +1,7 @@
 """Streams of events to open lists. They say that a list changed, never what is in it: the page fetches its list.
 
-The streams of a process wait in its event loop. One thread asks the database for all of them, once a second while
-there are any.
+The streams of a process wait in its event loop. One thread asks the database for all of them, every `poll` seconds
+while there are any; what it asks is a function, so that the operators' overview has streams of its own.
 """
 
 import asyncio
@@ -10,20 +10,22 @@ import logging
 import random
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
-from flask import Flask, current_app
+from flask import Flask, Response, current_app, request
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer import accounts
 from snoozer.db import list_changes
 from snoozer.db.engine import autocommit, per_query_timeout
 from snoozer.db.errors import error_text
-from snoozer.db.list_changes import Changes, OpenList
+from snoozer.db.list_changes import Answer, Changes, OpenList
 from snoozer.runtime.backoff import Backoff
-from snoozer.web.front import Stream
+from snoozer.web.auth import get_cookie
+from snoozer.web.front import STREAM, Stream
 
 log = logging.getLogger("snoozer.web")
 
@@ -64,9 +66,16 @@ class Streams:
     """All streams of a process. `events` is read in its event loop."""
 
     def __init__(
-        self, engine: Engine, *, most: int = MAX_STREAMS, most_of_account: int = MAX_STREAMS_OF_ACCOUNT
+        self,
+        engine: Engine,
+        *,
+        most: int = MAX_STREAMS,
+        most_of_account: int = MAX_STREAMS_OF_ACCOUNT,
+        find: Callable[[Connection, Sequence[OpenList]], Answer] = list_changes.find,
+        poll: float = POLL_SECONDS,
     ) -> None:
         self._engine, self._most, self._most_of_account = engine, most, most_of_account
+        self._find, self._poll = find, poll
         self._open: dict[_OpenStream, None] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -123,14 +132,14 @@ class Streams:
 
     def _run(self) -> None:
         """Asks until no stream is left. While the database is away, streams stay open, and learn of the rest then."""
-        backoff, pause = Backoff(first=POLL_SECONDS, cap=QUERY_SECONDS, healthy_after=QUERY_SECONDS), Event()
+        backoff, pause = Backoff(first=self._poll, cap=QUERY_SECONDS, healthy_after=QUERY_SECONDS), Event()
         while self._goes_on():
             began = time.monotonic()
             try:
                 with autocommit(self._engine) as connection:
                     while self._goes_on():
                         self._ask(connection)
-                        pause.wait(POLL_SECONDS)
+                        pause.wait(self._poll)
                     return
             except SQLAlchemyError as error:
                 log.info("open lists learn of no change for a moment: %s", error_text(error))
@@ -148,7 +157,7 @@ class Streams:
         if not streams:
             return
         with per_query_timeout(QUERY_SECONDS):
-            answer = list_changes.find(connection, [stream.shown for stream in streams])
+            answer = self._find(connection, [stream.shown for stream in streams])
             if not answer.has_checkpoint:
                 list_changes.begin(connection)
         changed = [pair for pair in zip(streams, answer.changes, strict=True) if _is_news(pair[1])]
@@ -180,3 +189,26 @@ def init_app(app: Flask, *, engine: Engine) -> None:
 def streams() -> Streams:
     found: Streams = current_app.extensions[_KEY]
     return found
+
+
+def respond(of: Streams, *, account_id: int, shown: OpenList | None) -> Response:
+    """The response that goes on with the events for this list; 204 from a server that holds no streams, after which a
+    browser does not ask again."""
+    hold = request.environ.get(STREAM)
+    if hold is None or shown is None or request.method != "GET":
+        return Response(status=204)
+    hold(of.events(account_id=account_id, shown=shown))
+    response = Response(mimetype="text/event-stream")
+    # Not to be kept back until there is more of it.
+    response.headers["Cache-Control"] = "no-store, no-transform"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
+
+
+def shown_list(snapshot: str | None) -> OpenList | None:
+    """The list of this browser's session, at that snapshot where it is one; None without a session."""
+    session = get_cookie("session")
+    if not session:
+        return None
+    known = snapshot if snapshot and list_changes.is_snapshot(snapshot) else list_changes.UNKNOWN
+    return OpenList(token_hash=accounts.digest(session), snapshot=known)

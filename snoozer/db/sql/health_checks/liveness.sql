@@ -28,7 +28,7 @@ SELECT
         SELECT count(*)
         FROM circuit_breakers
         WHERE state <> 'closed'
-          AND updated_at > clock_timestamp() - INTERVAL '1 hour'
+          AND (updated_at > clock_timestamp() - INTERVAL '1 hour' OR tripped_at IS NOT NULL)
     ) AS open_breakers,
     (
         SELECT count(*)

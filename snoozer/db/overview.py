@@ -1,0 +1,170 @@
+"""What operators see at a glance: one function per file in `sql/overview`, of the same name. Nothing is written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute, rows_as
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
+
+MAX_WORKERS = 100
+# Of more rows, percentiles and bands are those of so many.
+MAX_MEASURED = 50_000
+MAX_COUNTED = 10_000
+# Workers that were lost, and cases that came, are news for so long.
+LATELY = timedelta(hours=1)
+# A mail server that is well takes a reminder in less.
+SLOW = timedelta(seconds=8)
+# A lock that is waited for for longer is in the way.
+LONG_WAIT = timedelta(seconds=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """When the clock last did a chore of every few seconds, and last recorded minutes."""
+
+    swept_at: datetime | None
+    recorded_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """A worker that works, or was lost lately; what an earlier release did not register is None."""
+
+    id: str
+    version: str | None
+    host: str | None
+    state: str
+    started_at: datetime
+    heartbeat_at: datetime
+    batch_size: int | None
+    concurrency: int | None
+    is_lost: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What one worker holds: `slow` rows for longer than `SLOW`, `lapsed` ones beyond their leases, and a few ids."""
+
+    worker: str
+    rows: int
+    oldest: datetime
+    slow: int
+    lapsed: int
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locks:
+    """Sessions that wait for locks for longer than `LONG_WAIT`, and the process of the oldest transaction that holds
+    some of the queue."""
+
+    waiting: int
+    waiting_since: datetime | None
+    holder: int | None
+    program: str | None
+    held_since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """The state of the database; `worst_table` has the most dead rows."""
+
+    bytes: int
+    dead: int
+    live: int
+    worst_table: str | None
+    worst_dead: int
+    worst_vacuumed_at: datetime | None
+    oldest_snapshot: datetime | None
+    connections: int
+    max_connections: int
+    wal_position: str
+    may_list_wal: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lateness:
+    """How late reminders are or were: how many in each band, and percentiles in seconds. Of more than `MAX_MEASURED` it
+    is that of so many."""
+
+    rows: int
+    within_10_s: int
+    within_60_s: int
+    within_30_min: int
+    later: int
+    p50: float | None
+    p99: float | None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there may be more than were measured."""
+        return self.rows >= MAX_MEASURED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """What came of attempts in the last hour; `just_sent` within the last seconds, and `reply_seconds` is how long the
+    mail server took to take one of the last minute."""
+
+    sent: int
+    retried: int
+    failed: int
+    just_sent: int
+    reply_seconds: float | None
+
+    @property
+    def retry_rate(self) -> float | None:
+        """The share of attempts that failed and are made again; None where there were none."""
+        made = self.sent + self.retried + self.failed
+        return self.retried / made if made else None
+
+
+def clock(connection: Connection) -> Clock:
+    return Clock(**execute(connection, "overview/clock").one()._mapping)
+
+
+def workers(connection: Connection, *, dead_after: timedelta) -> list[Worker]:
+    """Those that work and those that were lost lately, at most `MAX_WORKERS` + 1."""
+    values = {"dead_after": dead_after, "lately": LATELY, "most": MAX_WORKERS + 1}
+    return rows_as(execute(connection, "overview/workers", **values), Worker)
+
+
+def held(connection: Connection) -> dict[str, Held]:
+    """By worker; of those that hold nothing there is none."""
+    return {one.worker: one for one in rows_as(execute(connection, "overview/held", slow=SLOW), Held)}
+
+
+def locks(connection: Connection) -> Locks:
+    return Locks(**execute(connection, "overview/locks", longer_than=LONG_WAIT).one()._mapping)
+
+
+def database(connection: Connection) -> Database:
+    return Database(**execute(connection, "overview/database").one()._mapping)
+
+
+def wal_bytes(connection: Connection) -> int:
+    """How many bytes the WAL has; only where `Database.may_list_wal`."""
+    return int(execute(connection, "overview/wal_bytes").scalar_one())
+
+
+def waiting(connection: Connection) -> Lateness:
+    """Of what waits for a worker."""
+    values = {"most": MAX_MEASURED, "known_schema": SUPPORTED_SCHEMA}
+    return Lateness(**execute(connection, "overview/waiting", **values).one()._mapping)
+
+
+def sent(connection: Connection) -> Lateness:
+    """Of what was sent in the last hour."""
+    return Lateness(**execute(connection, "overview/sent", most=MAX_MEASURED).one()._mapping)
+
+
+def attempts(connection: Connection) -> Attempts:
+    return Attempts(**execute(connection, "overview/attempts", just_now=SLOW).one()._mapping)
+
+
+def new_cases(connection: Connection) -> int:
+    """How many became cases lately, at most `MAX_COUNTED` + 1."""
+    return int(execute(connection, "overview/new_cases", lately=LATELY, most=MAX_COUNTED + 1).scalar_one())

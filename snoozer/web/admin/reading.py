@@ -1,0 +1,159 @@
+"""The figures of the operator's overview, read one by one: each within its own time, so that a page comes whatever the
+database does. A process reads them once for all who look at the same time."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.db import health_checks, minutes, overview
+from snoozer.db.engine import limit_transaction, per_query_timeout
+from snoozer.db.errors import is_transient
+from snoozer.db.health_checks import MailboxHealth
+from snoozer.db.minutes import Span
+from snoozer.db.overview import Attempts, Clock, Database, Held, Lateness, Locks, Worker
+from snoozer.db.queries import Found, metrics
+from snoozer.db.queries.metrics import QueueMetrics
+from snoozer.db.statements import database_time
+
+T = TypeVar("T")
+
+# A figure that takes longer is left out; all of them together have so long, and each at least a little.
+EACH_SECONDS, ALL_SECONDS, LEAST_SECONDS = 1.0, 2.5, 0.25
+# What several look at is so old at the most.
+SHARED_SECONDS = 3.0
+BACKLOG_BEFORE = timedelta(minutes=5)
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+CHARTS = {
+    "hour": (HOUR, timedelta(minutes=1)),
+    "day": (DAY, timedelta(minutes=15)),
+    "month": (30 * DAY, timedelta(hours=6)),
+}
+
+
+@dataclass(frozen=True)
+class Figure(Generic[T]):
+    """What was read at `at`; not `in_time` where this reading did not get it, and the value is the last one known."""
+
+    value: T | None
+    at: datetime | None
+    in_time: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """All figures, read at `at` by the database's clock. `number` grows with each reading of a process."""
+
+    at: datetime
+    number: int
+    locks: Figure[Locks]
+    breakers: Figure[Sequence[Found]]
+    clock: Figure[Clock]
+    workers: Figure[list[Worker]]
+    database: Figure[Database]
+    wal: Figure[int]
+    history: Figure[dict[str, Sequence[Span]]]
+    backlog: Figure[int]
+    queue: Figure[QueueMetrics]
+    held: Figure[dict[str, Held]]
+    waiting: Figure[Lateness]
+    sent: Figure[Lateness]
+    attempts: Figure[Attempts]
+    uncertain: Figure[Sequence[Found]]
+    new_cases: Figure[int]
+    mailboxes: Figure[MailboxHealth]
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the figures that were not read in time."""
+        return [name for name in FIGURES if not getattr(self, name).in_time]
+
+
+FIGURES = [field.name for field in fields(Reading) if field.name not in {"at", "number"}]
+
+
+class Figures:
+    """Reads them. Thread-safe: who asks while they are read waits, and gets the same."""
+
+    def __init__(self, engine: Engine, *, dead_after: timedelta) -> None:
+        self._engine = engine
+        self._lock = Lock()
+        self._last: Reading | None = None
+        self._read_at = float("-inf")
+        # In this order, so that what tells what is wrong comes first.
+        self._queries: dict[str, Callable[[Connection], Any]] = {
+            "locks": overview.locks,
+            "breakers": metrics.breakers,
+            "clock": overview.clock,
+            "workers": lambda connection: overview.workers(connection, dead_after=dead_after),
+            "database": self._database,
+            "wal": self._wal,
+            "history": _history,
+            "backlog": lambda connection: minutes.backlog(connection, ago=BACKLOG_BEFORE),
+            "queue": lambda connection: metrics.read(connection, dead_after=dead_after),
+            "held": overview.held,
+            "waiting": overview.waiting,
+            "sent": overview.sent,
+            "attempts": overview.attempts,
+            "uncertain": metrics.uncertain,
+            "new_cases": overview.new_cases,
+            "mailboxes": health_checks.mailboxes,
+        }
+        self._may_list_wal = False
+
+    def read(self, *, max_age: float = 0.0) -> Reading:
+        """All figures, not older than `max_age` seconds. Raises SQLAlchemyError where the database is away."""
+        asked_at = time.monotonic()
+        with self._lock:
+            # One that was begun since is new for everybody who waited for it.
+            if self._last is None or self._read_at < asked_at - max_age:
+                began = time.monotonic()
+                self._last, self._read_at = self._read(self._last), began
+            return self._last
+
+    def forget(self) -> None:
+        """What was read is old by now, because of an act."""
+        with self._lock:
+            self._read_at = float("-inf")
+
+    def _read(self, last: Reading | None) -> Reading:
+        with self._engine.connect() as connection:
+            began = time.monotonic()
+            with per_query_timeout(EACH_SECONDS), connection.begin():
+                at = database_time(connection)
+            ends = began + ALL_SECONDS
+            found: dict[str, Figure[Any]] = {}
+            for name, query in self._queries.items():
+                seconds = max(min(EACH_SECONDS, ends - time.monotonic()), LEAST_SECONDS)
+                read_at = at + timedelta(seconds=time.monotonic() - began)
+                before: Figure[Any] = getattr(last, name) if last else Figure(None, None, in_time=False)
+                found[name] = Figure(before.value, before.at, in_time=False)
+                if connection.invalidated:
+                    continue
+                try:
+                    with per_query_timeout(2 * seconds), connection.begin():
+                        limit_transaction(connection, seconds=seconds)
+                        found[name] = Figure(query(connection), read_at, in_time=True)
+                except DBAPIError as error:
+                    if not is_transient(error):
+                        raise
+        return Reading(at=at, number=time.time_ns() // 1_000_000, **found)
+
+    def _database(self, connection: Connection) -> Database:
+        found = overview.database(connection)
+        self._may_list_wal = found.may_list_wal
+        return found
+
+    def _wal(self, connection: Connection) -> int | None:
+        """None where the role may not ask."""
+        return overview.wal_bytes(connection) if self._may_list_wal else None
+
+
+def _history(connection: Connection) -> dict[str, Sequence[Span]]:
+    return {name: minutes.read(connection, last=last, step=step) for name, (last, step) in CHARTS.items()}

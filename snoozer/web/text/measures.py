@@ -1,0 +1,57 @@
+"""Numbers with their units for operators: short, in English, and aligned by their digits."""
+
+from datetime import datetime, timedelta
+from math import ceil
+
+from snoozer.web.text.time_format import TimeFormatter
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def age(span: timedelta) -> str:
+    """34 s, 3 min 10 s, 2 h 5 min, 3 d 4 h; what lies ahead, as after a clock was set, is 0 s."""
+    seconds = max(int(span.total_seconds()), 0)
+    for size, unit, smaller, smaller_unit in _UNITS:
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size} {unit}{f' {rest} {smaller_unit}' if rest else ''}"
+    return f"{seconds} s"
+
+
+def seconds(number: float | None) -> str:
+    """0.25 s, 14 s, 3 min 10 s; a dash where there is none. What came too early is 0 s."""
+    if number is None:
+        return "–"
+    if number < 10:
+        return f"{max(number, 0):.2f} s"
+    return f"{ceil(number)} s" if number < 120 else age(timedelta(seconds=number))
+
+
+def size(octets: int) -> str:
+    """980 B, 12 kB, 3.4 MB."""
+    number, unit = float(octets), _SIZES[0]
+    for unit in _SIZES:  # noqa: B007 - the last one is used below
+        if number < 1000:
+            break
+        number /= 1000
+    return f"{octets} B" if unit == "B" else f"{number:.{0 if number >= 100 or unit == 'kB' else 1}f} {unit}"
+
+
+def share(part: float | None) -> str:
+    """0 %, 0.3 %, 12 %; a dash where there is none."""
+    if part is None:
+        return "–"
+    percent = part * 100
+    return f"{percent:.1f} %" if 0 < percent < 10 else f"{percent:.0f} %"
+
+
+def hour_of(times: TimeFormatter, moment: datetime) -> str:
+    """08:12 today, 24 Nov 08:12 on another day."""
+    local = times.local(moment)
+    hour = times.time(moment)
+    if local.date() == times.local(times.now).date():
+        return hour
+    year = "" if local.year == times.local(times.now).year else f" {local.year}"
+    return f"{local.day} {_MONTHS[local.month - 1]}{year} {hour}"

@@ -1,0 +1,112 @@
+// The overview shows new figures while it is open. Nothing moves while something in it is selected, focused or pressed, or
+// while it is paused.
+(() => {
+  "use strict";
+  const HANG = 30000;
+  const OLD = 15;
+  const place = () => document.getElementById("place");
+  const state = document.getElementById("watch-state");
+  const button = document.getElementById("watch-pause");
+  const news = document.getElementById("watch-news");
+  let pressed = false;
+  let leaves = false;
+  // When the figures that are shown were fetched, just after they were read.
+  let shown = Date.now();
+
+  const isPaused = () => button.getAttribute("aria-pressed") === "true";
+  const isSelected = () => {
+    const selection = getSelection();
+    return !selection.isCollapsed && selection.rangeCount > 0 && selection.getRangeAt(0).intersectsNode(place());
+  };
+  const isFocused = () => place().contains(document.activeElement);
+
+  // Why nothing is refreshed; empty while it is.
+  function held() {
+    if (isPaused()) return "Paused";
+    if (pressed || isSelected()) return "Paused while something is selected";
+    return isFocused() ? "Paused while something has the focus" : "";
+  }
+
+  function age(seconds) {
+    if (seconds < 60) return `${seconds} s`;
+    return seconds < 3600 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
+  }
+
+  function tell() {
+    const seconds = Math.max(Math.round((Date.now() - shown) / 1000), 0);
+    const why = held();
+    state.classList.toggle("stale", seconds >= OLD);
+    const text = `${why || (seconds >= OLD ? "No newer figures come" : "Live")}: read ${age(seconds)} ago`;
+    if (state.textContent !== text) state.textContent = text;
+  }
+
+  // A part that is the same stays; one that is open stays open.
+  function replaceParts(fresh) {
+    const before = place();
+    const after = fresh.getElementById("place");
+    const kind = (root) => root.querySelector("#verdict")?.dataset.kind;
+    const changed = kind(before) !== kind(after);
+    const parts = new Map([...before.children].map((part) => [part.id, part]));
+    for (const part of [...after.children]) {
+      const known = parts.get(part.id);
+      parts.delete(part.id);
+      if (known && known.isEqualNode(part)) continue;
+      for (const open of known?.querySelectorAll("details[open]") ?? []) {
+        const same = part.querySelector(`#${CSS.escape(open.id)}`);
+        if (same) same.open = true;
+      }
+      const scrolled = [...(known?.querySelectorAll("[tabindex]") ?? [])].map((one) => [one.scrollTop, one.scrollLeft]);
+      if (known) known.replaceWith(part);
+      else before.insertBefore(part, document.getElementById("measured"));
+      [...part.querySelectorAll("[tabindex]")].forEach((one, number) => { [one.scrollTop, one.scrollLeft] = scrolled[number] ?? [0, 0]; });
+    }
+    for (const gone of parts.values()) gone.remove();
+    before.dataset.seen = after.dataset.seen;
+    document.title = fresh.title;
+    // Read out when it becomes another one, and not with each number that changes.
+    if (changed) news.textContent = document.getElementById("verdict-first").textContent;
+  }
+
+  // Resolves to whether the server gave newer figures, and to nothing while they are not to be shown.
+  window.refreshList = async () => {
+    if (leaves || held()) return undefined;
+    let fresh;
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html", "Snoozer-Refresh": "1" }, signal: AbortSignal.timeout(HANG) });
+      if (!answer.ok && answer.status !== 403) return false;
+      fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch {
+      return false;
+    }
+    // The person is signed out, or has another role.
+    if (!fresh.getElementById("place")) {
+      leaves = true;
+      location.reload();
+      return undefined;
+    }
+    if (held()) return undefined;
+    replaceParts(fresh);
+    shown = Date.now();
+    tell();
+    return true;
+  };
+
+  const settle = () => setTimeout(() => {
+    tell();
+    if (!held()) document.dispatchEvent(new CustomEvent("list:idle"));
+  });
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const paused = !isPaused();
+    button.setAttribute("aria-pressed", String(paused));
+    settle();
+  });
+  for (const kind of ["focusin", "focusout", "selectionchange"]) document.addEventListener(kind, settle);
+  document.addEventListener("pointerdown", (event) => { pressed = place().contains(event.target); });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    addEventListener(kind, () => { if (pressed) setTimeout(() => { pressed = false; settle(); }); });
+  }
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  setInterval(tell, 1000);
+  tell();
+})();

@@ -1,0 +1,225 @@
+"""The first sentence of the overview names what is wrong, the worst first."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+
+from snoozer.db import overview
+from tests.factories import a_mailbox, a_snooze, now
+from tests.web.cases import an_uncertain_case
+from tests.web.overviews import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_breaker,
+    a_worker,
+    all_is_well,
+    housekeeping,
+    sent,
+    verdict,
+    waits,
+)
+
+
+def test_where_nothing_is_wrong_it_says_so(operator: FlaskClient, engine: Engine) -> None:
+    all_is_well(engine)
+    assert verdict(operator) == ("well", "All is well: no reminder was due in the last hour; nothing waits.", [])
+    for late in (1, 2):
+        sent(engine, ago=2 * MINUTE, late=late * SECOND)
+    assert (
+        verdict(operator)[1]
+        == "All is well: 2 reminders were sent in the last hour, 99 % within 1.99 s; nothing waits."
+    )
+
+
+def held_for_long(engine: Engine) -> None:
+    """A worker that is heard of got nowhere with what it claimed."""
+    for ago in (12, 14, 16):
+        a_snooze(engine, claimed_by="ant-1", claimed_at=now() - ago * SECOND)
+
+
+def refusing(engine: Engine) -> None:
+    waits(engine)
+    a_breaker(engine, state="open", failures=5, away_since=now() - MINUTE, last_failure="connection refused")
+
+
+def refusing_everybody(engine: Engine) -> None:
+    refusing(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET refuses_everybody = TRUE"))
+
+
+def frozen(engine: Engine) -> None:
+    waits(engine)
+    a_breaker(engine, state="open", failures=5, away_since=now() - MINUTE, last_failure="no answer: timed out")
+
+
+def frozen_since_seconds(engine: Engine) -> None:
+    a_breaker(engine)
+    held_for_long(engine)
+
+
+def slow(engine: Engine) -> None:
+    frozen_since_seconds(engine)
+    sent(engine, ago=SECOND)
+
+
+def slow_to_reply(engine: Engine) -> None:
+    a_breaker(engine)
+    for _ in range(3):
+        sent(engine, ago=5 * SECOND, reply=3 * SECOND)
+
+
+def tripped(engine: Engine) -> None:
+    waits(engine)
+    a_breaker(engine, state="open", tripped_at=now(), tripped_by="operator:7", trip_reason="Moved", away_since=now())
+
+
+def no_clock(engine: Engine) -> None:
+    housekeeping(engine, ago=MINUTE)
+
+
+def never_a_clock(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM housekeeping_runs"))
+
+
+def half_of_the_workers_are_frozen(engine: Engine) -> None:
+    a_worker(engine, "bee-1", silent=MINUTE)
+    a_snooze(engine, claimed_by="bee-1", claimed_at=now() - 2 * SECOND)
+
+
+def all_workers_are_frozen(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '30 seconds'"))
+
+
+def no_worker(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM workers"))
+
+
+def backlog_grows(engine: Engine) -> None:
+    waits(engine, reminders=30)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO queue_minutes (seconds, starts_at, sent, retried, failed, due)"
+                " VALUES (60, now() - INTERVAL '6 minutes', 0, 0, 0, 2)"
+            )
+        )
+
+
+def unwatched(engine: Engine) -> None:
+    a_mailbox(engine)
+
+
+def uncertain(engine: Engine) -> None:
+    an_uncertain_case(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET outcome = 'cancelled'"))
+
+
+def new_case(engine: Engine) -> None:
+    a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), attempts=5)
+
+
+def old_case(engine: Engine) -> None:
+    a_snooze(engine, inactive=True, outcome="retired", finished_at=now() - 3 * HOUR, attempts=5)
+
+
+def newer_release(engine: Engine) -> None:
+    a_snooze(engine, schema_version=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "sentence"),
+    [
+        (refusing, "mail server refusing", "The SERVER is refusing since HH; 3 reminders wait; nothing is lost."),
+        (refusing_everybody, "mail server refusing", "The SERVER refuses every reminder since HH; 3 reminders wait; …"),
+        (frozen, "mail server frozen", "The SERVER does not answer since HH; 3 reminders wait; nothing is lost."),
+        (frozen_since_seconds, "mail server frozen", "The SERVER has not answered for …: 3 reminders are in delivery…"),
+        (slow, "mail server slow", "The SERVER is slow: 3 reminders are in delivery since HH or later; …"),
+        (slow_to_reply, "mail server slow", "The SERVER is slow: it takes 3.00 s to accept a reminder; …"),
+        (tripped, "mail server tripped", "Nothing is sent by mail.example:25 since operator 7 stopped it at HH …"),
+        (no_clock, "clock", "The clock has been silent since HH, for 1 min…"),
+        (never_a_clock, "clock", "The clock has never run (start it with: snoozer clock); …"),
+        (half_of_the_workers_are_frozen, "workers lost", "1 of 2 workers stopped answering at HH (bee-1); 1 …"),
+        (all_workers_are_frozen, "no workers", "The only worker stopped answering at HH; nothing waits; …"),
+        (no_worker, "no workers", "No worker runs (start one with: snoozer worker); nothing waits; …"),
+        (backlog_grows, "backlog", "The backlog grows: 30 reminders are due, …; some minutes ago 2 were."),
+        (waits, "backlog", "Reminders go out late: 3 reminders are due, the oldest for 2 min…"),
+        (unwatched, "mailboxes", "1 of 1 mailboxes is watched by no process (start one with: snoozer mailbox)."),
+        (uncertain, "uncertain", "1 reminder may have been sent, and it is not known, the first since HH."),
+        (new_case, "cases new", "1 case waits for a decision, 1 of them since an hour."),
+        (old_case, "cases", "1 case waits for a decision."),
+        (newer_release, "deferred", "1 reminder is due that only a newer release can send."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_in_the_first_sentence(
+    operator: FlaskClient,
+    engine: Engine,
+    people: object,
+    wrong: Callable[[Engine], None],
+    kind: str,
+    sentence: str,
+) -> None:
+    all_is_well(engine)
+    assert verdict(operator)[0] == "well"
+    wrong(engine)
+    found = verdict(operator)
+    assert found[0] == kind
+    known = re.escape(sentence).replace("SERVER", r"mail server mail\.example:25").replace("HH", r"\d\d:\d\d")
+    assert re.fullmatch(known.replace("…", ".*"), found[1]), found[1]
+
+
+def test_the_worst_comes_first_and_the_rest_follows(operator: FlaskClient, engine: Engine) -> None:
+    refusing(engine)
+    never_a_clock(engine)
+    new_case(engine)
+    kind, first, others = verdict(operator)
+    assert kind == "no workers"
+    assert first.startswith("No worker runs")
+    assert [one.split()[1] for one in others] == ["mail", "clock", "go", "case"]
+
+
+def test_a_lost_worker_in_whose_place_another_was_started_is_no_trouble(operator: FlaskClient, engine: Engine) -> None:
+    all_is_well(engine)
+    a_worker(engine, "bee-1", silent=MINUTE)
+    a_worker(engine, "bee-2", runs=30 * SECOND)
+    assert verdict(operator)[0] == "well"
+    a_worker(engine, "bee-3", silent=40 * SECOND)
+    assert verdict(operator)[0] == "workers lost"
+
+
+def test_a_mail_server_that_is_not_used_any_more_is_no_trouble(operator: FlaskClient, engine: Engine) -> None:
+    all_is_well(engine)
+    a_breaker(engine, server="old.example:25", state="open", failures=5, updated_at=now() - 2 * HOUR)
+    assert verdict(operator)[0] == "well"
+    tripped(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE circuit_breakers SET updated_at = now() - INTERVAL '2 hours'"))
+    assert verdict(operator)[0] == "mail server tripped", "one that an operator stopped is named until it is reset"
+
+
+def test_claims_that_wait_for_locks_are_not_blamed_on_the_mail_server(
+    operator: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "LONG_WAIT", timedelta(0))
+    all_is_well(engine)
+    held_for_long(engine)
+    waits(engine)
+    with engine.begin() as another:
+        another.execute(text("SELECT id FROM email_snoozes FOR UPDATE")).all()
+        kind, first, _ = verdict(operator)
+    assert kind == "locks"
+    assert re.fullmatch(
+        r"The database is full of locks, and reminders are not claimed: process \d+ \(snoozer-tests\) has held some of "
+        r"the queue since \d\d:\d\d; 3 reminders wait; nothing is lost\.",
+        first,
+    )
+    assert verdict(operator)[0] == "mail server frozen"
