@@ -10,30 +10,27 @@ from sqlalchemy import CursorResult
 
 from snoozer import settings
 from snoozer.cli.console import open_engine, refuse, show
-from snoozer.db import statements
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
+from snoozer.db import support
 
 
 @click.command(name="support", short_help="Print a support query as a table.")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """Print the support query NAME as a table; without NAME, list them."""
-    known = statements.names("support")
+    known = support.names()
     if name is None:
         show(_list(known))
         return
     if name not in known:
         refuse(f"There is no support query {name!r}; there are {', '.join(known)}.")
     with open_engine(settings.load(), name="support").connect() as connection:
-        # The statements that ask for no such value leave it alone.
-        show(_table(name, statements.execute(connection, f"support/{name}", known_schema=SUPPORTED_SCHEMA)))
+        show(_table(name, support.read(connection, name)))
 
 
 def _list(known: list[str]) -> Table:
     table = Table("query", "what it answers", title="Support queries: snoozer support NAME")
     for name in known:
-        promise = statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
-        table.add_row(Text(name), Text(promise))
+        table.add_row(Text(name), Text(support.promise(name)))
     return table
 
 

@@ -15,9 +15,8 @@ from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer.db import support
 from snoozer.db.engine import deadline
-from snoozer.db.statements import execute
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 # Gauges that are read within this time share one query.
 CACHE_SECONDS = 0.5
@@ -45,11 +44,19 @@ GAUGES = (
     Gauge(
         "queue.asleep", "backlog", "asleep", "Snoozes whose time has not come; beyond a hundred thousand an estimate"
     ),
+    Gauge("queue.spent", "backlog", "spent", "Due snoozes without attempts left, which become cases"),
+    Gauge("queue.retrying", "backlog", "retrying", "Snoozes that failed and wait for their next try"),
+    Gauge("queue.held", "backlog", "held", "Snoozes that wait because their reminder may have been sent"),
+    Gauge("queue.in_digest", "backlog", "in_digest", "Snoozes that wait for the digest that lists them"),
+    Gauge("queue.resting", "backlog", "resting", "Snoozes that wait for the end of a rest of their person"),
+    Gauge("queue.put_off", "backlog", "put_off", "Snoozes that wait for the return of their message"),
+    Gauge("queue.paused", "backlog", "paused", "Snoozes that their persons paused"),
+    Gauge("queue.paused_by_operator", "backlog", "paused_by_operator", "Snoozes that operators paused"),
+    Gauge("queue.paused_in_database", "backlog", "paused_in_database", "Snoozes that were paused in the database"),
     Gauge("queue.in_flight", "backlog", "claimed", "Snoozes held by workers"),
     Gauge("queue.oldest_due_seconds", "backlog", "oldest_due_seconds", "How long the oldest due snooze has waited"),
     Gauge("queue.oldest_claim_seconds", "backlog", "oldest_claim_seconds", "How long the oldest claim has been held"),
     Gauge("queue.cases", "health", "cases", "Retired snoozes that wait for people"),
-    Gauge("queue.retrying", "health", "retrying", "Snoozes with failed attempts that are tried again within a day"),
     Gauge("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
     Gauge("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     Gauge("workers.alive", "health", "workers", "Workers that are alive"),
@@ -110,8 +117,7 @@ class Source:
     def _read(self) -> Mapping[str, Any]:
         try:
             with deadline(TIMEOUT), self._engine.connect() as connection:
-                row = execute(connection, f"support/{self._query}", known_schema=SUPPORTED_SCHEMA).mappings().one()
-                return dict(row)
+                return dict(support.read(connection, self._query).mappings().one())
         except SQLAlchemyError:
             return {}
 

@@ -8,11 +8,10 @@ from typing import get_args
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, health_checks
+from snoozer.db import archive, health_checks, support
 from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
 from snoozer.db.queries.case_filter import Filter
 from snoozer.db.queries.messages import Folder
-from snoozer.db.statements import execute
 from snoozer.domain.state import State
 from tests.db.reading import reading
 from tests.factories import ANN, HOUR, a_snooze, now
@@ -140,7 +139,7 @@ def test_folder_counts_are_read_from_an_index(filled: Engine) -> None:
 
 def test_the_operators_metrics_scan_no_whole_table(filled: Engine) -> None:
     read = reading(filled, lambda connection: metrics.read(connection, dead_after=HOUR))
-    assert read.whole_tables <= {"workers", "housekeeping_runs"}
+    assert read.whole_tables <= {"workers", "housekeeping_runs", "circuit_breakers"}
 
 
 def test_the_operators_list_reads_the_cases_of_its_page(filled: Engine) -> None:
@@ -172,7 +171,7 @@ def test_housekeeping_reads_only_what_has_been_over_for_long(filled: Engine) -> 
 
 def test_the_gauges_read_nothing_that_is_asleep(filled: Engine) -> None:
     def scrape(connection: Connection, *, query: str) -> None:
-        execute(connection, f"support/{query}", known_schema=1).one()
+        support.read(connection, query).one()
 
     for query in ("backlog", "health"):
         read = reading(filled, partial(scrape, query=query))
@@ -183,7 +182,7 @@ def test_the_gauges_read_nothing_that_is_asleep(filled: Engine) -> None:
 def test_beyond_a_hundred_thousand_the_gauge_of_what_is_asleep_is_an_estimate(connection: Connection) -> None:
     """Counting ten million of them at each scrape is more work than sending what is due."""
     connection.execute(text("UPDATE pg_class SET reltuples = 5000000 WHERE oid = 'ix_email_snoozes_due'::regclass"))
-    assert execute(connection, "support/backlog", known_schema=1).one().asleep == 5_000_000
+    assert support.read(connection, "backlog").one().asleep == 5_000_000
 
 
 def test_what_was_cancelled_before_its_reminder_hides_no_case_and_nothing_that_came_back(engine: Engine) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from snoozer.db import support
 from snoozer.db.queries import cases, metrics
-from snoozer.db.statements import execute
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from tests.db.reading import reading
 from tests.db.transitions import claim
@@ -18,7 +18,7 @@ NEWER = SUPPORTED_SCHEMA + 1
 
 
 def backlog(connection: Connection) -> Any:
-    return execute(connection, "support/backlog", known_schema=SUPPORTED_SCHEMA).one()
+    return support.read(connection, "backlog").one()
 
 
 def counts(engine: Engine) -> list[tuple[int, int, int]]:
@@ -96,7 +96,7 @@ def test_the_longest_due_are_listed_with_what_they_wait_for(engine: Engine) -> N
     a_queue(engine)
     a_snooze(engine, attempts=5, remind_at=now() - 10 * HOUR)
     with engine.connect() as connection:
-        rows = execute(connection, "support/oldest", known_schema=SUPPORTED_SCHEMA).all()
+        rows = support.read(connection, "oldest").all()
     newer, key = "a newer release", "others of its key"
     assert [row.waits_for for row in rows] == [
         *("to become a case", newer, newer, "a worker", "a worker"),

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     exists,
     func,
+    literal_column,
     or_,
     text,
     tuple_,
@@ -109,6 +110,12 @@ class Snooze(Base):
             unique=True,
             postgresql_where=text("claimed_at IS NOT NULL AND serialization_key IS NOT NULL"),
         ),
+        Index(
+            "ix_email_snoozes_put_back",
+            "remind_at",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND scheduled_for IS NOT NULL"),
+        ),
+        Index("ix_email_snoozes_paused", "id", postgresql_where=text("inactive AND outcome IS NULL")),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
         Index("ix_email_snoozes_of_person", "user_email", "outcome", "remind_at", "id"),
         Index(
@@ -149,6 +156,13 @@ def due_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
     """When a row is due: when it was promised, or at the end of the rest of its owner that deferred it."""
     due: ColumnElement[datetime] = func.greatest(promised_time(snooze), snooze.deferred_until)
     return due
+
+
+def waits_for() -> Any:
+    """A row with the `state` of a snooze, to be joined: what it waits for, by the claim's own predicate, or how it
+    ended. The one definition of that, by which support/backlog.sql counts."""
+    whole_row: ColumnElement[Any] = literal_column(Snooze.__tablename__)
+    return func.snooze_waits_for(whole_row, SUPPORTED_SCHEMA).table_valued("state").lateral("waits")
 
 
 def is_deferred(snooze: Any = Snooze) -> ColumnElement[bool]:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, and_, func, literal, or_, select, tuple_
+from sqlalchemy import Connection, Select, Text, and_, column, func, literal, or_, select, table, true, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
     EMAIL,
-    CircuitBreaker,
     Digest,
     DigestMember,
     Event,
@@ -22,7 +21,7 @@ from snoozer.db.models import (
     is_send_of,
     promised_time,
 )
-from snoozer.db.models.snooze import is_ahead
+from snoozer.db.models.snooze import is_ahead, waits_for
 from snoozer.db.queries import Cursor, Found, columns
 from snoozer.db.queries.case_filter import Filter, InvalidFilter
 
@@ -116,16 +115,22 @@ def error_text(connection: Connection, filter: Filter) -> str | None:
 
 
 def one(connection: Connection, *, id: int) -> Found | None:
-    """Any snooze, as its case page shows it, with the worker that holds it."""
+    """Any snooze, as its case page shows it, with the worker that holds it and its `state`: what it waits for."""
+    waits = waits_for()
     return connection.execute(
         select(
             *columns(Snooze, "id user_email sender_email remind_at scheduled_for"),
             _promise.label("promise"),
             *columns(Snooze, "inactive outcome finished_at attempts max_attempts crash_count last_error last_error_at"),
             *columns(Snooze, "claimed_at claimed_by lease_expires_at created_at schema_version serialization_key"),
+            *columns(Snooze, "deferred_until deferred_by"),
+            waits.c.state,
+            (Snooze.remind_at <= func.current_timestamp()).label("is_due"),
             Worker.state.label("worker_state"),
             Worker.heartbeat_at,
         )
+        .select_from(Snooze)
+        .join(waits, true())
         .join(Worker, Worker.id == Snooze.claimed_by, isouter=True)
         .where(Snooze.id == id)
     ).first()
@@ -175,8 +180,9 @@ def events(connection: Connection, *, id: int) -> Sequence[Found]:
 
 
 def open_breakers(connection: Connection) -> list[str]:
-    """Mail servers whose breaker is not closed."""
-    return list(connection.execute(select(CircuitBreaker.server).where(CircuitBreaker.state != "closed")).scalars())
+    """Mail servers in use whose breaker is not closed."""
+    servers = select(column("server", Text)).select_from(table("open_breakers")).order_by(column("server"))
+    return list(connection.execute(servers).scalars())
 
 
 def _cursor(row: Found) -> Cursor:

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, literal, not_, or_, select
+from sqlalchemy import Connection, and_, case, column, func, literal, literal_column, not_, select, table, true
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Snooze
-from snoozer.db.models.snooze import is_deferred
+from snoozer.db.models.snooze import is_deferred, waits_for
 
 # What is due for longer is late for everybody, and not only in the order of a crowd.
 DUE_FOR = timedelta(minutes=1)
 RETURN_FOR = timedelta(seconds=10)
-# A breaker that no worker has asked for so long is that of a mail server which is not used any more, or nothing is due.
+# A mail server that failed last, so long ago, may not be used any more.
 FORGOTTEN_AFTER = timedelta(hours=1)
 MAX_LOOKED_AT = 100
 
@@ -39,13 +39,18 @@ UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=Non
 
 
 def status(connection: Connection) -> DeliveryStatus:
-    """Of all mail servers in use."""
-    now = func.clock_timestamp()
-    is_used = or_(CircuitBreaker.updated_at > now - FORGOTTEN_AFTER, CircuitBreaker.tripped_at.is_not(None))
-    away = and_(CircuitBreaker.state != "closed", is_used)
-    since = func.coalesce(CircuitBreaker.away_since, CircuitBreaker.opened_at, CircuitBreaker.updated_at)
-    oldest = (
-        select(func.greatest(Snooze.remind_at, Snooze.created_at).label("since"))
+    """Of all mail servers in use. One whose breaker is closed is away, too, where it failed when it was last tried, and
+    a reminder waits for the next try: while few are due, no breaker opens."""
+    now, waits = func.clock_timestamp(), waits_for()
+    open_breakers = table("open_breakers", column("since"), column("refuses_everybody"))
+    failing = and_(
+        CircuitBreaker.state == "closed",
+        CircuitBreaker.failures > 0,
+        CircuitBreaker.last_failure_at > now - FORGOTTEN_AFTER,
+        CircuitBreaker.last_failure_at > func.coalesce(CircuitBreaker.last_success_at, literal_column("'-infinity'")),
+    )
+    longest_due = (
+        select(Snooze.id, Snooze.remind_at)
         .where(
             not_(Snooze.inactive),
             Snooze.claimed_at.is_(None),
@@ -58,14 +63,48 @@ def status(connection: Connection) -> DeliveryStatus:
         .limit(MAX_LOOKED_AT)
         .subquery()
     )
+    oldest = (
+        select(func.greatest(Snooze.remind_at, Snooze.created_at).label("since"))
+        .join(longest_due, longest_due.c.id == Snooze.id)
+        .join(waits, true())
+        .where(waits.c.state == "due")
+        .subquery()
+    )
+    next_tries = (
+        select(Snooze.id)
+        .where(
+            not_(Snooze.inactive),
+            Snooze.claimed_at.is_(None),
+            Snooze.scheduled_for.is_not(None),
+            Snooze.remind_at > func.current_timestamp(),
+        )
+        .order_by(Snooze.remind_at)
+        .limit(MAX_LOOKED_AT)
+        .subquery()
+    )
+    retried = (
+        select(func.min(Snooze.scheduled_for).label("since"))
+        .join(next_tries, next_tries.c.id == Snooze.id)
+        .join(waits, true())
+        .where(waits.c.state == "retry", Snooze.attempts == 0, Snooze.scheduled_for <= now - DUE_FOR)
+        .subquery()
+    )
+    failing_since = func.greatest(retried.c.since, func.max(CircuitBreaker.last_success_at))
     row = connection.execute(
         select(
-            select(func.min(since)).where(away).scalar_subquery().label("away_since"),
-            select(func.coalesce(func.bool_and(CircuitBreaker.refuses_everybody), literal(False)))
-            .where(away)
+            func.coalesce(
+                select(func.min(open_breakers.c.since)).scalar_subquery(),
+                select(failing_since)
+                .select_from(CircuitBreaker)
+                .join(retried, true())
+                .where(failing, retried.c.since.is_not(None))
+                .group_by(retried.c.since)
+                .scalar_subquery(),
+            ).label("away_since"),
+            select(func.coalesce(func.bool_and(open_breakers.c.refuses_everybody), literal(False)))
             .scalar_subquery()
             .label("refuses_everybody"),
-            _if_older(func.min(oldest.c.since), DUE_FOR).label("due_since"),
+            select(_if_older(func.min(oldest.c.since), DUE_FOR)).scalar_subquery().label("due_since"),
             select(
                 _if_older(func.min(func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)), RETURN_FOR)
             )

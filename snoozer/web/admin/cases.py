@@ -5,11 +5,12 @@ from datetime import timedelta
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
+from snoozer.db import timeline
 from snoozer.db.models import Account
 from snoozer.db.queries import case_groups, metrics
 from snoozer.db.queries import cases as queries
 from snoozer.web import context
-from snoozer.web.admin.explain import was_it_sent, why_not_running
+from snoozer.web.admin.explain import Conditions, was_it_sent, why_not_running
 from snoozer.web.admin.selection import selected
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.context import found_or_404
@@ -52,9 +53,15 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         row = found_or_404(queries.one(connection, id=id))
         sends = queries.sends(connection, id=id)
         events = queries.events(connection, id=id)
-        breakers = queries.open_breakers(connection)
-        ahead = queries.ahead(connection, id=id) if row.serialization_key is not None else 0
-        workers = metrics.alive(connection, dead_after=timedelta(seconds=context.settings().worker_dead))
+        change = timeline.change(connection) if context.settings().failover == "wait" else None
+        conditions = Conditions(
+            times=time_formatter(),
+            workers=metrics.alive(connection, dead_after=timedelta(seconds=context.settings().worker_dead)),
+            breakers=queries.open_breakers(connection),
+            ahead=queries.ahead(connection, id=id) if row.serialization_key is not None else 0,
+            change=None if change is None else str(change),
+            digest_of=next((send.digest_of for send in sends if send.scheduled_for == row.promise), None),
+        )
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
         "admin/case.html",
@@ -62,7 +69,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         sends=sends,
         events=events,
         sent=was_it_sent(newest, times=time_formatter()),
-        running=why_not_running(row, breakers=breakers, workers=workers, ahead=ahead, times=time_formatter()),
+        running=why_not_running(row, conditions),
         masked=masked,
         without_addresses=without_addresses,
     )

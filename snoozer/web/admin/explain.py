@@ -1,7 +1,8 @@
 """Answers to an operator's two questions about a row, from the row and its ledger entry: was it sent, and why is it
 not running? They hold nothing of the message."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from snoozer.db.queries import Found
@@ -57,64 +58,148 @@ def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:
     return words, "; ".join(known) or "when it last worked is not known"
 
 
-def why_not_running(row: Found, *, breakers: Sequence[str], workers: int, ahead: int = 0, times: TimeFormatter) -> str:
-    """Returns what the row waits for, or why it waits for nothing. `ahead` rows of its serialization key come first."""
-    if row.outcome is not None:
-        return _finished(row, times=times)
-    if row.inactive:
-        return "It was paused in the database (inactive without an outcome). It stays until that is taken back."
-    if row.claimed_at is not None:
-        return _claimed(row, times=times)
-    if row.remind_at > times.now:
-        return _waiting(row, times=times)
-    if row.attempts >= row.max_attempts:
-        return f"Its {row.max_attempts} attempts are spent. Housekeeping makes a case of it at its next sweep."
-    if row.schema_version > SUPPORTED_SCHEMA:
-        return (
-            f"It is due, and was written by a newer release of Snoozer (form {row.schema_version}; this release knows "
-            f"{SUPPORTED_SCHEMA}). Only workers of that release take it."
-        )
-    if workers == 0:
-        return "It is due, and no worker is alive. Start one with: snoozer worker."
-    if breakers:
-        return f"It is due, and the mail server {breakers[0]} is left alone until it answers probes again."
-    if ahead:
-        others = f"{min(ahead, MAX_AHEAD):,}{' or more' if ahead > MAX_AHEAD else ''}"
-        return (
-            f"It is due, and behind {others} of its serialization key. Rows of one key are sent one after the other, "
-            "by their times."
-        )
-    if row.crash_count:
-        crashes = count_in_words(row.crash_count)
-        return f"It is due. It lost its worker {crashes}, so it is delivered alone, after the others."
-    return f"It is due since {_at(times, row.remind_at)} and next in line."
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """What a row's reason depends on beside the row: workers that are alive, mail servers that are left alone, how many
+    rows of its serialization key come first, how the database changed since it was accepted, the snooze whose digest
+    lists this one, and the time."""
+
+    times: TimeFormatter
+    workers: int
+    breakers: Sequence[str] = ()
+    ahead: int = 0
+    change: str | None = None
+    digest_of: int | None = None
 
 
-def _finished(row: Found, *, times: TimeFormatter) -> str:
-    when = _at(times, row.finished_at)
-    if row.outcome == "sent":
-        return f"It is done: it was finished {when}."
-    if row.outcome == "cancelled":
-        return f"It was cancelled or dismissed {when}, so nothing is sent."
+def why_not_running(row: Found, conditions: Conditions) -> str:
+    """Returns what the row waits for, or why it waits for nothing: the sentence of its reason."""
+    return REASONS[reason_of(row, conditions)](row, conditions)
+
+
+def reason_of(row: Found, conditions: Conditions) -> str:
+    """Returns which of REASONS it is. What the row waits for is the claim's own predicate (snooze_waits_for); a reason
+    in TAKEN is that of a row that a claim takes."""
+    match row.state:
+        case "claimed" if row.worker_state == "dead":
+            return "claimed_by_the_dead"
+        case "claimed" if row.lease_expires_at <= conditions.times.now:
+            return "claim_lapsed"
+        case "key" if not conditions.ahead:
+            return "key_freed"
+        case ("due" | "uncertain" | "digest") as state if row.is_due:
+            if conditions.change:
+                return "other_database"
+            if conditions.workers == 0:
+                return "no_worker"
+            if conditions.breakers:
+                return "mail_server"
+            if state == "due":
+                return "next_alone" if row.crash_count > 1 else "next"
+            return f"next_{state}"
+        case state:
+            return str(state)
+
+
+def _retired(row: Found, now: Conditions) -> str:
     attempts = f"{row.attempts} of {row.max_attempts} attempts were spent"
     crashed = f" and its worker was lost {count_in_words(row.crash_count)}" if row.crash_count else ""
-    return f"It is a case since {when}: {attempts}{crashed}. It waits for your decision."
+    return f"It is a case since {_at(now.times, row.finished_at)}: {attempts}{crashed}. It waits for your decision."
 
 
-def _claimed(row: Found, *, times: TimeFormatter) -> str:
-    held = f"Worker {row.claimed_by} holds it since {_at(times, row.claimed_at)}"
-    if row.worker_state == "dead":
-        return f"{held} and is dead; the next sweep takes the claim back."
-    if row.lease_expires_at <= times.now:
-        return f"{held}, and its lease ran out {_at(times, row.lease_expires_at)}; the next sweep takes it back."
-    return f"{held}; its lease runs for another {span_in_words(row.lease_expires_at - times.now)}."
+def _held_by(row: Found, now: Conditions) -> str:
+    return f"Worker {row.claimed_by} holds it since {_at(now.times, row.claimed_at)}"
 
 
-def _waiting(row: Found, *, times: TimeFormatter) -> str:
-    if row.scheduled_for is not None and row.scheduled_for < row.remind_at:
-        why = f"{row.attempts} of {row.max_attempts} attempts failed" if row.attempts else "It was put off"
-        return f"{why}; the next try is {times.distance(row.remind_at)}, {_at(times, row.remind_at)}."
-    return f"Its time has not come: it is promised for {_at(times, row.remind_at)}, {times.distance(row.remind_at)}."
+def _behind(row: Found, now: Conditions) -> str:
+    others = f"{min(now.ahead, MAX_AHEAD):,}{' or more' if now.ahead > MAX_AHEAD else ''}"
+    return (
+        f"It is due, and behind {others} of its serialization key. Rows of one key are sent one after the other, "
+        "by their times."
+    )
+
+
+def _until(row: Found, now: Conditions) -> str:
+    return f"{now.times.distance(row.remind_at)}, {_at(now.times, row.remind_at)}"
+
+
+def _tries(row: Found) -> str:
+    return f"{row.attempts} of {row.max_attempts} attempts failed" if row.attempts else "It could not be delivered"
+
+
+# Those that a claim takes at this moment.
+TAKEN = frozenset({"next", "next_alone", "next_uncertain", "next_digest"})
+REASONS: dict[str, Callable[[Found, Conditions], str]] = {
+    "sent": lambda row, now: f"It is done: it was finished {_at(now.times, row.finished_at)}.",
+    "cancelled": lambda row, now: (
+        f"It was cancelled or dismissed {_at(now.times, row.finished_at)}, so nothing is sent."
+    ),
+    "retired": _retired,
+    "paused": lambda row, now: "Its person paused it. It stays until they resume it.",
+    "paused_operator": lambda row, now: "An operator paused it. It stays until an operator resumes it.",
+    "paused_database": lambda row, now: (
+        "It was paused in the database (inactive without an outcome). It stays until that is taken back."
+    ),
+    "claimed": lambda row, now: (
+        f"{_held_by(row, now)}; its lease runs for another {span_in_words(row.lease_expires_at - now.times.now)}."
+    ),
+    "claimed_by_the_dead": lambda row, now: f"{_held_by(row, now)} and is dead; the next sweep takes the claim back.",
+    "claim_lapsed": lambda row, now: (
+        f"{_held_by(row, now)}, and its lease ran out {_at(now.times, row.lease_expires_at)}; "
+        "the next sweep takes it back."
+    ),
+    "spent": lambda row, now: (
+        f"Its {row.max_attempts} attempts are spent. Housekeeping makes a case of it at its next sweep."
+    ),
+    "newer": lambda row, now: (
+        f"It is due, and was written by a newer release of Snoozer (form {row.schema_version}; this release knows "
+        f"{SUPPORTED_SCHEMA}). Only workers of that release take it."
+    ),
+    "key": _behind,
+    "key_freed": lambda row, now: (
+        "It is due, and was behind others of its serialization key, which are gone. A worker looks for such rows every "
+        "two seconds."
+    ),
+    "uncertain": lambda row, now: (
+        f"Its reminder may have been sent; whether it is sent again is decided {_until(row, now)}."
+    ),
+    "digest": lambda row, now: (
+        f"It is listed in the digest{_of_digest(now)}, and ends when that is sent; looked at again {_until(row, now)}."
+    ),
+    "resting": lambda row, now: (
+        f"Its person's day lets nothing through ({row.deferred_by}). That ends {_until(row, now)}."
+    ),
+    "retry": lambda row, now: f"{_tries(row)}; the next try is {_until(row, now)}.",
+    "put_off": lambda row, now: (
+        f"It was put off: its message is to be back first. It is looked at again {_until(row, now)}."
+    ),
+    "asleep": lambda row, now: (
+        f"Its time has not come: it is promised for {_at(now.times, row.remind_at)}, "
+        f"{now.times.distance(row.remind_at)}."
+    ),
+    "other_database": lambda row, now: (
+        f"It is due, and {now.change}. Workers claim nothing until that is accepted: snoozer restored."
+    ),
+    "no_worker": lambda row, now: "It is due, and no worker is alive. Start one with: snoozer worker.",
+    "mail_server": lambda row, now: (
+        f"It is due, and the mail server {now.breakers[0]} is left alone until it answers probes again."
+    ),
+    "next": lambda row, now: f"It is due since {_at(now.times, row.remind_at)} and next in line.",
+    "next_alone": lambda row, now: (
+        f"It is due and next in line. It lost its worker {count_in_words(row.crash_count)}, so it is delivered alone, "
+        "after the others."
+    ),
+    "next_uncertain": lambda row, now: (
+        "Its reminder may have been sent. It is next in line, and its worker decides whether to send it again."
+    ),
+    "next_digest": lambda row, now: (
+        f"It is listed in the digest{_of_digest(now)}. It is next in line, and its worker looks whether that was sent."
+    ),
+}
+
+
+def _of_digest(now: Conditions) -> str:
+    return "" if now.digest_of is None else f" of snooze {now.digest_of}"
 
 
 def _at(times: TimeFormatter, moment: datetime | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.db import statements
+from snoozer.db import support as queries
 from snoozer.db.queries import case_groups
 from snoozer.db.queries.case_filter import Filter
 from tests.factories import HOUR, a_snooze, now
@@ -30,12 +30,12 @@ def support(*arguments: str, url: str, home: Path) -> subprocess.CompletedProces
 def test_without_a_name_every_query_is_listed_with_its_promise(tmp_path: Path) -> None:
     ended = support(url="", home=tmp_path)
     assert ended.returncode == 0
-    for name in statements.names("support"):
+    for name in queries.names():
         assert name in ended.stdout
     assert "Claims held longer than their lease, and by whom." in ended.stdout
 
 
-@pytest.mark.parametrize("name", statements.names("support"))
+@pytest.mark.parametrize("name", queries.names())
 def test_every_query_prints_a_table(name: str, engine: Engine, postgres_url: str, tmp_path: Path) -> None:
     ended = support(name, url=postgres_url, home=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -60,7 +60,7 @@ def test_the_same_failure_of_many_people_is_one_reason_with_the_fingerprint_of_t
     for number, error in enumerate([*errors, "421 later, \\m is no word", ""]):
         a_snooze(engine, user_email=f"p{number}@snoozer.example", last_error=error, **over)
     with engine.connect() as connection:
-        rows = statements.execute(connection, "support/failures").all()
+        rows = queries.read(connection, "failures").all()
         groups = case_groups.groups(connection, Filter())
     page = {group.fingerprint: (group.text, group.cases, group.people) for group in groups}
     assert {row.fingerprint: (row.reason, row.cases, row.people) for row in rows} == page

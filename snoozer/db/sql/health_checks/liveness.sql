@@ -1,5 +1,4 @@
--- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds. A breaker that no worker has
--- asked for an hour is that of a mail server which is not used any more.
+-- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds.
 SELECT
     (
         SELECT count(*)
@@ -24,12 +23,7 @@ SELECT
         WHERE state = 'uncertain'
           AND uncertain_at < clock_timestamp() - INTERVAL '1 day'
     ) AS long_uncertain,
-    (
-        SELECT count(*)
-        FROM circuit_breakers
-        WHERE state <> 'closed'
-          AND (updated_at > clock_timestamp() - INTERVAL '1 hour' OR tripped_at IS NOT NULL)
-    ) AS open_breakers,
+    (SELECT count(*) FROM open_breakers) AS open_breakers,
     (
         SELECT count(*)
         FROM email_snoozes

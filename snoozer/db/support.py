@@ -1,0 +1,32 @@
+"""The support queries: a file each in `sql/support`, the same for pages, gauges, `snoozer support` and the runbook."""
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult
+
+from snoozer.db import statements
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
+
+# What is counted exactly where no page waits for it.
+MOST = 1_000_000
+DEAD_AFTER = timedelta(seconds=10)
+
+
+def names() -> list[str]:
+    """All of them, sorted."""
+    return statements.names("support")
+
+
+def promise(name: str) -> str:
+    """What a query promises, as the first line of its file says it."""
+    return statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
+
+
+def read(
+    connection: Connection, name: str, *, most: int = MOST, dead_after: timedelta = DEAD_AFTER, **values: Any
+) -> CursorResult[Any]:
+    """Execute one. Counts stop at `most` + 1 where its file says so; a worker without a heartbeat for `dead_after` is
+    not alive. A statement leaves alone what it does not ask for."""
+    common = {"known_schema": SUPPORTED_SCHEMA, "most": most, "dead_after": dead_after}
+    return statements.execute(connection, f"support/{name}", **common, **values)
