@@ -1,15 +1,16 @@
 """What the doctor finds in the database: server, schema, processes at work, connected mailboxes and the invariants."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, timedelta
-from typing import Literal
 
 from sqlalchemy import Connection
 
 from snoozer import push_devices
+from snoozer.cli.finding import Finding
+from snoozer.cli.server_findings import server_findings
 from snoozer.db import health_checks, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
+from snoozer.db.queries import delivery
 from snoozer.settings import Settings
 
 MAX_SHOWN = 5
@@ -47,16 +48,6 @@ _BROKEN_INVARIANTS = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check. `do` is empty unless there is something to do."""
-
-    check: str
-    verdict: Literal["right", "wrong", "advice", "skipped"]
-    says: str
-    do: str = ""
-
-
 def database_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
     """The server, the schema, the processes at work, and the invariants. Raises DBAPIError."""
     health_checks.set_thresholds(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
@@ -69,6 +60,8 @@ def database_findings(connection: Connection, settings: Settings) -> Iterator[Fi
     yield from _guards(connection)
     yield _timeline(connection, settings)
     yield from _processes(connection, settings)
+    workers = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead)).workers
+    yield from server_findings(connection, settings, workers=workers)
     yield _late_reminders(connection)
     yield from _mailboxes(connection)
     yield from _pushes(connection, settings)
@@ -166,6 +159,9 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
             "lost: reminders are kept, and messages return to the inbox at their time."
         )
         yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
+    elif delivery.status(connection).away_since is not None:
+        text = "The mail server failed when it was last tried, and reminders wait for their next try."
+        yield Finding("breaker", "wrong", text, "Look at the mail server below, and at `snoozer support mail_servers`.")
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:

@@ -16,7 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings as environment
 from snoozer.cli.console import explain, open_engine, refuse, show
-from snoozer.cli.database_findings import Finding, database_findings, sentence
+from snoozer.cli.database_findings import database_findings, sentence
+from snoozer.cli.finding import Finding
 from snoozer.mime import headers
 from snoozer.settings import Settings, SettingsError
 from snoozer.smtp.client import check_reachable

@@ -1,6 +1,6 @@
 """`snoozer support NAME`: a query of the runbook, the metrics and the triage page, printed as a table."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import click
@@ -12,25 +12,39 @@ from snoozer import settings
 from snoozer.cli.console import open_engine, refuse, show
 from snoozer.db import support
 
+# Queries that ask for an argument, and what it is.
+_ARGUMENTS = {"person": "EMAIL"}
+
 
 @click.command(name="support", short_help="Print a support query as a table.")
 @click.argument("name", required=False)
-def command(name: str | None) -> None:
-    """Print the support query NAME as a table; without NAME, list them."""
+@click.argument("argument", required=False)
+def command(name: str | None, argument: str | None) -> None:
+    """Print the support query NAME as a table; without NAME, list them. `person` is of one person: person EMAIL."""
     known = support.names()
     if name is None:
         show(_list(known))
         return
     if name not in known:
         refuse(f"There is no support query {name!r}; there are {', '.join(known)}.")
-    with open_engine(settings.load(), name="support").connect() as connection:
-        show(_table(name, support.read(connection, name)))
+    if name in _ARGUMENTS and not argument:
+        refuse(f"Say of whom: snoozer support {name} {_ARGUMENTS[name]}")
+    if name not in _ARGUMENTS and argument is not None:
+        refuse(f"The query {name!r} takes no argument.")
+    config = settings.load()
+    dead_after = timedelta(seconds=config.worker_dead)
+    engine = open_engine(config, name="support")
+    try:
+        with engine.connect() as connection:
+            show(_table(name, support.read(connection, name, dead_after=dead_after, person=argument)))
+    finally:
+        engine.dispose()
 
 
 def _list(known: list[str]) -> Table:
     table = Table("query", "what it answers", title="Support queries: snoozer support NAME")
     for name in known:
-        table.add_row(Text(name), Text(support.promise(name)))
+        table.add_row(Text(f"{name} {_ARGUMENTS.get(name, '')}".rstrip()), Text(support.promise(name)))
     return table
 
 
@@ -46,13 +60,14 @@ def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
 
 
 def _text(value: object) -> str:
+    """Times are those of UTC."""
     match value:
         case None:
             return "–"
         case bool():
             return "yes" if value else "no"
         case datetime():
-            return value.isoformat(sep=" ", timespec="milliseconds")
+            return value.astimezone(UTC).isoformat(sep=" ", timespec="milliseconds")
         case timedelta():
             return f"{value.total_seconds():.3f} s"
         case float() | Decimal():

@@ -37,6 +37,7 @@ IDLE_TIMEOUT, MIN_IDLE_TIMEOUT = 60.0, 5.0
 # Postgres keeps the generic plan of a prepared statement until its tables are analyzed. One made while a table held a
 # single page scans the whole table, also after it has grown a thousandfold.
 PLAN_MAX_USES = 200
+POOL_SIZE, MAX_OVERFLOW = 5, 2
 PING_AFTER = 0.5
 # Override what an administrator set for the role or the database: psycopg reads times in this format only, and
 # statements rely on seeing what was committed while they waited for a row.
@@ -122,7 +123,7 @@ def make_engine(
     url: str,
     *,
     name: str,
-    pool_size: int = 5,
+    pool_size: int = POOL_SIZE,
     pgbouncer: bool = False,
     ping_after: float = PING_AFTER,
     idle: float = IDLE_TIMEOUT,
@@ -162,7 +163,7 @@ def make_engine(
         url,
         connect_args=arguments,
         pool_size=pool_size,
-        max_overflow=2,
+        max_overflow=MAX_OVERFLOW,
         pool_timeout=CONNECT_TIMEOUT,
         hide_parameters=True,
         isolation_level="READ COMMITTED",  # Also for transactions behind a pooler.

@@ -28,6 +28,7 @@ from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
+CONNECTIONS = 3
 ARCHIVE_SECONDS = 60
 ERASE_SECONDS = 10
 # A minute is recorded soon after its end.
@@ -52,7 +53,7 @@ def command(once: bool) -> None:
     engine = make_engine(
         config.database_url.get_secret_value(),
         name="clock",
-        pool_size=3,
+        pool_size=CONNECTIONS,
         pgbouncer=config.pgbouncer,
         idle=config.worker_dead,
         read_timeout=read_timeout_until(stopping),

@@ -7,8 +7,8 @@ from threading import Thread
 from sqlalchemy import Engine, text
 
 from bench.baseline import claim_values
-from snoozer.db import queue
-from snoozer.db.statements import execute, statement
+from snoozer.db import queue, support
+from snoozer.db.statements import statement
 from tests.db.transitions import LEASE, claim
 from tests.factories import HOUR, a_snooze, now, the_row
 
@@ -19,7 +19,7 @@ def test_the_backlog_is_exactly_what_a_claim_would_take(engine: Engine) -> None:
         if not (inactive and held):
             a_snooze(engine, inactive=inactive, claimed_at=held, remind_at=at + due * HOUR, attempts=attempts)
     with engine.connect() as connection:
-        due_rows = execute(connection, "support/backlog", known_schema=1).one().due
+        due_rows = support.read(connection, "backlog").one().due
     assert due_rows == len(claim(engine)) == 1
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, create_engine, event, select, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
-from snoozer.db import queue, statements
+from snoozer.db import queue, statements, support
 from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.queries import metrics as queue_metrics
 from snoozer.domain.reminder import DeliveryOutcome, Recovered
@@ -72,7 +72,7 @@ def test_what_finds_nothing_to_do_has_no_span(engine: Engine, exported: InMemory
         assert not queue.claim(connection, worker=WORKER, batch_size=5, lease=LEASE)
         queue.next_due(connection, known_schema=1, missed=None, buckets=None, steal_after=LEASE)
         statements.execute(connection, "housekeeping/record_run", chore="recover")
-        statements.execute(connection, "support/health")
+        support.read(connection, "health")
         statements.database_time(connection)
         queue_metrics.alive(connection, dead_after=LEASE)
     assert names(exported) == []

@@ -1,5 +1,15 @@
--- Who works, since when, last heard when, and how much each holds.
-SELECT workers.id, workers.state, workers.started_at, workers.heartbeat_at, count(snooze.id) AS claims
+-- Who works, in which release and where, since when, last heard when, and how much each holds.
+SELECT
+    workers.id,
+    workers.version,
+    workers.host,
+    CASE
+        WHEN workers.state = 'alive' AND clock_timestamp() - workers.heartbeat_at > CAST(:dead_after AS interval) THEN 'mute'
+        ELSE workers.state
+    END AS state,
+    workers.started_at,
+    clock_timestamp() - workers.heartbeat_at AS heard_ago,
+    count(snooze.id) AS claims
 FROM workers
 LEFT JOIN email_snoozes AS snooze ON snooze.claimed_by = workers.id
 GROUP BY workers.id

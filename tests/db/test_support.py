@@ -1,0 +1,126 @@
+"""The support queries agree with what happened: lateness, bands, long claims, releases, mail servers, one person."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from snoozer.db import support, workers
+from tests.db.every_state import STATES
+from tests.factories import ANN, HOUR, a_snooze, now
+from tests.web.reminders import a_sent_reminder
+
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+FUTURE = """
+INSERT INTO email_snoozes (user_email, message_id, remind_at)
+SELECT 'p' || n || '@x.example', n || '@x', now() + n * INTERVAL '1 minute' FROM generate_series(1, :count) AS n
+"""
+
+
+def rows(engine: Engine, name: str, **values: Any) -> list[Any]:
+    with engine.connect() as connection:
+        return list(support.read(connection, name, **values).all())
+
+
+def test_a_table_of_future_rows_reports_the_p99_of_what_waits(engine: Engine) -> None:
+    """Of a hundred that wait 98 are late by a second, and 9,900 rows are still to come."""
+    with engine.begin() as connection:
+        connection.execute(text(FUTURE), {"count": 9_900})
+        late = "INSERT INTO email_snoozes (user_email, message_id, remind_at) SELECT 'q' || n, n || '@q', "
+        connection.execute(text(f"{late} now() - INTERVAL '1 second' FROM generate_series(1, 98) AS n"))
+        connection.execute(text(f"{late} now() - INTERVAL '1 hour' FROM generate_series(99, 100) AS n"))
+    sent, waits = rows(engine, "wait")
+    assert (sent.what, sent.reminders, sent.p99) == ("sent", 0, None)
+    assert (waits.what, waits.reminders) == ("waits", 100)
+    assert 1 <= waits.p50 < 60
+    assert 3600 <= waits.p99 < 3700
+    assert [(band.band, band.waits) for band in rows(engine, "bands")] == [
+        *(("≤ 10 s", 98), ("≤ 60 s", 0), ("≤ 30 min", 0), ("more", 2)),
+    ]
+
+
+def test_how_late_what_was_sent_is_in_bands(engine: Engine) -> None:
+    for late in (SECOND, 9 * SECOND, 30 * SECOND, 5 * MINUTE, HOUR):
+        a_sent_reminder(engine, promised=now() - HOUR - late, late=late + HOUR - SECOND)
+    sent, _ = rows(engine, "wait")
+    assert sent.reminders == 5
+    assert sent.max > 3600
+
+
+@pytest.mark.parametrize(("late", "band"), [(5, "≤ 10 s"), (30, "≤ 60 s"), (300, "≤ 30 min"), (7200, "more")])
+@pytest.mark.parametrize("state", ["due", "claimed", "retry", "uncertain", "newer", "put_off"])
+def test_what_waits_is_late_from_its_promise_on(late: int, band: str, state: str, engine: Engine) -> None:
+    promised = now() - late * SECOND
+    id = STATES[state](engine)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE email_snoozes SET scheduled_for = :at, remind_at = CASE WHEN remind_at > now() THEN remind_at "
+                "ELSE :at END WHERE id = :id"
+            ),
+            {"at": promised, "id": id},
+        )
+    assert [found.band for found in rows(engine, "bands") if found.waits] == [band]
+
+
+@pytest.mark.parametrize("state", ["asleep", "paused", "paused_database", "sent", "cancelled", "retired"])
+def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engine: Engine) -> None:
+    STATES[state](engine)
+    assert sum(found.waits for found in rows(engine, "bands")) == 0
+    assert rows(engine, "wait")[1].reminders == 0
+
+
+def test_what_rests_is_late_only_after_the_rest(engine: Engine) -> None:
+    STATES["resting"](engine)
+    assert sum(found.waits for found in rows(engine, "bands")) == 0
+    ended = now() - 30 * SECOND
+    a_snooze(engine, scheduled_for=now() - 9 * HOUR, remind_at=ended, deferred_until=ended, deferred_by="quiet hours")
+    assert [found.band for found in rows(engine, "bands") if found.waits] == ["≤ 60 s"]
+
+
+def test_claims_that_are_held_for_long_are_seen_before_their_lease_ends(engine: Engine) -> None:
+    with engine.begin() as connection:
+        workers.register(connection, id="w7")
+    old = a_snooze(engine, claimed_at=now() - 60 * SECOND, claimed_by="w7")
+    a_snooze(engine, claimed_at=now() - HOUR)
+    [found] = rows(engine, "long_runners")
+    assert (found.id, found.worker, found.send) == (old, "w7", "no send")
+    assert found.held >= 60 * SECOND
+    assert timedelta(0) < found.lease_left <= 30 * SECOND
+    assert [row.claimed_by for row in rows(engine, "stuck")] == ["another-worker"]
+
+
+def test_a_worker_that_froze_is_mute_before_anyone_declares_it_dead(engine: Engine) -> None:
+    with engine.begin() as connection:
+        for id in ("at-work", "frozen"):
+            workers.register(connection, id=id)
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 minute' WHERE id = 'frozen'"))
+    assert {row.id: row.state for row in rows(engine, "workers")} == {"at-work": "alive", "frozen": "mute"}
+    assert rows(engine, "health")[0].workers == 1
+    assert [(row.alive, row.known) for row in rows(engine, "versions")] == [(1, 2)]
+
+
+def test_what_one_person_has(engine: Engine) -> None:
+    for state in ("due", "asleep", "retired"):
+        STATES[state](engine, user_email=ANN)
+        STATES[state](engine, user_email="bob@x.example")
+    a_snooze(engine, user_email=ANN)
+    assert {row.state: row.snoozes for row in rows(engine, "person", person=ANN.upper())} == {
+        "due": 2,
+        "asleep": 1,
+        "retired": 1,
+    }
+
+
+def test_what_a_mail_server_answered_is_shown_without_addresses(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO circuit_breakers (server, state, opened_at, away_since, last_failure, last_failure_at) "
+                "VALUES ('mx:25', 'open', now(), now() - INTERVAL '1 hour', '421 <ann@x.example> later', now())"
+            )
+        )
+    [found] = rows(engine, "mail_servers")
+    assert (found.state, found.last_failure, found.worked_ago) == ("open", "421 <…@…> later", None)
+    assert found.away_for >= HOUR
