@@ -1,4 +1,4 @@
--- The whole schema after migration 0053, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0054, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 

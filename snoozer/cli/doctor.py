@@ -49,7 +49,11 @@ def command(as_json: bool) -> None:
     findings.extend(_mail_findings(settings))
     healthy, in_force = all(finding.verdict != "wrong" for finding in findings), _settings_in_force(settings)
     if as_json:
-        report = {"healthy": healthy, "checks": [asdict(finding) for finding in findings], "settings": in_force}
+        report = {
+            "healthy": healthy,
+            "checks": [asdict(finding) | {"page": finding.page} for finding in findings],
+            "settings": in_force,
+        }
         click.echo(json.dumps(report, indent=2))
     else:
         show(*_tables(in_force, findings))
@@ -82,7 +86,8 @@ def _tables(in_force: dict[str, str], findings: list[Finding]) -> Iterator[Table
     checks = Table("check", "verdict", "what", title="Examination", title_justify="left")
     for finding in findings:
         verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
-        checks.add_row(Text(finding.check), verdict, Text(f"{finding.says}\n{finding.do}".rstrip()))
+        lines = filter(None, (finding.says, finding.do, finding.page and f"See {finding.page}"))
+        checks.add_row(Text(finding.check), verdict, Text("\n".join(lines)))
     yield checks
 
 

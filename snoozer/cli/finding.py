@@ -3,6 +3,26 @@
 from dataclasses import dataclass
 from typing import Literal
 
+# The page of docs/runbook.md to turn to, by check.
+RUNBOOK = {
+    "clock": "housekeeping-does-not-run",
+    "archive": "housekeeping-does-not-run",
+    "workers": "reminders-wait-and-no-worker-takes-them",
+    "late reminders": "reminders-are-late-although-workers-are-alive",
+    "breaker": "the-mail-server-is-away",
+    "mail server": "the-mail-server-is-away",
+    "newer rows": "rows-of-a-newer-release-wait",
+    "cases": "cases-wait-for-a-decision",
+    "uncertain": "reminders-may-have-been-sent",
+    "connections": "connections-run-out",
+    "autovacuum": "dead-rows-and-old-snapshots",
+    "snapshots": "dead-rows-and-old-snapshots",
+    "indexes": "an-index-or-a-trigger-is-missing",
+    "guards": "an-index-or-a-trigger-is-missing",
+    "push": "notifications-or-connected-mailboxes-are-behind",
+    "mailboxes": "notifications-or-connected-mailboxes-are-behind",
+}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -12,3 +32,8 @@ class Finding:
     verdict: Literal["right", "wrong", "advice", "skipped"]
     says: str
     do: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where the runbook says more; empty unless there is something to do."""
+        return f"docs/runbook.md#{RUNBOOK[self.check]}" if self.do and self.check in RUNBOOK else ""

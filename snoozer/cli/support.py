@@ -1,5 +1,6 @@
 """`snoozer support NAME`: a query of the runbook, the metrics and the triage page, printed as a table."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from snoozer import settings
 from snoozer.cli.console import open_engine, refuse, show
 from snoozer.db import support
 
+MANY_COLUMNS = 11
 # Queries that ask for an argument, and what it is.
 _ARGUMENTS = {"person": "EMAIL"}
 
@@ -49,13 +51,24 @@ def _list(known: list[str]) -> Table:
 
 
 def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
-    table, columns = Table(title=name), result.keys()
+    """One row of many figures is shown as a line for each."""
+    columns, rows = [column.replace("_", " ") for column in result.keys()], result.all()  # noqa: SIM118 - keys of a row
+    if len(rows) == 1 and len(columns) > MANY_COLUMNS:
+        return _figures(name, zip(columns, rows[0], strict=True))
+    table = Table(title=name)
     for column in columns:
-        table.add_column(Text(column.replace("_", " ")), overflow="fold")
-    for row in result:
+        table.add_column(Text(column), overflow="fold")
+    for row in rows:
         table.add_row(*(Text(_text(value)) for value in row))
     if not table.rows:
         table.caption = "No rows."
+    return table
+
+
+def _figures(name: str, figures: Iterable[tuple[str, object]]) -> Table:
+    table = Table("figure", "value", title=name)
+    for figure, value in figures:
+        table.add_row(Text(figure), Text(_text(value)))
     return table
 
 

@@ -1,0 +1,337 @@
+"""Each page of docs/runbook.md is played: the trouble is made, and what the page says is typed, out of the page."""
+
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import Engine, text
+
+from snoozer.cli import commands
+from snoozer.cli.finding import RUNBOOK
+from snoozer.db import schema, support, workers
+from snoozer.db.engine import make_engine
+from tests.db.every_state import STATES
+from tests.factories import ANN, HOUR, a_snooze, now, the_row, wait_until_a_session_waits
+from tests.process.conftest import ROOT, Field, wait
+
+PAGES = re.compile(r"^## (?P<title>.+)$", re.M)
+BLOCK = re.compile(r"^```(?P<kind>sql)?\n(?P<lines>.*?)^```$", re.M | re.S)
+SECONDS = timedelta(seconds=1)
+
+
+def pages() -> dict[str, str]:
+    """The text of each page, by its title."""
+    whole = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    parts = PAGES.split(whole)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def typed(page: str, kind: str | None = None) -> list[str]:
+    """The lines that a page says to type, of the shell's blocks or of those of SQL."""
+    return [
+        line for block in BLOCK.finditer(page) if block["kind"] == kind for line in block["lines"].splitlines() if line
+    ]
+
+
+class Player:
+    """Types what one page says."""
+
+    def __init__(self, place: Field, title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place, self.page = place, pages()[title]
+        self._monkeypatch = monkeypatch
+        self._typed: list[str] = []
+
+    def type(self, command: str, **fill: str) -> str:
+        """Types this command, which the page must have; returns what it prints. `fill` are the words in capitals."""
+        assert command in typed(self.page)
+        self._typed.append(command)
+        words = [fill.get(word, word) for word in command.split()[1:]]
+        if words[0] in {"worker", "clock"}:
+            ended = self.place.run(*words)
+            assert ended.returncode == 0, ended.stderr
+            return ended.stdout
+        environment = {"SNOOZER_HOME": None} | self.place.environment
+        with self._monkeypatch.context() as patch:
+            for name, value in environment.items():
+                if name.startswith(("SNOOZER_", "DATABASE_URL", "SMTP_URL", "SECRET_KEY", "MAIL_FROM", "BASE_URL")):
+                    patch.setenv(name, str(value))
+            return CliRunner().invoke(commands, words, env={"COLUMNS": "240"}).output
+
+    def execute(self, statement: str, **fill: str) -> None:
+        """Executes a statement of the page."""
+        assert statement in typed(self.page, "sql")
+        self._typed.append(statement)
+        for word, value in fill.items():
+            statement = statement.replace(word, value)
+        with self.place.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text(statement))
+
+    def assert_all_was_typed(self) -> None:
+        assert set(self._typed) == {*typed(self.page), *typed(self.page, "sql")}
+
+
+def no_worker(play: Player) -> None:
+    ids = [a_snooze(play.place.engine) for _ in range(3)]
+    [due] = [line for line in play.type("snoozer support backlog").splitlines() if cells(line)[0] == "due"]
+    assert cells(due) == ["due", "3"]
+    assert play.type("snoozer support oldest").count("a worker") == 3
+    assert "No rows" in play.type("snoozer support workers")
+    play.type("snoozer worker --drain")
+    assert all(map(play.place.is_sent, ids))
+
+
+def late(play: Player) -> None:
+    STATES["retry"](play.place.engine)
+    with play.place.engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET last_error_at = now()"))
+    waits = next(line for line in play.type("snoozer support wait").splitlines() if "waits" in line)
+    assert float(cells(waits)[-1]) >= 3600
+    more = next(line for line in play.type("snoozer support bands").splitlines() if "more" in line)
+    assert cells(more) == ["more", "1", "0"]
+    assert "451 later" in play.type("snoozer support failures")
+
+
+def mail_server_away(play: Player) -> None:
+    id = a_snooze(play.place.engine)
+    with socket.create_server(("127.0.0.1", 0)) as nothing:
+        port = nothing.getsockname()[1]
+    play.place.settings = {"SMTP_URL": f"smtp://127.0.0.1:{port}", "SNOOZER_BREAKER_COOLDOWN_SECONDS": "1"}
+    worker = play.place.start("worker")
+    try:
+        wait(lambda: bool(failed_last(play.place.engine)))
+    finally:
+        worker.terminate()
+        worker.communicate()
+    assert f"127.0.0.1:{port}" in play.type("snoozer support mail_servers")
+    play.type("snoozer support backlog")
+    assert "docs/runbook.md#the-mail-server-is-away" in play.type("snoozer doctor")
+    play.place.settings = {}
+    assert play.place.run("worker", "--drain").returncode == 0
+    wait(lambda: drained(play.place, id))
+
+
+def failed_last(engine: Engine) -> list[object]:
+    with engine.connect() as connection:
+        known = support.read(connection, "mail_servers").all()
+        return [row for row in known if row.failed_ago is not None and row.worked_ago is None]
+
+
+def drained(place: Field, id: int) -> bool:
+    """The page says that workers go on by themselves: with the next try."""
+    if place.is_sent(id):
+        return True
+    return place.run("worker", "--drain").returncode == 0 and place.is_sent(id)
+
+
+def a_frozen_worker(play: Player) -> None:
+    with play.place.engine.begin() as connection:
+        workers.register(connection, id="frozen")
+        connection.execute(text("UPDATE workers SET heartbeat_at = now() - INTERVAL '1 minute'"))
+    long = a_snooze(play.place.engine, claimed_at=now() - 30 * SECONDS, claimed_by="frozen")
+    over = a_snooze(play.place.engine, claimed_at=now() - HOUR, claimed_by="frozen")
+    assert f" {long} " in play.type("snoozer support long_runners")
+    assert f" {over} " in play.type("snoozer support stuck")
+    assert "mute" in play.type("snoozer support workers")
+    wait(lambda: is_swept(play, long, over))
+
+
+def is_swept(play: Player, *ids: int) -> bool:
+    """The first sweep after a start of the database's server leaves workers their time to come back."""
+    play.type("snoozer clock --once")
+    return all(the_row(play.place.engine, id).claimed_by is None for id in ids)
+
+
+def no_housekeeping(play: Player) -> None:
+    id = a_snooze(play.place.engine, attempts=5)
+    assert "No rows" in play.type("snoozer support housekeeping")
+    play.type("snoozer clock --once")
+    assert the_row(play.place.engine, id).outcome == "retired"
+    with play.place.engine.connect() as connection:
+        assert {"recover", "prepare months"} <= {row.chore for row in support.read(connection, "housekeeping").all()}
+
+
+def cases(play: Player) -> None:
+    over = {"inactive": True, "outcome": "retired", "finished_at": now(), "last_error_at": now()}
+    for number in range(3):
+        a_snooze(play.place.engine, last_error=f"rcpt: 550 5.1.1 <p{number}@x.example> unknown", **over)
+    listed, failed = (play.type(f"snoozer support {name}") for name in ("cases", "failures"))
+    with play.place.engine.connect() as connection:
+        [found] = support.read(connection, "cases").all()
+    assert (found.cases, found.fingerprint in listed, found.fingerprint in failed) == (3, True, True)
+
+
+def uncertain(play: Player) -> None:
+    id = STATES["uncertain"](play.place.engine)
+    assert f" {id} " in play.type("snoozer support uncertain")
+    play.type("snoozer support long_runners")
+    with play.place.engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = now() - INTERVAL '1 hour'"))
+        connection.execute(text("UPDATE email_snoozes SET remind_at = now()"))
+
+
+def newer(play: Player) -> None:
+    with play.place.engine.begin() as connection:
+        workers.register(connection, id="old")
+    STATES["newer"](play.place.engine)
+    play.type("snoozer support versions")
+    assert "a newer release" in play.type("snoozer support oldest")
+
+
+def locks(play: Player) -> None:
+    engine = play.place.engine
+    holder = make_engine(engine.url.render_as_string(hide_password=False), name="a-migration")
+    connection = holder.connect()
+    pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+    connection.execute(text("LOCK TABLE housekeeping_runs IN ACCESS EXCLUSIVE MODE"))
+    waiting = Thread(target=_read_housekeeping, args=(engine,))
+    waiting.start()
+    try:
+        wait_until_a_session_waits(engine, who=waiting)
+        shown = play.type("snoozer support locks")
+        assert (str(pid) in shown, "snoozer-a-migration" in shown) == (True, True)
+        assert "snoozer-a-migration" in play.type("snoozer support connections")
+        play.execute("SELECT pg_terminate_backend(PID)", PID=str(pid))
+    finally:
+        waiting.join(timeout=30)
+        connection.invalidate()
+        holder.dispose()
+    assert not waiting.is_alive()
+
+
+def _read_housekeeping(engine: Engine) -> None:
+    with engine.connect() as connection:
+        support.read(connection, "housekeeping").all()
+
+
+def dead_rows(play: Player) -> None:
+    engine = play.place.engine
+    a_snooze(engine)
+    holder = make_engine(engine.url.render_as_string(hide_password=False), name="a-report")
+    connection = holder.connect()
+    pid, _ = connection.execute(text("SELECT pg_backend_pid(), txid_current()")).one()
+    with engine.connect() as other:
+        other.execute(text("UPDATE email_snoozes SET note = 'x'"))
+        other.commit()
+        # A session reports what it did when it ends.
+        other.invalidate()
+    assert "email_snoozes" in play.type("snoozer support bloat")
+    shown = play.type("snoozer support snapshots")
+    assert f"SELECT pg_terminate_backend({pid})" in shown
+    play.execute("SELECT pg_terminate_backend(PID)", PID=str(pid))
+    connection.invalidate()
+    holder.dispose()
+    play.execute("VACUUM (ANALYZE) TABLE", TABLE="email_snoozes")
+    with engine.connect() as again:
+        [row] = [row for row in support.read(again, "bloat").all() if row.table_name == "email_snoozes"]
+    assert row.dead_rows == 0
+
+
+def connections(play: Player) -> None:
+    with ExitStack() as stack:
+        for _ in range(3):
+            engine = make_engine(play.place.engine.url.render_as_string(hide_password=False), name="web")
+            stack.callback(engine.dispose)
+            stack.enter_context(engine.connect())
+        assert "snoozer-web" in play.type("snoozer support connections")
+        assert "connections" in play.type("snoozer doctor")
+
+
+def a_missing_index(play: Player) -> None:
+    with play.place.engine.begin() as connection:
+        connection.execute(text("DROP INDEX ix_email_snoozes_lane"))
+    shown = play.type("snoozer doctor")
+    assert "docs/runbook.md#an-index-or-a-trigger-is-missing" in shown
+    found = re.search(r"CREATE INDEX ix_email_snoozes_lane[^;]*;", shown)
+    assert found
+    with play.place.engine.begin() as connection:
+        connection.execute(text(re.sub(r"[\s│]+", " ", found.group())))
+    assert "CREATE INDEX" not in play.type("snoozer doctor")
+
+
+def a_person(play: Player) -> None:
+    for state in ("due", "retry", "asleep"):
+        STATES[state](play.place.engine)
+    shown = play.type("snoozer support person EMAIL", EMAIL=ANN)
+    assert all(state in shown for state in ("due", "retry", "asleep"))
+    assert "Quarterly figures" not in shown
+
+
+def behind(play: Player) -> None:
+    for name in ("push", "mailboxes", "health"):
+        assert name in play.type(f"snoozer support {name}")
+
+
+def leaving(play: Player) -> None:
+    for statement in typed(play.page, "sql"):
+        play.execute(statement)
+
+
+PLAYS: dict[str, Callable[[Player], None]] = {
+    "Reminders wait and no worker takes them": no_worker,
+    "Reminders are late although workers are alive": late,
+    "The mail server is away": mail_server_away,
+    "A delivery does not end": a_frozen_worker,
+    "Housekeeping does not run": no_housekeeping,
+    "Cases wait for a decision": cases,
+    "Reminders may have been sent": uncertain,
+    "Rows of a newer release wait": newer,
+    "Statements wait for locks": locks,
+    "Dead rows and old snapshots": dead_rows,
+    "Connections run out": connections,
+    "An index or a trigger is missing": a_missing_index,
+    "A person asks where their reminder is": a_person,
+    "Notifications or connected mailboxes are behind": behind,
+    "When to leave Postgres": leaving,
+}
+
+
+def cells(line: str) -> list[str]:
+    """The cells of one line of a table."""
+    return [cell.strip() for cell in line.strip().strip("│").split("│")]
+
+
+@pytest.fixture
+def own_place(place: Field, empty_database: Engine) -> Iterator[Field]:
+    """A place with a database of its own, whose schema a page may change."""
+    schema.upgrade(empty_database)
+    yield Field(engine=empty_database, sink=place.sink, home=place.home)
+
+
+@pytest.mark.parametrize("title", PLAYS)
+def test_a_page_leads_out_of_its_trouble(
+    title: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = request.getfixturevalue("own_place" if title.startswith("An index") else "place")
+    player = Player(place, title, monkeypatch)
+    PLAYS[title](player)
+    player.assert_all_was_typed()
+
+
+def test_every_page_is_played_and_says_what_it_must() -> None:
+    assert list(pages()) == list(PLAYS)
+    for title, page in pages().items():
+        assert "**What it costs.**" in page, title
+        if title != "When to leave Postgres":
+            assert all(f"**What {part}" in page for part in ("one sees.", "it means.", "to type.")), title
+
+
+def test_every_support_query_is_on_a_page_and_the_other_way_round() -> None:
+    commands_of_pages = [line for page in pages().values() for line in typed(page)]
+    named = {line.split()[2] for line in commands_of_pages if line.startswith("snoozer support ")}
+    assert named == set(support.names())
+
+
+def test_the_doctor_turns_to_pages_that_are_there() -> None:
+    anchors = {re.sub(r"[^a-z ]", "", title.lower()).replace(" ", "-") for title in pages()}
+    assert set(RUNBOOK.values()) <= anchors
+
+
+def test_operators_are_led_to_the_runbook() -> None:
+    for path in ("README.md", "docs/guide/operators.md"):
+        assert "runbook.md" in (ROOT / Path(path)).read_text(encoding="utf-8")
