@@ -2,11 +2,11 @@
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
 sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
-uncertain → reserved (reserve, after the hold) · uncertain → sent (record: a late reply; acknowledge; verify;
-record_lookup)
+uncertain → reserved (reserve, after the hold; resend) · uncertain → sent (record: a late reply; acknowledge; verify;
+record_lookup; settle_sent) · uncertain → failed (abandon, dismiss, drop)
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -280,3 +280,24 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 def dismiss(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
     """Give these snoozes' uncertain entries up, by an operator; returns the snoozes."""
     return list(execute(connection, "ledger/dismiss", ids=list(ids), actor=actor).scalars())
+
+
+def lock_promised(connection: Connection, *, snooze_ids: Sequence[int]) -> set[int]:
+    """Lock the entries of what these snoozes promise; returns the snoozes whose entry another transaction has."""
+    return set(execute(connection, "ledger/lock_promised", snooze_ids=list(snooze_ids)).scalars())
+
+
+def settle_sent(connection: Connection, *, snooze_ids: Sequence[int], actor: str) -> list[int]:
+    """These uncertain reminders were sent, as an operator knows; returns the snoozes of those that were uncertain."""
+    return list(execute(connection, "ledger/settle_sent", snooze_ids=list(snooze_ids), actor=actor).scalars())
+
+
+def resend(connection: Connection, *, snooze_ids: Sequence[int], actor: str) -> list[int]:
+    """Let these uncertain reminders be sent again with the same bytes, by an operator; returns their snoozes."""
+    return list(execute(connection, "ledger/resend", snooze_ids=list(snooze_ids), actor=actor).scalars())
+
+
+def drop(connection: Connection, *, promises: Mapping[int, datetime], actor: str) -> list[int]:
+    """Give up the uncertain reminders of these promises, by snooze; returns the snoozes of those that were."""
+    values = {"snooze_ids": list(promises), "promises": list(promises.values())}
+    return list(execute(connection, "ledger/drop", actor=actor, **values).scalars())

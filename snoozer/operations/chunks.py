@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
 
-from snoozer.db import audit, operations, queue_acts
+from snoozer.db import audit, ledger, operations, queue_acts
 from snoozer.db.audit import Entry
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.db.operations import Operation, Verdict
@@ -98,6 +98,7 @@ def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) ->
 def _apply(connection: Connection, operation: Operation, ids: Sequence[int]) -> dict[int, Verdict]:
     """What another transaction has locked is missing from the result, and is done by a later chunk."""
     free = set(queue_acts.lock_for_operator(connection, ids=ids))
+    free -= ledger.lock_promised(connection, snooze_ids=sorted(free))
     rows = queue_acts.operated(connection, ids=ids)
     gone = set(ids) - {row.id for row in rows}
     verdicts = {id: Verdict(result="unchanged", detail=GONE) for id in sorted(gone)}

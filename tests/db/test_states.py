@@ -10,12 +10,13 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, queue_acts, queue_many, schema
+from snoozer.db import archive, queue, queue_many, schema
 from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
 from tests.db import schema_file
+from tests.db.operators_statements import OPERATORS_ACTS
 from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
 from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
 
@@ -184,10 +185,6 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         transactional(lambda connection, held: queue.lock_due_before(connection, until=now(), after=0, batch_size=9)),
     ),
     (
-        "lock_for_operator",
-        transactional(lambda connection, held: queue_acts.lock_for_operator(connection, ids=[held.id])),
-    ),
-    (
         "lock_lapsed",
         transactional(lambda connection, held: queue.lock_lapsed(connection, batch_size=9, lease=timedelta(0))),
     ),
@@ -279,6 +276,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             lambda connection, held: queue_many.wake_many(connection, snoozes=[(held.id, None)], user_email=ANN)
         ),
     ),
+    *OPERATORS_ACTS,
 ]
 
 

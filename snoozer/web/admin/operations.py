@@ -14,7 +14,16 @@ from snoozer.operations import chunks, requests
 from snoozer.operations.requests import MAX_MEMBERS, Request
 from snoozer.web import context
 from snoozer.web.admin.act_texts import ACT_TEXTS
-from snoozer.web.admin.operation_forms import MAX_WHY_LENGTH, Selection, read_selection, read_why
+from snoozer.web.admin.operation_forms import (
+    MAX_MORE_ATTEMPTS,
+    MAX_WHY_LENGTH,
+    UNITS,
+    Refused,
+    Selection,
+    read_parameters,
+    read_selection,
+    read_why,
+)
 from snoozer.web.auth import operator_required, require, time_formatter, viewer_required
 from snoozer.web.context import flash, found_or_404
 from snoozer.web.forms import MAX_ROW_ID, page_cursor
@@ -75,17 +84,18 @@ def preview(account: Account) -> ResponseReturnValue:
 @operator_required
 def enter(account: Account) -> ResponseReturnValue:
     """Enters the operation with its rows, frozen. One row, from its page, is done at once."""
-    selection, why = read_selection(), read_why()
+    selection = read_selection()
     require(account, selection.act)
-    if why is None:
-        return _preview_page(selection, why_missing=True), 422
-    asked = Request(
-        form=selection.form,
-        act=selection.act,
-        actor=f"operator:{account.id}",
-        reason=why,
-        parameters=selection.parameters,
-    )
+    try:
+        asked = Request(
+            form=selection.form,
+            act=selection.act,
+            actor=f"operator:{account.id}",
+            reason=read_why(),
+            parameters=selection.parameters | read_parameters(selection.act),
+        )
+    except Refused as refused:
+        return _preview_page(selection, problem=str(refused)), 422
     with context.transaction() as connection:
         id, is_new = requests.enter(connection, asked, batches=selection.batches(connection))
     if is_new:
@@ -115,20 +125,24 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
     return redirect(url_for(".show", id=id), code=303)
 
 
-def _preview_page(selection: Selection, *, why_missing: bool = False) -> str:
+def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
     with context.transaction() as connection:
-        count, uncertain = selection.count(connection)
+        count = selection.count(connection)
         reason_text = cases.error_text(connection, selection.filter) if selection.filter.reason else None
     return render_template(
         "admin/operation_preview.html",
         selection=selection,
         text=selection.text,
-        count=min(count, MAX_MEMBERS),
-        more=count > MAX_MEMBERS,
-        uncertain=uncertain,
+        count=min(count.rows, MAX_MEMBERS),
+        more=count.rows > MAX_MEMBERS,
+        uncertain=count.uncertain,
+        impossible=count.impossible,
         reason_text=reason_text,
-        why_missing=why_missing,
+        problem=problem,
+        given=request.form,
+        units=UNITS,
         max_why_length=MAX_WHY_LENGTH,
+        max_more_attempts=MAX_MORE_ATTEMPTS,
         came_from=request.form.get("from", ""),
     )
 
@@ -136,7 +150,7 @@ def _preview_page(selection: Selection, *, why_missing: bool = False) -> str:
 def _row_text(selection: Selection, member: Found) -> str:
     match member.result:
         case "done":
-            return f"{selection.text.done} it."
+            return selection.text.done
         case "unchanged":
             return f"It stays as it was: {member.detail}."
         case "failed":

@@ -1,0 +1,23 @@
+-- Lock the entries of what these snoozes promise; returns the snoozes whose entry another transaction has locked, as one
+-- that records a late reply. It waits for none of them.
+WITH locked AS MATERIALIZED (
+    SELECT send.id
+    FROM email_snoozes AS snooze
+    JOIN reminder_sends AS send
+      ON send.user_email = snooze.user_email
+     AND send.message_id = snooze.message_id
+     AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+     AND send.channel = 'email'
+    WHERE snooze.id = ANY(:snooze_ids)
+    ORDER BY send.id
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+SELECT snooze.id
+FROM email_snoozes AS snooze
+JOIN reminder_sends AS send
+  ON send.user_email = snooze.user_email
+ AND send.message_id = snooze.message_id
+ AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+ AND send.channel = 'email'
+WHERE snooze.id = ANY(:snooze_ids)
+  AND send.id NOT IN (SELECT locked.id FROM locked)

@@ -1,0 +1,15 @@
+-- Delay snoozes that wait, by an operator: none is tried before `until`, or each `span` later than it would be, counted from
+-- `since` where it is due. No attempt is used, and the promise does not move.
+UPDATE email_snoozes AS snooze
+SET scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at),
+    remind_at = GREATEST(
+        snooze.remind_at,
+        COALESCE(CAST(:until AS timestamptz), GREATEST(snooze.remind_at, :since) + CAST(:span AS interval))
+    ),
+    behind_key = FALSE,
+    updated_at = CURRENT_TIMESTAMP
+WHERE id = ANY(:ids)
+  AND outcome IS NULL
+  AND NOT inactive
+  AND claimed_at IS NULL
+RETURNING id, remind_at

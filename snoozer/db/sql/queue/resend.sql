@@ -1,0 +1,32 @@
+-- Let snoozes whose reminders are uncertain be sent again at once, by an operator; `ledger.resend` opens the entries.
+-- Cases go back to the queue with fresh attempts, unless the message was snoozed again. What was sent is not among them.
+UPDATE email_snoozes AS snooze
+SET attempts = 0,
+    crash_count = 0,
+    remind_at = GREATEST(LEAST(snooze.remind_at, CURRENT_TIMESTAMP), snooze.scheduled_for),
+    inactive = FALSE,
+    behind_key = FALSE,
+    outcome = NULL,
+    finished_at = NULL,
+    updated_at = CURRENT_TIMESTAMP
+WHERE id = ANY(:ids)
+  AND claimed_at IS NULL
+  AND (outcome = 'retired' OR (outcome IS NULL AND NOT inactive))
+  AND EXISTS (
+      SELECT 1
+      FROM reminder_sends AS send
+      WHERE send.user_email = snooze.user_email
+        AND send.message_id = snooze.message_id
+        AND send.scheduled_for = snooze.scheduled_for
+        AND send.channel = 'email'
+        AND send.state = 'uncertain'
+  )
+  AND NOT EXISTS (
+      SELECT 1
+      FROM email_snoozes AS other
+      WHERE other.user_email = snooze.user_email
+        AND other.message_id = snooze.message_id
+        AND other.id <> snooze.id
+        AND NOT other.inactive
+  )
+RETURNING id
