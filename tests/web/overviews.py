@@ -17,8 +17,9 @@ from tests.web.cases import page, visible_text
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
 
-def a_worker(engine: Engine, id: str = "ant-1", *, silent: timedelta = timedelta(0), runs: timedelta = HOUR) -> str:
-    """A worker of release 1.2.3 whose last heartbeat was so long ago."""
+def a_worker(engine: Engine, id: str = "ant-1", *, silent: timedelta = -HOUR, runs: timedelta = HOUR) -> str:
+    """A worker of release 1.2.3 whose last heartbeat was so long ago. One ahead of time is not silent while a slow
+    machine runs the test."""
     description = Description(version="1.2.3", host="ant", batch_size=50, concurrency=8)
     with engine.begin() as connection:
         workers.register(connection, id=id, description=description)
@@ -27,7 +28,7 @@ def a_worker(engine: Engine, id: str = "ant-1", *, silent: timedelta = timedelta
     return id
 
 
-def housekeeping(engine: Engine, *, ago: timedelta = timedelta(0)) -> None:
+def housekeeping(engine: Engine, *, ago: timedelta = -HOUR) -> None:
     """The clock swept so long ago."""
     with engine.begin() as connection:
         ran = text(
