@@ -1,4 +1,4 @@
--- The whole schema after migration 0054, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0055, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -930,6 +930,13 @@ CREATE TABLE account_deletions (
     looked_at timestamp with time zone
 );
 
+CREATE TABLE account_identities (
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    account_id bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE account_phrases (
     account_id bigint NOT NULL,
     phrase text NOT NULL,
@@ -954,7 +961,10 @@ CREATE TABLE accounts (
     zone_chosen boolean DEFAULT false NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     browsers_forgotten integer DEFAULT 0 NOT NULL,
+    group_role text,
+    signed_in_at timestamp with time zone,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
+    CONSTRAINT ck_accounts_group_role CHECK ((group_role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'viewer'::text, 'operator'::text, 'admin'::text])))
 );
 
@@ -1742,7 +1752,8 @@ CREATE TABLE sessions (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     seen_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    device text
+    device text,
+    confirmed_at timestamp with time zone
 );
 
 CREATE SEQUENCE sessions_id_seq
@@ -1852,6 +1863,9 @@ ALTER TABLE ONLY accepted_timelines
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT pk_account_deletions PRIMARY KEY (account_id);
+
+ALTER TABLE ONLY account_identities
+    ADD CONSTRAINT pk_account_identities PRIMARY KEY (issuer, subject);
 
 ALTER TABLE ONLY account_phrases
     ADD CONSTRAINT pk_account_phrases PRIMARY KEY (account_id, phrase);
@@ -2011,6 +2025,8 @@ ALTER TABLE ONLY sessions
 
 ALTER TABLE ONLY sign_ins
     ADD CONSTRAINT uq_sign_ins_token_hash UNIQUE (token_hash);
+
+CREATE INDEX ix_account_identities_account ON account_identities USING btree (account_id);
 
 CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_id, used_at);
 
@@ -2206,6 +2222,9 @@ CREATE TRIGGER reminder_sends_push_return AFTER INSERT ON reminder_sends FOR EAC
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT fk_account_deletions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY account_identities
+    ADD CONSTRAINT fk_account_identities_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY account_phrases
     ADD CONSTRAINT fk_account_phrases_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

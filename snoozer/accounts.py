@@ -16,12 +16,15 @@ from sqlalchemy.orm import Session
 
 from snoozer.db import accounts
 from snoozer.db.models import Account
+from snoozer.domain.roles import Role
 from snoozer.mime.headers import MAX_ADDRESS_LENGTH
 from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext
 
 LINK_LIFETIME = timedelta(minutes=10)
 SESSION_LIFETIME = timedelta(days=90)
+# How long an act that asks again who one is can be done after that.
+CONFIRMED_FOR = timedelta(minutes=10)
 MAX_LINKS_PER_HOUR = 5
 MAX_LISTED_SESSIONS = 50
 TOKEN_PREFIX = "snz_"  # noqa: S105 - a public prefix, so that a leaked token can be recognised
@@ -37,6 +40,13 @@ class InvalidAddress(ValueError):
 
 class InvalidZone(ValueError):
     """The text is no time zone."""
+
+
+class LastAdmin(Exception):
+    """The account is the last one that was given the role admin."""
+
+    def __init__(self) -> None:
+        super().__init__("That is the last admin; give another account the role admin first.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +78,27 @@ def normalize(email: str) -> str:
 
 
 def create(connection: Connection, *, email: str, role: str | None = None, zone: str = "UTC") -> accounts.Created:
-    """Create an account whose address the operator vouches for. Raises InvalidAddress or InvalidZone."""
+    """Create an account whose address the operator vouches for. Raises InvalidAddress, InvalidZone or LastAdmin."""
     check_zone(zone)
-    return accounts.create(connection, email=normalize(email), role=role, zone=zone)
+    accounts.lock_roles(connection)
+    created = accounts.create(connection, email=normalize(email), role=role, zone=zone)
+    _keep_an_admin(connection, role_before=created.role_before, role=created.role)
+    return created
+
+
+def set_role(connection: Connection, *, id: int, role: Role) -> accounts.RoleChange | None:
+    """Give an account a role. Returns None when there is no such account. Raises LastAdmin, whereupon the transaction
+    is to be rolled back."""
+    accounts.lock_roles(connection)
+    changed = accounts.set_role(connection, id=id, role=role)
+    if changed is not None:
+        _keep_an_admin(connection, role_before=changed.role_before, role=changed.role)
+    return changed
+
+
+def _keep_an_admin(connection: Connection, *, role_before: str | None, role: str) -> None:
+    if role_before == "admin" and role != "admin" and not accounts.has_admin(connection):
+        raise LastAdmin
 
 
 def close(connection: Connection, *, email: str) -> ClosedAccount | None:
@@ -177,8 +205,7 @@ def sign_in_by_code(
     connection: Connection, *, code: str, browser: str, replaces: str | None = None, device: str | None = None
 ) -> str | None:
     """Sign in by a typed code, otherwise like sign_in_by_link; returns None when it is wrong."""
-    digits = re.sub(r"[\s-]", "", code)
-    account_id = accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
+    account_id = _account_of_code(connection, code=code, browser=browser)
     return _open_session(connection, account_id=account_id, replaces=replaces, device=device)
 
 
@@ -189,6 +216,18 @@ def session_account(connection: Connection, *, session: str) -> Account | None:
         return None
     accounts.touch_session(connection, token_hash=digest(session))
     return _account(connection, id=account_id)
+
+
+def is_confirmed(connection: Connection, *, session: str) -> bool:
+    """Whether the person of this session showed within CONFIRMED_FOR who they are, by signing in or by a code."""
+    return accounts.session_is_confirmed(connection, token_hash=digest(session), within=CONFIRMED_FOR)
+
+
+def confirm_by_code(connection: Connection, *, account_id: int, session: str, code: str, browser: str) -> bool:
+    """Confirm a session by a typed code that was mailed to its account; returns False when it is wrong."""
+    if _account_of_code(connection, code=code, browser=browser) != account_id:
+        return False
+    return accounts.confirm_session(connection, token_hash=digest(session), account_id=account_id)
 
 
 def sign_out(connection: Connection, *, session: str) -> None:
@@ -252,6 +291,11 @@ def token_account(connection: Connection, *, token: str) -> Account | None:
 def digest(secret: str) -> str:
     """The hash under which a secret is stored: 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _account_of_code(connection: Connection, *, code: str, browser: str) -> int | None:
+    digits = re.sub(r"[\s-]", "", code)
+    return accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
 
 
 def _digest_or_none(secret: str | None) -> str | None:

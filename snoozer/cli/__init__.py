@@ -19,6 +19,7 @@ COMMANDS = {
     "when": "snoozer.cli.when",
     "account": "snoozer.cli.account",
     "token": "snoozer.cli.token",
+    "audit": "snoozer.cli.audit",
     "doctor": "snoozer.cli.doctor",
     "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",

@@ -1,14 +1,19 @@
 """`snoozer account`: who may sign in, and as what."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import BinaryIO
 
 import click
+from rich.table import Table
+from sqlalchemy import Connection
 
 from snoozer import accounts, security_log, settings
-from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, show, transaction
+from snoozer.db import audit
+from snoozer.db.audit import Entry
+from snoozer.db.queries import account_roles as queries
 from snoozer.db.statements import database_time
-from snoozer.domain.roles import ROLES
+from snoozer.domain.roles import ROLES, Role
 from snoozer.personal_data.files import FILES
 
 
@@ -24,6 +29,8 @@ def command() -> None:
 def create(email: str, role: str | None, zone: str) -> None:
     with transaction(name="account") as connection:
         account = accounts.create(connection, email=email, role=role, zone=zone)
+        if account.role != (account.role_before or "user"):
+            _audit_role(connection, id=account.id, before=account.role_before, after=account.role)
     if account.created or account.role != account.role_before:
         security_log.record(
             "account_created" if account.created else "role_changed", account=account.id, role=account.role
@@ -36,6 +43,42 @@ def create(email: str, role: str | None, zone: str) -> None:
         click.echo(f"There is already the account {account.email} ({account.role}); nothing was changed.")
     if account.closed:
         click.echo(f"It is closed; open it with: snoozer account open {account.email}")
+
+
+@command.command("role", help="Give the account of EMAIL a role; its groups at a provider may give a higher one.")
+@click.argument("email")
+@click.argument("role", type=click.Choice(ROLES))
+@click.option("--reason", help="Why; it stands in the audit log.")
+def give_role(email: str, role: Role, reason: str | None) -> None:
+    with transaction(name="account") as connection:
+        id = accounts.id_of(connection, email=email)
+        changed = None if id is None else accounts.set_role(connection, id=id, role=role)
+        if changed is None:
+            refuse(NO_ACCOUNT)
+        if changed.role != changed.role_before:
+            _audit_role(connection, id=changed.id, before=changed.role_before, after=role, reason=reason)
+    if changed.role == changed.role_before:
+        click.echo(f"The account {changed.email} has the role {role} already.")
+        return
+    security_log.record("role_changed", account=changed.id, role=role)
+    click.echo(f"Changed the account {changed.email} from {changed.role_before} to {role}.")
+
+
+@command.command("list", help="List the accounts that may open the operators' pages, or those with a ROLE.")
+@click.option("--role", type=click.Choice(ROLES), help="Those with this role only.")
+def list_accounts(role: Role | None) -> None:
+    table = Table("account", "address", "role", "given", "by groups", "last sign-in")
+    with transaction(name="account") as connection:
+        for each in queries.with_roles(connection, wanted=ROLES[1:] if role is None else (role,)):
+            seen = "" if each.signed_in_at is None else f"{each.signed_in_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+            closed = " (closed)" if each.disabled_at else ""
+            table.add_row(str(each.id), each.email + closed, each.role, each.given_role, each.group_role, seen)
+    show(table)
+
+
+def _audit_role(connection: Connection, *, id: int, before: str | None, after: str, reason: str | None = None) -> None:
+    entry = Entry(target=f"account:{id}", before={"role": before}, after={"role": after})
+    audit.append(connection, actor="command", act="change_role", reason=reason, entries=[entry])
 
 
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")

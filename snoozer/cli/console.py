@@ -50,7 +50,7 @@ def transaction(*, name: str) -> Iterator[Connection]:
     try:
         with engine.begin() as connection:
             yield connection
-    except (accounts.InvalidAddress, accounts.InvalidZone) as error:
+    except (accounts.InvalidAddress, accounts.InvalidZone, accounts.LastAdmin) as error:
         refuse(str(error))
     finally:
         engine.dispose()

@@ -6,6 +6,7 @@ from datetime import UTC, timedelta
 from sqlalchemy import Connection
 
 from snoozer import push_devices
+from snoozer.cli.audit import check_newest
 from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
 from snoozer.db import health_checks, schema, timeline
@@ -63,6 +64,7 @@ def database_findings(connection: Connection, settings: Settings) -> Iterator[Fi
     workers = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead)).workers
     yield from server_findings(connection, settings, workers=workers)
     yield _late_reminders(connection)
+    yield _audit(connection)
     yield from _mailboxes(connection)
     yield from _pushes(connection, settings)
     for invariant in health_checks.INVARIANTS:
@@ -179,6 +181,15 @@ def _late_reminders(connection: Connection) -> Finding:
     number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
     text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
     return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
+
+
+def _audit(connection: Connection) -> Finding:
+    found = check_newest(connection)
+    if found.broken_at is not None:
+        text = f"Entry {found.broken_at} of the audit log does not fit the one before it: the log was changed there."
+        return Finding("audit", "wrong", text, "Find out who changed audit_log by hand; compare it with a dump.")
+    older = f" Those before {found.first_id:,}: `snoozer audit`." if found.first_id > 1 else ""
+    return Finding("audit", "right", f"{found.checked:,} entries fit, each the one before it.{older}")
 
 
 def _mailboxes(connection: Connection) -> Iterator[Finding]:

@@ -31,6 +31,16 @@ class AccountState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoleChange:
+    """The role that an account was given, and the one before; they may be the same."""
+
+    id: int
+    email: str
+    role_before: str
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Token:
     """An API token by its id; the secret is not stored."""
 
@@ -150,6 +160,16 @@ def touch_session(connection: Connection, *, token_hash: str) -> None:
     execute(connection, "accounts/touch_session", token_hash=token_hash)
 
 
+def session_is_confirmed(connection: Connection, *, token_hash: str, within: timedelta) -> bool:
+    values = {"token_hash": token_hash, "within": within}
+    return bool(execute(connection, "accounts/session_is_confirmed", **values).scalar_one_or_none())
+
+
+def confirm_session(connection: Connection, *, token_hash: str, account_id: int) -> bool:
+    values = {"token_hash": token_hash, "account_id": account_id}
+    return execute(connection, "accounts/confirm_session", **values).first() is not None
+
+
 def close_session(connection: Connection, *, token_hash: str) -> None:
     execute(connection, "accounts/close_session", token_hash=token_hash)
 
@@ -181,6 +201,18 @@ def close(connection: Connection, *, email: str) -> AccountState | None:
 
 def reopen(connection: Connection, *, email: str) -> AccountState | None:
     return row_as(execute(connection, "accounts/reopen", email=email).first(), AccountState)
+
+
+def lock_roles(connection: Connection) -> None:
+    execute(connection, "accounts/lock_roles")
+
+
+def set_role(connection: Connection, *, id: int, role: str) -> RoleChange | None:
+    return row_as(execute(connection, "accounts/set_role", id=id, role=role).first(), RoleChange)
+
+
+def has_admin(connection: Connection) -> bool:
+    return bool(execute(connection, "accounts/has_admin").scalar_one())
 
 
 def end_sessions(connection: Connection, *, account_id: int) -> int:

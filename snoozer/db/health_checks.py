@@ -38,7 +38,7 @@ INVARIANTS = (
 
 # What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
 CHECKS = {
-    "accounts": ("ck_accounts_email_is_folded", "ck_accounts_role"),
+    "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
     "audit_log": ("ck_audit_log_actor", "ck_audit_log_texts_fit", "ck_audit_log_without_addresses"),
     "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),
     "email_snoozes": (

@@ -31,9 +31,18 @@ LEAST_ROLE: Mapping[str, Role] = {
 }
 
 
+# Closed for good: before such an act on many rows an operator is asked again who they are.
+CONFIRMED_IN_BULK = frozenset({"dismiss", "mark_invalid", "resolve_drop"})
+
+
 def at_least(role: str, least: Role) -> bool:
     """Whether a role includes what `least` may do."""
     return ROLES.index(_known(role)) >= ROLES.index(least)
+
+
+def higher(given: str, by_group: str | None) -> Role:
+    """The higher one of two roles."""
+    return max(_known(given), _known(by_group or "user"), key=ROLES.index)
 
 
 def may(role: str, act: str) -> bool:

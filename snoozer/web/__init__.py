@@ -39,8 +39,11 @@ from snoozer.web import (
     security_headers,
 )
 from snoozer.web.admin import watching
+from snoozer.web.admin.accounts import blueprint as admin_accounts
+from snoozer.web.admin.audit import blueprint as admin_audit
 from snoozer.web.admin.breakers import blueprint as admin_breakers
 from snoozer.web.admin.cases import blueprint as admin_cases
+from snoozer.web.admin.confirmation import blueprint as admin_confirmation
 from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
 from snoozer.web.admin.operations import blueprint as admin_operations
 from snoozer.web.admin.overview import blueprint as admin
@@ -92,6 +95,9 @@ BLUEPRINTS = (
     admin,
     admin_breakers,
     admin_cases,
+    admin_accounts,
+    admin_audit,
+    admin_confirmation,
     admin_mailboxes,
     admin_operations,
     health,

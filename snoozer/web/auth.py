@@ -159,6 +159,27 @@ def require(account: Account, act: str) -> None:
         _refuse(account)
 
 
+def confirmation_required(view: Page[P]) -> Page[P]:
+    """Calls the view where this session was confirmed a short while ago (`accounts.CONFIRMED_FOR`). Others are asked
+    who they are, and are led back to the page that the form was on, which its field `here` names."""
+
+    @wraps(view)
+    def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
+        first = confirmation_first()
+        return view(account, *args, **kwargs) if first is None else first
+
+    return guarded
+
+
+def confirmation_first() -> ResponseReturnValue | None:
+    """The same for a view that acts by what a form says: the response that asks who one is; None where it is known."""
+    with context.transaction() as connection:
+        if accounts.is_confirmed(connection, session=get_cookie("session") or ""):
+            return None
+    here = local_path(request.form.get("here"))
+    return redirect(url_for("admin_confirmation.ask", next=here if here != "/" else None), code=303)
+
+
 def required_role(endpoint: str | None) -> Role | None:
     """The least role for the endpoint's view; None where a role is not asked for."""
     view = current_app.view_functions.get(endpoint or "")

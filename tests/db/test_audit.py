@@ -10,10 +10,13 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from snoozer.cli.audit import Check, check_newest
+from snoozer.cli.database_findings import database_findings
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
+from snoozer.settings import Settings
 from tests.factories import wait_until_a_session_waits
 
 
@@ -175,3 +178,23 @@ def test_the_page_is_filtered_and_goes_on_where_it_ended(engine: Engine) -> None
     assert [row.snooze_id for row in of_snooze] == [7]
     assert [row.id for row in middle.rows] == list(range(19, 9, -1))
     assert later.rows == []
+
+
+def test_the_doctor_names_the_entry_at_which_the_log_was_changed(engine: Engine, settings: Settings) -> None:
+    with engine.begin() as connection:
+        an_act(connection, *[Entry(snooze_id=number) for number in range(3)])
+        [found] = [each for each in database_findings(connection, settings) if each.check == "audit"]
+    assert (found.verdict, found.says) == ("right", "3 entries fit, each the one before it.")
+    by_hand(engine, "UPDATE audit_log SET actor = 'clock' WHERE id = 2")
+    with engine.begin() as connection:
+        [found] = [each for each in database_findings(connection, settings) if each.check == "audit"]
+    assert (found.verdict, "Entry 2" in found.says) == ("wrong", True)
+
+
+def test_a_part_of_the_log_is_checked_from_its_first_row_on(engine: Engine) -> None:
+    with engine.begin() as connection:
+        an_act(connection, *[Entry(snooze_id=number) for number in range(9)])
+    by_hand(engine, "UPDATE audit_log SET actor = 'clock' WHERE id = 3")
+    with engine.connect() as connection:
+        assert check_newest(connection, newest=5) == Check(checked=5, first_id=5, broken_at=None)
+        assert check_newest(connection, newest=None).broken_at == 3

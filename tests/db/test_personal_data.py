@@ -99,6 +99,8 @@ def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Eng
             connection.execute(
                 text("INSERT INTO account_presets VALUES (:id, 1, 'Soon', 'in 1 hour')"), {"id": account.id}
             )
+            identity = "INSERT INTO account_identities VALUES ('https://sign-in.example', :subject, :id)"
+            connection.execute(text(identity), {"id": account.id, "subject": str(account.id)})
             connection.execute(text("INSERT INTO account_phrases VALUES (:id, 'friday')"), {"id": account.id})
             connection.execute(text("INSERT INTO day_shapes (account_id) VALUES (:id)"), {"id": account.id})
         a_pushed_device(engine, account_id=account.id, url=f"https://push.example/secret/{email}")

@@ -32,8 +32,22 @@ TABLE = {
     "POST /admin/operations": "operator",
     "POST /admin/operations/<row:id>/cancel": "operator",
     "POST /admin/operations/preview": "operator",
+    "GET /admin/accounts": "admin",
+    "POST /admin/accounts/find": "admin",
+    "GET /admin/accounts/<row:id>": "admin",
+    "POST /admin/accounts/<row:id>/role": "admin",
+    "POST /admin/unmask": "admin",
+    "GET /admin/audit": "viewer",
+    "GET /admin/confirm": "viewer",
+    "POST /admin/confirm/mail": "viewer",
+    "POST /admin/confirm": "viewer",
 }
-FORM = {"act": "dismiss", "id": "1", "from": "case", "why": "because", "as_of": "2099-01-01T00:00:00+00:00"}
+FORM = {
+    **{"act": "dismiss", "id": "1", "from": "case", "why": "because", "as_of": "2099-01-01T00:00:00+00:00"},
+    **{"email": "vera@snoozer.example", "role": "admin", "snooze": "1"},
+}
+# The code that the form holds is not the one that was mailed.
+REFUSED_FORMS = {"POST /admin/confirm": 422}
 
 
 def rules(app: Flask) -> list[tuple[str, Rule]]:
@@ -72,7 +86,7 @@ def test_each_role_may_do_what_the_table_says_and_nothing_else(
         caplog.clear()
         answer = browser.open(path_of(rule), method=method, data=FORM if method == "POST" else None)
         if ROLES.index(role) >= ROLES.index(least):
-            assert answer.status_code in {200, 204, 303}, rule
+            assert answer.status_code in {200, 204, 303, REFUSED_FORMS.get(f"{method} {rule.rule}")}, rule
             assert "/sign-in" not in answer.headers.get("Location", ""), rule
         else:
             assert answer.status_code == 403, rule

@@ -51,6 +51,9 @@ ACCESS = {
     "admin_cases": "operator",
     "admin_operations": "operator",
     "admin_mailboxes": "operator",
+    "admin_audit": "operator",
+    "admin_confirmation": "operator",
+    "admin_accounts": "admin",
     "api": "token",
 }
 EXCEPTIONS = {
@@ -245,7 +248,7 @@ def check(answer: Response, *, wanted: str, who: Who, where: str) -> None:
     elif wanted == "token":
         assert answer.status_code == 401, where
         assert "WWW-Authenticate" in answer.headers, where
-    elif wanted == "operator" and "person" in who.may:
+    elif wanted in {"operator", "admin"} and "person" in who.may:
         assert answer.status_code == 403, where
     else:
         assert to_sign_in, where

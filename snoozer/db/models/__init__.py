@@ -6,6 +6,7 @@ from snoozer.db.models.account import (
     BulkAct,
     CapturedMail,
     IdempotencyKey,
+    Identity,
     MailboxMessage,
     QuotaUsage,
     Session,

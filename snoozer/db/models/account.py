@@ -7,18 +7,20 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
 from snoozer.domain import roles
+from snoozer.domain.roles import Role
 
 NOW = text("now()")
 
 
 class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
-    often the person signed out everywhere."""
+    often the person signed out everywhere. `given_role` is of a command or an admin, `group_role` of the groups that
+    the organisation's provider named at the last sign-in there."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)
     email: Mapped[str]
-    role: Mapped[str] = mapped_column(server_default="user")
+    given_role: Mapped[str] = mapped_column("role", server_default="user")
     zone: Mapped[str] = mapped_column(server_default="UTC")
     locale: Mapped[str] = mapped_column(server_default="en_GB")
     verified_at: Mapped[datetime | None]
@@ -26,8 +28,15 @@ class Account(Base):
     zone_chosen: Mapped[bool] = mapped_column(server_default=text("false"))
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     browsers_forgotten: Mapped[int] = mapped_column(Integer, server_default="0")
+    group_role: Mapped[str | None]
+    signed_in_at: Mapped[datetime | None]
 
     __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
+
+    @property
+    def role(self) -> Role:
+        """The higher one of the two roles."""
+        return roles.higher(self.given_role, self.group_role)
 
     def may(self, act: str) -> bool:
         """Whether this person's role includes an act of `domain.roles.LEAST_ROLE`."""
@@ -72,11 +81,26 @@ class Session(Base):
     seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
     expires_at: Mapped[datetime]
     device: Mapped[str | None]
+    confirmed_at: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_sessions_token_hash"),
         Index("ix_sessions_account", "account_id"),
     )
+
+
+class Identity(Base):
+    """Who a person is at an organisation's provider: the subject of its issuer."""
+
+    __tablename__ = "account_identities"
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_identities_account", ondelete="CASCADE")
+    )
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+    __table_args__ = (Index("ix_account_identities_account", "account_id"),)
 
 
 class ApiToken(Base):

@@ -13,6 +13,7 @@ from snoozer.db.models import (
     ArchivedSnooze,
     ConnectedMailbox,
     Event,
+    Identity,
     MailboxMessage,
     PushDevice,
     PushSend,
@@ -55,6 +56,7 @@ SECTIONS = (
         ),
     ),
     Section(type="session", model=Session, columns=("device", "created_at", "seen_at", "expires_at")),
+    Section(type="identity", model=Identity, columns=("issuer", "subject", "created_at")),
     Section(type="api_token", model=ApiToken, columns=("created_at", "revoked_at")),
     Section(
         type="mailbox",

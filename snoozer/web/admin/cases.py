@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from snoozer.db import timeline
 from snoozer.db.models import Account
-from snoozer.db.queries import case_groups, metrics
+from snoozer.db.queries import audit, case_groups, metrics
 from snoozer.db.queries import cases as queries
 from snoozer.web import context
 from snoozer.web.admin.explain import Conditions, was_it_sent, why_not_running
@@ -53,6 +53,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         row = found_or_404(queries.one(connection, id=id))
         sends = queries.sends(connection, id=id)
         events = queries.events(connection, id=id)
+        audited = audit.of_snooze(connection, snooze_id=id)
         change = timeline.change(connection) if context.settings().failover == "wait" else None
         conditions = Conditions(
             times=time_formatter(),
@@ -68,6 +69,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         row=row,
         sends=sends,
         events=events,
+        audited=audited,
         sent=was_it_sent(newest, times=time_formatter()),
         running=why_not_running(row, conditions),
         masked=masked,

@@ -10,6 +10,7 @@ from snoozer import security_log
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, cases
 from snoozer.db.queries import operations as queries
+from snoozer.domain.roles import CONFIRMED_IN_BULK
 from snoozer.operations import chunks, requests
 from snoozer.operations.requests import MAX_MEMBERS, Request
 from snoozer.web import context
@@ -24,7 +25,7 @@ from snoozer.web.admin.operation_forms import (
     read_selection,
     read_why,
 )
-from snoozer.web.auth import operator_required, require, time_formatter, viewer_required
+from snoozer.web.auth import confirmation_first, operator_required, require, time_formatter, viewer_required
 from snoozer.web.context import flash, found_or_404
 from snoozer.web.forms import MAX_ROW_ID, page_cursor
 
@@ -96,11 +97,14 @@ def enter(account: Account) -> ResponseReturnValue:
         )
     except Refused as refused:
         return _preview_page(selection, problem=str(refused)), 422
+    is_one = request.form.get("from") == "case" and selection.ids is not None and len(selection.ids) == 1
+    if selection.act in CONFIRMED_IN_BULK and not is_one and (first := confirmation_first()) is not None:
+        return first
     with context.transaction() as connection:
         id, is_new = requests.enter(connection, asked, batches=selection.batches(connection))
     if is_new:
         security_log.record("operation_entered", account=account.id, act=selection.act, operation=id)
-    if request.form.get("from") == "case" and selection.ids is not None and len(selection.ids) == 1:
+    if is_one and selection.ids is not None:
         chunks.finish(context.engine(), id)
         with context.transaction() as connection:
             [member] = queries.members(connection, id=id, result=None).rows

@@ -1,28 +1,18 @@
 """Signing in by a mailed link or the code beside it. No response shows whether an account exists."""
 
-import logging
 import secrets
 import time
-from datetime import UTC, datetime
-from threading import BoundedSemaphore, Timer
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts, quotas, security_log
-from snoozer.accounts import LINK_LIFETIME, Invitation
 from snoozer.db.accounts import set_first_locale, set_first_zone
-from snoozer.mime import compose, headers
-from snoozer.settings import Settings
-from snoozer.smtp import client as smtp_client
-from snoozer.smtp.url import SmtpServer
 from snoozer.timephrase.zones import canonical
-from snoozer.translations import current_language
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.network import network_id
-
-log = logging.getLogger("snoozer.web")
+from snoozer.web.sign_in.mailing import send_invitation
 
 blueprint = Blueprint("sign_in", __name__)
 
@@ -30,11 +20,6 @@ BROWSER_DAYS = 1
 MAX_TOKEN_LENGTH = 100
 # Creating a sign-in takes some milliseconds that an address without an account does not; both take this long.
 RESPONSE_SECONDS = 0.1
-# A mail that is sent while its response is still on the way slows that response measurably.
-MAIL_DELAY_SECONDS = 0.3
-# More than this at once means that the mail server hangs; the person can request another link.
-MAX_MAILS_IN_FLIGHT = 16
-_mails_in_flight = BoundedSemaphore(MAX_MAILS_IN_FLIGHT)
 
 
 @blueprint.get("/sign-in")
@@ -158,36 +143,3 @@ def _sign_in(token: str) -> ResponseReturnValue:
     auth.delete_cookie(response, "browser")
     auth.trust_browser(response, email=account.email, forgotten=account.browsers_forgotten)
     return response
-
-
-def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
-    """Mails the link and the code in the background, at most once. Returns at once, so that the response does not
-    show how long it takes."""
-    if not _mails_in_flight.acquire(blocking=False):
-        log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
-        return
-    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, current_language()))
-    timer.name, timer.daemon = "sign-in-mail", True
-    timer.start()
-
-
-def _send(invitation: Invitation, settings: Settings, language: str) -> None:
-    try:
-        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-        message = compose.compose_sign_in(
-            to=invitation.email,
-            link=f"{settings.base_url}/sign-in/{invitation.token}",
-            code=invitation.code,
-            minutes=int(LINK_LIFETIME.total_seconds() // 60),
-            mail_from=settings.mail_from,
-            instance=domain,
-            now=datetime.now(UTC),
-            message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
-            language=language,
-        )
-        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
-    except Exception as error:
-        log.error("A sign-in mail could not be sent: %s", type(error).__name__)
-    finally:
-        _mails_in_flight.release()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from snoozer import accounts
 from snoozer.cli import commands
+from snoozer.db.queries import audit as queries
+from snoozer.db.queries.audit import Filter
 from tests.factories import ANN, People
 
 Run = Callable[..., Result]
@@ -89,3 +91,60 @@ def test_what_creating_an_account_again_changed_is_reported(run: Run) -> None:
         assert again == f"There is already the account {ANN} (admin); nothing was changed.\n"
     run("account", "close", ANN)
     assert "It is closed" in run("account", "create", ANN).stdout
+
+
+def test_a_role_is_given_by_command_and_stands_in_the_audit_log(run: Run, people: People, engine: Engine) -> None:
+    people.ann(role="admin")
+    people.ann("vera@snoozer.example")
+    last = run("account", "role", ANN, "viewer")
+    assert (last.exit_code, last.stdout) == (2, "")
+    assert "last admin" in last.stderr
+    assert "last admin" in run("account", "create", ANN, "--role", "user").stderr
+    given = run("account", "role", "vera@snoozer.example", "admin", "--reason", "she asked")
+    assert given.stdout == "Changed the account vera@snoozer.example from user to admin.\n"
+    assert run("account", "role", ANN, "viewer").exit_code == 0
+    assert "already" in run("account", "role", ANN, "viewer").stdout
+    assert run("account", "role", "unknown@snoozer.example", "viewer").exit_code == 2
+    assert run("account", "role", ANN, "king").exit_code == 2
+    run("account", "create", "new@snoozer.example", "--role", "operator")
+    with engine.connect() as connection:
+        rows = queries.page(connection, Filter()).rows
+    assert [(row.actor, row.reason, row.before, row.after) for row in rows] == [
+        ("command", None, {"role": None}, {"role": "operator"}),
+        ("command", None, {"role": "admin"}, {"role": "viewer"}),
+        ("command", "she asked", {"role": "user"}, {"role": "admin"}),
+    ]
+    listed = run("account", "list").stdout
+    assert [listed.index(name) for name in ("vera@", "new@", "ann@")] == sorted(
+        listed.index(name) for name in ("vera@", "new@", "ann@")
+    )
+    assert "ann@" not in run("account", "list", "--role", "admin").stdout
+
+
+def test_the_audit_log_is_checked_by_command(run: Run, people: People, engine: Engine) -> None:
+    assert run("audit").stdout == "The audit log is empty.\n"
+    people.ann()
+    for role in ("viewer", "operator", "admin"):
+        run("account", "role", ANN, role)
+    whole = run("audit")
+    mark = whole.stdout.splitlines()[-1]
+    assert whole.stdout.startswith("3 entries fit.")
+    assert mark.startswith("3:")
+    run("account", "create", "new@snoozer.example", "--role", "admin")
+    assert run("audit", "--mark", mark).exit_code == 0
+    assert run("audit", "--mark", "3:x").exit_code == 2
+    # As a superuser can, with a chain that is made anew.
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(text("DELETE FROM audit_log WHERE id > 2"))
+        connection.execute(text("SET LOCAL session_replication_role = origin"))
+        again = "INSERT INTO audit_log (actor, act) VALUES ('command', 'x'), ('command', 'y')"
+        connection.execute(text(again))
+    assert run("audit").exit_code == 0
+    changed = run("audit", "--mark", mark)
+    assert (changed.exit_code, "Entry 3 is not the one of the mark" in changed.stdout) == (1, True)
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        connection.execute(text("UPDATE audit_log SET act = 'z' WHERE id = 2"))
+    changed = run("audit")
+    assert (changed.exit_code, "Entry 2 does not fit" in changed.stdout) == (1, True)

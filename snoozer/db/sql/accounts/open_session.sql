@@ -1,7 +1,9 @@
 -- Open a session, and end the one that it replaces in the same browser. Following a mailed link verifies the address.
+-- Who signs in is confirmed by that.
 WITH verified AS (
     UPDATE accounts
-    SET verified_at = COALESCE(verified_at, clock_timestamp())
+    SET verified_at = COALESCE(verified_at, clock_timestamp()),
+        signed_in_at = clock_timestamp()
     WHERE id = :account_id
       AND disabled_at IS NULL
     RETURNING id
@@ -11,7 +13,7 @@ replaced AS (
     WHERE token_hash = CAST(:replaced_hash AS text)
       AND EXISTS (SELECT FROM verified)
 )
-INSERT INTO sessions (account_id, token_hash, device, expires_at)
-SELECT id, :token_hash, :device, clock_timestamp() + :lifetime
+INSERT INTO sessions (account_id, token_hash, device, confirmed_at, expires_at)
+SELECT id, :token_hash, :device, clock_timestamp(), clock_timestamp() + :lifetime
 FROM verified
 RETURNING account_id

@@ -1,0 +1,6 @@
+-- Record that the person of this session showed again who they are.
+UPDATE sessions
+SET confirmed_at = clock_timestamp()
+WHERE token_hash = :token_hash
+  AND account_id = :account_id
+RETURNING id
