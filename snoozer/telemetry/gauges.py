@@ -4,7 +4,7 @@ The support queries and these gauges are the same `.sql` files, so that both agr
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -16,23 +16,25 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import support
-from snoozer.db.engine import deadline
+from snoozer.db.engine import deadline, limit_transaction
 
 # Gauges that are read within this time share one query.
 CACHE_SECONDS = 0.5
-# There are five queries, and Prometheus waits for ten seconds.
-TIMEOUT = 1.8
+# There are six queries, and Prometheus waits for ten seconds.
+TIMEOUT = 1.5
 
 
 @dataclass(frozen=True)
 class Gauge:
     """An instrument, and the support query and its column that it shows. A column is a number, or a list of objects:
-    the `value` of each, with its other fields as attributes."""
+    the `value` of each, with its other fields as attributes. Of a query with several rows, `by` is the column that
+    tells them apart, an attribute."""
 
     name: str
     query: str
     column: str
     description: str
+    by: str | None = None
 
 
 GAUGES = (
@@ -60,6 +62,13 @@ GAUGES = (
     Gauge("ledger.uncertain", "health", "uncertain", "Reminders that may have been sent"),
     Gauge("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     Gauge("workers.alive", "health", "workers", "Workers that are alive"),
+    Gauge("workers.lost", "health", "lost", "Workers of the last day that stopped reporting without ending"),
+    Gauge("queue.late", "bands", "waits", "Snoozes that should have come, by how late they are", by="band"),
+    Gauge("reminders.sent_late", "bands", "sent", "Reminders of the last hour, by how late they were", by="band"),
+    Gauge(
+        "reminders.late_p50_seconds", "wait", "p50", "How late half of them are: sent within an hour, or due", by="what"
+    ),
+    Gauge("reminders.late_p99_seconds", "wait", "p99", "How late 99 in 100 are, at the most", by="what"),
     Gauge(
         "housekeeping.age_seconds",
         "health",
@@ -94,32 +103,34 @@ class Source:
 
     def __init__(self, engine: Engine, query: str) -> None:
         self._engine, self._query = engine, query
-        self._row: Mapping[str, Any] = {}
+        self._rows: Sequence[Mapping[str, Any]] = []
         self._read_at = float("-inf")
         self._lock = Lock()
 
-    def values(self, column: str) -> list[tuple[float, dict[str, str]]]:
+    def values(self, gauge: Gauge) -> list[tuple[float, dict[str, str]]]:
         """Each value with its attributes. Without an answer of the database none, which is better than an old one."""
         with self._lock:
             if time.monotonic() - self._read_at > CACHE_SECONDS:
-                self._row, self._read_at = self._read(), time.monotonic()
-            found = self._row.get(column)
-        if found is None:
-            return []
-        if not isinstance(found, list):
-            return [(float(found), {})]
-        return [
-            (float(one["value"]), {key: str(one[key]) for key in one if key != "value"})
-            for one in found
-            if one["value"] is not None
-        ]
+                self._rows, self._read_at = self._read(), time.monotonic()
+            rows = self._rows
+        return [value for row in rows for value in _values(row, gauge)]
 
-    def _read(self) -> Mapping[str, Any]:
+    def _read(self) -> Sequence[Mapping[str, Any]]:
         try:
             with deadline(TIMEOUT), self._engine.connect() as connection:
-                return dict(support.read(connection, self._query).mappings().one())
+                # Also what this process does not wait for any more is not to go on.
+                limit_transaction(connection, seconds=TIMEOUT)
+                return [dict(row) for row in support.read(connection, self._query).mappings()]
         except SQLAlchemyError:
-            return {}
+            return []
+
+
+def _values(row: Mapping[str, Any], gauge: Gauge) -> list[tuple[float, dict[str, str]]]:
+    attributes = {} if gauge.by is None else {gauge.by: str(row[gauge.by])}
+    found = row[gauge.column]
+    if not isinstance(found, list):
+        return [] if found is None else [(float(found), attributes)]
+    return [(float(one["value"]), {key: str(one[key]) for key in one if key != "value"}) for one in found]
 
 
 class DatabaseCollector:
@@ -134,7 +145,7 @@ class DatabaseCollector:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for gauge in GAUGES:
-            values = self._sources[gauge.query].values(gauge.column)
+            values = self._sources[gauge.query].values(gauge)
             if values:
                 labels = sorted({name for _, attributes in values for name in attributes})
                 family = GaugeMetricFamily(gauge.name.replace(".", "_"), gauge.description, labels=labels)
@@ -148,7 +159,7 @@ def register(engine: Engine, meter: Meter) -> None:
     sources = _sources(engine)
 
     def observe(gauge: Gauge, options: CallbackOptions) -> Iterable[Observation]:
-        return [Observation(value, attributes) for value, attributes in sources[gauge.query].values(gauge.column)]
+        return [Observation(value, attributes) for value, attributes in sources[gauge.query].values(gauge)]
 
     for gauge in GAUGES:
         meter.create_observable_gauge(gauge.name, callbacks=[partial(observe, gauge)], description=gauge.description)

@@ -55,6 +55,15 @@ class Instruments:
             explicit_bucket_boundaries_advisory=REQUEST_BUCKETS,
         )
 
+        if worker is not None:
+            self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        """What only begins at its first count has no rate at it."""
+        for instrument in (self._claimed, self._handed_back, self._lost):
+            instrument.add(0, self._labels)
+        self._processed.add(0, self._labels | {"verdict": DeliveryOutcome.SENT.value})
+
     def count_request(self, *, method: str, route: str, status: int, seconds: float) -> None:
         labels: dict[str, str | int] = {"http.request.method": method, "http.route": route}
         self._requests.record(seconds, labels | {"http.response.status_code": status})

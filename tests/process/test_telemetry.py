@@ -64,6 +64,8 @@ def _check_metrics(collector: Collector) -> None:
     assert by_service["snoozer-clock"] >= GAUGES
     assert by_service["snoozer-worker"] == {
         "queue.claimed",
+        "queue.handed_back",
+        "queue.lost_ownership",
         "queue.processed",
         "queue.wait",
         "queue.job_duration_ms",
