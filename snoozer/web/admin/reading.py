@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -28,6 +28,8 @@ EACH_SECONDS, ALL_SECONDS, LEAST_SECONDS = 1.0, 2.5, 0.25
 # What several look at is so old at the most.
 SHARED_SECONDS = 3.0
 BACKLOG_BEFORE = timedelta(minutes=5)
+# What changes once a minute is not read at each turn for those who watch.
+RARELY = {"history": timedelta(seconds=10)}
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CHARTS = {
@@ -114,7 +116,7 @@ class Figures:
             # One that was begun since is new for everybody who waited for it.
             if self._last is None or self._read_at < asked_at - max_age:
                 began = time.monotonic()
-                self._last, self._read_at = self._read(self._last), began
+                self._last, self._read_at = self._read(self._last, watches=max_age > 0), began
             return self._last
 
     def forget(self) -> None:
@@ -122,7 +124,7 @@ class Figures:
         with self._lock:
             self._read_at = float("-inf")
 
-    def _read(self, last: Reading | None) -> Reading:
+    def _read(self, last: Reading | None, *, watches: bool) -> Reading:
         with self._engine.connect() as connection:
             began = time.monotonic()
             with per_query_timeout(EACH_SECONDS), connection.begin():
@@ -130,10 +132,15 @@ class Figures:
             ends = began + ALL_SECONDS
             found: dict[str, Figure[Any]] = {}
             for name, query in self._queries.items():
+                known: Figure[Any] | None = getattr(last, name) if last else None
+                if watches and _is_recent(known, at=at, within=RARELY.get(name)):
+                    found[name] = known
+                    continue
                 seconds = max(min(EACH_SECONDS, ends - time.monotonic()), LEAST_SECONDS)
                 read_at = at + timedelta(seconds=time.monotonic() - began)
-                before: Figure[Any] = getattr(last, name) if last else Figure(None, None, in_time=False)
-                found[name] = Figure(before.value, before.at, in_time=False)
+                found[name] = (
+                    Figure(known.value, known.at, in_time=False) if known else Figure(None, None, in_time=False)
+                )
                 if connection.invalidated:
                     continue
                 try:
@@ -153,6 +160,16 @@ class Figures:
     def _wal(self, connection: Connection) -> int | None:
         """None where the role may not ask."""
         return overview.wal_bytes(connection) if self._may_list_wal else None
+
+
+def _is_recent(figure: Figure[Any] | None, *, at: datetime, within: timedelta | None) -> TypeGuard[Figure[Any]]:
+    return (
+        figure is not None
+        and within is not None
+        and figure.in_time
+        and figure.at is not None
+        and at - figure.at < within
+    )
 
 
 def _history(connection: Connection) -> dict[str, Sequence[Span]]:
