@@ -53,6 +53,7 @@ class SettingsError(Exception):
 class TelemetryConfig(TypedDict):
     config: Config
     metrics_port: int | None
+    dead_after: timedelta
 
 
 def _parse_otel(value: Any) -> Any:
@@ -248,7 +249,8 @@ class Settings(BaseSettings):
     @property
     def telemetry(self) -> TelemetryConfig:
         """The arguments of telemetry.start."""
-        return {"config": self.otel, "metrics_port": self.metrics_port}
+        dead_after = timedelta(seconds=self.worker_dead)
+        return {"config": self.otel, "metrics_port": self.metrics_port, "dead_after": dead_after}
 
     @property
     def local_links_warning(self) -> str | None:

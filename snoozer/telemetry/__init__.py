@@ -6,6 +6,7 @@ reader nothing is counted: it would take a tenth of a worker's time.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
@@ -52,12 +53,14 @@ def start(
     engine: Engine,
     config: Config,
     metrics_port: int | None,
+    dead_after: timedelta,
     worker: str | None = None,
 ) -> Callable[[], None]:
     """Set telemetry up for this process, once; returns a function that flushes it at the end.
 
     `config` says what is exported; `metrics_port` is where a page for Prometheus is served on loopback, but the web has
-    its own. `worker` is the name of the worker that this process is. The clock exports the gauges of the database.
+    its own. `worker` is the name of the worker that this process is. The clock exports the gauges of the database, by
+    which a worker that did not report for `dead_after` is not alive.
     """
     has_page = service == WEB
     if config.is_disabled or not (config.exports or has_page or metrics_port is not None):
@@ -71,11 +74,11 @@ def start(
     reading.instruments = Instruments(providers.meter, worker=worker)
     reading.tracer = providers.tracer
     if service == CLOCK:
-        gauges.register(engine, providers.exported_meter)
+        gauges.register(engine, providers.exported_meter, dead_after=dead_after)
     if has_page:
         reading.requests = request_counts.of_this_process()
     elif metrics_port is not None:
-        pages.serve(pages.of_process(engine, is_clock=service == CLOCK), metrics_port)
+        pages.serve(pages.of_process(engine, dead_after=dead_after, is_clock=service == CLOCK), metrics_port)
     return providers.flush
 
 

@@ -6,6 +6,7 @@ The support queries and these gauges are the same `.sql` files, so that both agr
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -22,6 +23,8 @@ from snoozer.db.engine import deadline, limit_transaction
 CACHE_SECONDS = 0.5
 # There are six queries, and Prometheus waits for ten seconds.
 TIMEOUT = 1.5
+# Counts stop above it, so that a backlog of a million is read in time.
+MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ GAUGES = (
 class Source:
     """One support query, executed once for all gauges that are read together."""
 
-    def __init__(self, engine: Engine, query: str) -> None:
-        self._engine, self._query = engine, query
+    def __init__(self, engine: Engine, query: str, *, dead_after: timedelta) -> None:
+        self._engine, self._query, self._dead_after = engine, query, dead_after
         self._rows: Sequence[Mapping[str, Any]] = []
         self._read_at = float("-inf")
         self._lock = Lock()
@@ -120,7 +123,8 @@ class Source:
             with deadline(TIMEOUT), self._engine.connect() as connection:
                 # Also what this process does not wait for any more is not to go on.
                 limit_transaction(connection, seconds=TIMEOUT)
-                return [dict(row) for row in support.read(connection, self._query).mappings()]
+                found = support.read(connection, self._query, most=MOST, dead_after=self._dead_after)
+                return [dict(row) for row in found.mappings()]
         except SQLAlchemyError:
             return []
 
@@ -136,8 +140,8 @@ def _values(row: Mapping[str, Any], gauge: Gauge) -> list[tuple[float, dict[str,
 class DatabaseCollector:
     """The gauges for a page of Prometheus."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._sources = _sources(engine)
+    def __init__(self, engine: Engine, *, dead_after: timedelta) -> None:
+        self._sources = _sources(engine, dead_after)
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Names no metrics, so that to register it reads nothing."""
@@ -154,9 +158,10 @@ class DatabaseCollector:
                 yield family
 
 
-def register(engine: Engine, meter: Meter) -> None:
-    """Export the gauges by this meter; they are queried when they are read."""
-    sources = _sources(engine)
+def register(engine: Engine, meter: Meter, *, dead_after: timedelta) -> None:
+    """Export the gauges by this meter; they are queried when they are read. A worker that did not report for
+    `dead_after` is not alive."""
+    sources = _sources(engine, dead_after)
 
     def observe(gauge: Gauge, options: CallbackOptions) -> Iterable[Observation]:
         return [Observation(value, attributes) for value, attributes in sources[gauge.query].values(gauge)]
@@ -165,5 +170,5 @@ def register(engine: Engine, meter: Meter) -> None:
         meter.create_observable_gauge(gauge.name, callbacks=[partial(observe, gauge)], description=gauge.description)
 
 
-def _sources(engine: Engine) -> dict[str, Source]:
-    return {query: Source(engine, query) for query in {gauge.query for gauge in GAUGES}}
+def _sources(engine: Engine, dead_after: timedelta) -> dict[str, Source]:
+    return {query: Source(engine, query, dead_after=dead_after) for query in {gauge.query for gauge in GAUGES}}

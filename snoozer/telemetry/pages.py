@@ -7,6 +7,7 @@ where it is asked for (`?database=1`).
 
 import logging
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs
@@ -86,14 +87,14 @@ def serve(page: Page, first: int) -> None:
     log.warning("no metrics: none of the ports %d to %d can be opened (%s)", first, ports[-1], last.strerror)
 
 
-def of_web(engine: Engine, reading: "Reading") -> Page:
+def of_web(engine: Engine, reading: "Reading", *, dead_after: timedelta) -> Page:
     """The page of the web's processes: requests, and the gauges of the database."""
-    return Page(reading.requests, DatabaseCollector(engine), with_database=True)
+    return Page(reading.requests, DatabaseCollector(engine, dead_after=dead_after), with_database=True)
 
 
-def of_process(engine: Engine, *, is_clock: bool) -> Page:
+def of_process(engine: Engine, *, dead_after: timedelta, is_clock: bool) -> Page:
     """The page of another process: what it counts, and what it uses of the machine."""
-    return Page(REGISTRY, DatabaseCollector(engine) if is_clock else None)
+    return Page(REGISTRY, DatabaseCollector(engine, dead_after=dead_after) if is_clock else None)
 
 
 class _Server(WSGIServer):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from snoozer.dev import ports
 from tests.conftest import missing
@@ -31,6 +32,8 @@ FUNCTIONS = {"histogram_quantile"}
 OF_PROMETHEUS = {"up", "ALERTS"}
 EXPRESSION = re.compile(r"^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)", re.M)
 POLL, SECONDS = 0.2, 60.0
+# At most half of the time after which a worker is dead.
+BEATS = {"SNOOZER_HEARTBEAT_SECONDS": "0.4"}
 
 
 def program(name: str) -> str:
@@ -106,10 +109,10 @@ def page(port: int) -> str:
 
 
 @contextmanager
-def a_process(place: Field, name: str, **settings: str) -> Iterator[None]:
+def a_process(place: Field, name: str, **settings: str) -> "Iterator[subprocess.Popen[str]]":
     process = place.start(name, **settings)
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.communicate(timeout=TIMEOUT)
@@ -124,8 +127,10 @@ def until(holds: Callable[[], bool], problem: Callable[[], str]) -> None:
 
 @contextmanager
 def prometheus(folder: Path, site: LiveSite) -> Iterator[Callable[[], set[str]]]:
-    """Prometheus itself with our rules, which wait for nothing here; yields what tells the alerts that fire."""
+    """Prometheus itself with our rules, which wait for nothing here and forget lost workers after ten seconds; yields
+    what tells the alerts that fire."""
     rules = re.sub(r"for: \w+", "for: 0s", (RULES / "alerts.yml").read_text())
+    rules = re.sub(r"(workers_lost)\[\w+\]", r"\1[10s]", rules)
     (folder / "alerts.yml").write_text(rules)
     configuration: dict[str, Any] = {
         "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "500ms"},
@@ -174,3 +179,23 @@ def test_alerts_of_real_outages_fire_and_end(place: Field, engine: Engine, tmp_p
         server.answer("banner", USUAL["banner"])
         running.enter_context(a_process(place, "clock", **settings))
         until(lambda: not expected & firing(), lambda: f"these still fire: {firing()}")
+
+
+def test_alerts_fire_while_locks_fill_the_database_and_workers_are_frozen(
+    place: Field, engine: Engine, tmp_path: Path, postgres_url: str
+) -> None:
+    program("prometheus")
+    with ExitStack() as running:
+        site = running.enter_context(live_site(postgres_url, tmp_path, SNOOZER_WORKER_DEAD_SECONDS="1.6", **BEATS))
+        firing = running.enter_context(prometheus(tmp_path, site))
+        running.enter_context(a_process(place, "clock"))
+        workers = [running.enter_context(a_process(place, "worker")) for _ in range(2)]
+        until(lambda: site.request("/metrics")[1].count("workers_alive 2.0") == 1, lambda: "two workers are not alive")
+        until(lambda: not firing(), lambda: f"these fire: {firing()}")
+        workers[0].send_signal(signal.SIGSTOP)
+        until(lambda: "SnoozerWorkersLost" in firing(), lambda: f"only these fire: {firing()}")
+        workers[0].kill()
+        with engine.begin() as holder:
+            holder.execute(text("LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE"))
+            until(lambda: "SnoozerFiguresMissing" in firing(), lambda: f"only these fire: {firing()}")
+        until(lambda: not firing(), lambda: f"these still fire: {firing()}")

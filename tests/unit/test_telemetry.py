@@ -266,7 +266,7 @@ def test_counters_of_a_worker_begin_at_zero() -> None:
 def gauges_of(engine: Engine) -> InMemoryMetricReader:
     """A reader of all gauges of this database."""
     reader = InMemoryMetricReader()
-    gauges.register(engine, MeterProvider(metric_readers=[reader]).get_meter("snoozer"))
+    gauges.register(engine, MeterProvider(metric_readers=[reader]).get_meter("snoozer"), dead_after=LEASE)
     return reader
 
 

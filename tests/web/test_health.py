@@ -69,7 +69,9 @@ def test_ready_and_metrics_report_what_is_overdue_in_mailboxes(
         )
     assert client.get("/readyz").get_json()["mailboxes"] == {"connected": 3, "unwatched": 1, "overdue": 1}
     exported = InMemoryMetricReader()
-    gauges_of_database.register(engine, MeterProvider(metric_readers=[exported]).get_meter("tests"))
+    gauges_of_database.register(
+        engine, MeterProvider(metric_readers=[exported]).get_meter("tests"), dead_after=timedelta(seconds=10)
+    )
     points = gauges(exported)
     assert points["mailboxes.connected"] == {
         (("problem", "none"), ("state", "active")): 1,

@@ -58,7 +58,11 @@ def metrics() -> Response:
     Prometheus' text format. Open to everyone."""
     if context.settings().otel.is_disabled:
         return Response("No metrics: OTEL_SDK_DISABLED is true.\n", 404, mimetype="text/plain")
-    page = current_app.extensions.setdefault("snoozer_metrics", pages.of_web(context.engine(), telemetry.reading))
+    if "snoozer_metrics" not in current_app.extensions:
+        dead_after = context.settings().telemetry["dead_after"]
+        page = pages.of_web(context.engine(), telemetry.reading, dead_after=dead_after)
+        current_app.extensions["snoozer_metrics"] = page
+    page = current_app.extensions["snoozer_metrics"]
     return Response(page.render(request.args.get("database")), content_type=page.content_type)
 
 
