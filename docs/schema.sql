@@ -1,4 +1,4 @@
--- The whole schema after migration 0055, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0056, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1003,6 +1003,23 @@ CREATE TABLE bulk_acts (
     undone_at timestamp with time zone
 );
 
+CREATE TABLE case_views (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    name text NOT NULL,
+    filter jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE SEQUENCE case_views_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE case_views_id_seq OWNED BY case_views.id;
+
 CREATE TABLE circuit_breakers (
     server text NOT NULL,
     state text DEFAULT 'closed'::text NOT NULL,
@@ -1830,6 +1847,8 @@ ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq':
 
 ALTER TABLE ONLY api_tokens ALTER COLUMN id SET DEFAULT nextval('api_tokens_id_seq'::regclass);
 
+ALTER TABLE ONLY case_views ALTER COLUMN id SET DEFAULT nextval('case_views_id_seq'::regclass);
+
 ALTER TABLE ONLY digests ALTER COLUMN id SET DEFAULT nextval('digests_id_seq'::regclass);
 
 ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snoozes_id_seq'::regclass);
@@ -1884,6 +1903,9 @@ ALTER TABLE ONLY audit_log
 
 ALTER TABLE ONLY bulk_acts
     ADD CONSTRAINT pk_bulk_acts PRIMARY KEY (account_id, id);
+
+ALTER TABLE ONLY case_views
+    ADD CONSTRAINT pk_case_views PRIMARY KEY (id);
 
 ALTER TABLE ONLY circuit_breakers
     ADD CONSTRAINT pk_circuit_breakers PRIMARY KEY (server);
@@ -1984,6 +2006,9 @@ ALTER TABLE ONLY accounts
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT uq_api_tokens_token_hash UNIQUE (token_hash);
 
+ALTER TABLE ONLY case_views
+    ADD CONSTRAINT uq_case_views_name UNIQUE (account_id, name);
+
 ALTER TABLE ONLY digest_members
     ADD CONSTRAINT uq_digest_members_promise UNIQUE (snooze_id, scheduled_for);
 
@@ -2055,6 +2080,8 @@ CREATE INDEX ix_digests_open ON digests USING btree (gathered_at) WHERE (settled
 CREATE INDEX ix_email_snoozes_archive_person ON ONLY email_snoozes_archive USING btree (user_email, id);
 
 CREATE INDEX ix_email_snoozes_behind ON email_snoozes USING btree (serialization_key) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND behind_key);
+
+CREATE INDEX ix_email_snoozes_case_classes ON email_snoozes USING btree (snooze_error_class(last_error), finished_at, id) WHERE (outcome = 'retired'::text);
 
 CREATE INDEX ix_email_snoozes_case_domains ON email_snoozes USING btree (snooze_recipient_domain(user_email), finished_at, id) WHERE (outcome = 'retired'::text);
 
@@ -2237,6 +2264,9 @@ ALTER TABLE ONLY api_tokens
 
 ALTER TABLE ONLY bulk_acts
     ADD CONSTRAINT fk_bulk_acts_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY case_views
+    ADD CONSTRAINT fk_case_views_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT fk_day_shapes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -215,6 +215,8 @@
     const { target: form, submitter } = event;
     const inSheet = form.parentElement === dialog;
     const beside = form.method === "post" && form.closest("#pane") !== null;
+    // A preview of what many rows would get is a page.
+    if (form.matches("[data-page]")) return;
     if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]") && !beside) return;
     event.preventDefault();
     if (leaves || form.ariaBusy) return;

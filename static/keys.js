@@ -12,10 +12,11 @@
   // What was opened from a list as a page of its own: a message, its snooze, the form of its time.
   const opened = () => document.querySelector("main > .message-acts, main > [data-snooze], main > a.back ~ form[data-sheet]");
   const toNext = (step) => {
-    const href = window.listOrder?.step(step);
+    const beside = document.querySelector(`main > nav a[rel=${step > 0 ? "next" : "prev"}]`);
+    const href = window.listOrder?.step(step) ?? beside?.getAttribute("href");
     if (href) return location.assign(href);
     const end = step > 0 ? _("This is the last message of its list.") : _("This is the first message of its list.");
-    return window.announce(window.listOrder ? end : _("It was not opened from a list, so there is no next one."));
+    return window.announce(window.listOrder || document.querySelector("main > nav[data-beside]") ? end : _("It was not opened from a list, so there is no next one."));
   };
   const move = (step) => {
     if (opened()) return toNext(step);
@@ -34,15 +35,16 @@
     else if (opened()) window.announce(_("That cannot be done with this message."));
     else if (document.getElementById("place")) window.announce(_("Nothing was done: there is no message here."));
   };
+  const cannot = () => window.announce(_("That cannot be done with this message."));
   const press = (name) => window.selection?.act(name) || chosen((row) => {
     const button = row.querySelector(`[data-act=${name}]`);
     if (button) button.click();
-    else window.announce(_("That cannot be done with this message."));
+    else cannot();
   });
   const snooze = () => {
     const form = document.querySelector("main > form[data-sheet]");
     if (form) form.querySelector("[name=phrase]").focus();
-    else window.selection?.act("snooze") || chosen((row) => window.openSheet(row));
+    else window.selection?.act("snooze") || chosen((row) => (window.openSheet ?? cannot)(row));
   };
   const select = (act) => {
     if (opened()) window.announce(_("Messages are selected in their list."));
@@ -68,6 +70,7 @@
     Escape: () => window.selection?.clear(),
     e: () => press("done"),
     c: () => press("cancel"),
+    r: () => document.querySelector("[data-act=reactivate], [data-bulk=reactivate]") && press("reactivate"),
     u: () => document.querySelector("a.back")?.click(),
     z: () => window.undoLast(),
     "/": search,

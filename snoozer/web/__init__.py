@@ -42,6 +42,7 @@ from snoozer.web.admin import watching
 from snoozer.web.admin.accounts import blueprint as admin_accounts
 from snoozer.web.admin.audit import blueprint as admin_audit
 from snoozer.web.admin.breakers import blueprint as admin_breakers
+from snoozer.web.admin.case_views import blueprint as admin_case_views
 from snoozer.web.admin.cases import blueprint as admin_cases
 from snoozer.web.admin.confirmation import blueprint as admin_confirmation
 from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
@@ -94,6 +95,7 @@ BLUEPRINTS = (
     api.blueprint,
     admin,
     admin_breakers,
+    admin_case_views,
     admin_cases,
     admin_accounts,
     admin_audit,

@@ -203,7 +203,7 @@ def test_no_focused_case_lies_under_the_bar(width: int, opened: Opened, engine: 
         a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error=f"rcpt: 550 no {number}")
     page = opened("/admin/cases", width=width)
     page.set_viewport_size({"width": width, "height": 640})
-    page.get_by_label("on every page").focus()
+    page.get_by_label("Pick case 8").focus()
     below = "e => e.getBoundingClientRect().bottom > document.querySelector('.decide').getBoundingClientRect().top"
     for _ in range(16):
         page.keyboard.press("Tab")

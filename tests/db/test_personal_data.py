@@ -41,6 +41,7 @@ NOT_EXPORTED = {
     "reminder_sends_archive": "the records `send`",
     "snooze_events": "the records `event`",
     "audit_log": "what operators did, by ids",
+    "case_views": "how an operator looks at cases; it names people by ids of snoozes",
     "bulk_acts": "what snoozes were before an act on many, of a day, for its Undo",
     "imports": "what was read of a file and not confirmed, of a day",
     "import_rows": "what was read of a file and not confirmed, of a day",

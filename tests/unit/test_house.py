@@ -18,6 +18,7 @@ STATEMENT_FOLDERS = {
     "audit": ["audit"],
     "breaker": ["breaker"],
     "bulk_acts": ["bulk_acts"],
+    "case_views": ["case_views"],
     "day_shapes": ["day_shapes"],
     "digests": ["digests"],
     "events": ["events"],

@@ -87,7 +87,7 @@ def test_failures_that_differ_in_an_address_or_a_number_only_are_one_reason(
     fingerprint = re.search(r'reason=(\w+)">Show these 3<', shown)
     assert fingerprint
     alike = page(operator, f"/admin/cases?reason={fingerprint.group(1)}")
-    assert alike.count('name="id"') == 3
+    assert alike.count('type="checkbox" name="id"') == 3
     assert f"/admin/cases/{other}" not in alike
 
 
@@ -132,7 +132,7 @@ def test_every_case_of_a_long_list_is_on_exactly_one_page(
     listed: list[str] = []
     while path:
         shown = page(operator, path)
-        listed += re.findall(r'name="id" value="(\d+)"', shown)
+        listed += re.findall(r'type="checkbox" name="id" value="(\d+)"', shown)
         onward = re.search(r'href="([^"]+)" rel="next"', shown)
         path = html.unescape(onward.group(1)) if onward else None
     assert len(listed) == 120

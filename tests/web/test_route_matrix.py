@@ -49,6 +49,7 @@ ACCESS = {
     "admin": "operator",
     "admin_breakers": "operator",
     "admin_cases": "operator",
+    "admin_case_views": "operator",
     "admin_operations": "operator",
     "admin_mailboxes": "operator",
     "admin_audit": "operator",

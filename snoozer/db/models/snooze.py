@@ -132,6 +132,13 @@ class Snooze(Base):
             postgresql_where=text("outcome = 'retired'"),
         ),
         Index(
+            "ix_email_snoozes_case_classes",
+            text("snooze_error_class(last_error)"),
+            "finished_at",
+            "id",
+            postgresql_where=text("outcome = 'retired'"),
+        ),
+        Index(
             "ix_email_snoozes_case_domains",
             text("snooze_recipient_domain(user_email)"),
             "finished_at",

@@ -62,6 +62,10 @@ class Filter:
         values = ((_names[name], getattr(self, name)) for name in _names)
         return {name: _written(value) for name, value in values if value is not None}
 
+    def without(self, name: str) -> Self:
+        """The same filter without this field of an address."""
+        return type(self).from_args({key: text for key, text in self.as_args().items() if key != name})
+
     def fixed(self, now: datetime) -> Self:
         """The same filter at that time, whenever it is read: how long ago becomes an instant."""
         since, until = (now - m if isinstance(m, timedelta) else m for m in (self.since, self.until))
@@ -76,15 +80,13 @@ class Filter:
         if self.reason is not None:
             found.append(error_fingerprint == self.reason)
         if self.error_class is not None:
-            first = CLASSES[self.error_class]
-            after = format(int(first, 16) + 1, "x")
-            found += [error_fingerprint >= first, error_fingerprint < after]
+            found.append(func.snooze_error_class(Snooze.last_error) == CLASSES[self.error_class])
         if self.domain is not None:
             found.append(_recipient_domain == self.domain)
         if self.person is not None:
-            found.append(Snooze.user_email == _of_snooze("user_email", self.person))
+            found.append(Snooze.user_email == of_snooze("user_email", self.person))
         if self.message is not None:
-            message_id = _of_snooze("message_id", self.message)
+            message_id = of_snooze("message_id", self.message)
             found.append(and_(func.md5(Snooze.message_id) == func.md5(message_id), Snooze.message_id == message_id))
         if self.since is not None:
             found.append(Snooze.finished_at >= _instant(self.since))
@@ -97,7 +99,7 @@ class Filter:
 _names = {name: name for name in ("reason", "domain", "person", "message", "since", "until")} | {"error_class": "class"}
 
 
-def _of_snooze(column: str, id: int) -> Any:
+def of_snooze(column: str, id: int) -> Any:
     """A column of the snooze with this id, live or archived; NULL where there is none, so that nothing is equal."""
     archived = ArchivedSnooze.__table__.c
     live = select(getattr(Snooze, column)).where(Snooze.id == id).correlate(None).scalar_subquery()

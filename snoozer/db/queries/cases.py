@@ -75,6 +75,17 @@ def page(
     return CasePage(rows=shown, newer=newer, older=_cursor(shown[-1]) if len(rows) > PAGE_SIZE else None)
 
 
+def beside(connection: Connection, filter: Filter, *, at: datetime | None, id: int) -> tuple[int | None, int | None]:
+    """The ids of the cases before and after this one in the list of the filter, the newer one first; None for none, as
+    for a row that is not finished."""
+    if at is None:
+        return None, None
+    chosen = select(Snooze.id).where(*filter.conditions()).limit(1)
+    newer = chosen.where(_key > (at, id)).order_by(Snooze.finished_at, Snooze.id)
+    older = chosen.where(_key < (at, id)).order_by(Snooze.finished_at.desc(), Snooze.id.desc())
+    return connection.execute(newer).scalar_one_or_none(), connection.execute(older).scalar_one_or_none()
+
+
 def matching(connection: Connection, filter: Filter, *, until: datetime, after_id: int = 0, limit: int) -> list[int]:
     """The ids of up to `limit` cases, in their order: those above `after_id`, and none that became a case after
     `until`."""
@@ -126,6 +137,7 @@ def one(connection: Connection, *, id: int) -> Found | None:
             *columns(Snooze, "deferred_until deferred_by"),
             waits.c.state,
             (Snooze.remind_at <= func.current_timestamp()).label("is_due"),
+            func.md5(Snooze.message_id).label("message_hash"),
             Worker.state.label("worker_state"),
             Worker.heartbeat_at,
         )
