@@ -1,4 +1,4 @@
--- The whole schema after migration 0056, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0057, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -44,7 +44,7 @@ CREATE TABLE audit_log (
     before jsonb,
     after jsonb,
     hash bytea NOT NULL,
-    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^(operator:[0-9]+|command|clock)$'::text)),
+    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^((operator|user):[0-9]+|command|clock)$'::text)),
     CONSTRAINT ck_audit_log_texts_fit CHECK ((((length(act) >= 1) AND (length(act) <= 100)) AND (length(reason) <= 1000) AND (length(request_id) <= 200) AND (length(target) <= 200))),
     CONSTRAINT ck_audit_log_without_addresses CHECK ((concat_ws(' '::text, reason, target, before, after) !~ '[[:alnum:]]@[[:alnum:]]'::text))
 );
@@ -123,6 +123,15 @@ BEGIN
       AND kept.message_id = gone.message_id
       AND kept.snooze_id = gone.id;
     RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_leave_pause() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.paused_by := NULL;
+    RETURN NEW;
 END
 $$;
 
@@ -631,6 +640,29 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION snooze_pause(person text, class integer, way text) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN (
+        SELECT pause.id
+        FROM pauses AS pause
+        WHERE pause.ended_at IS NULL
+          AND (pause.until IS NULL OR pause.until > CURRENT_TIMESTAMP)
+          AND (
+              pause.kind = 'all'
+              OR (pause.kind = 'channel' AND pause.value = way)
+              OR (pause.kind = 'person' AND pause.value = lower(person))
+              OR (pause.kind = 'invalid' AND pause.value = lower(person) AND way = 'mail')
+              OR (pause.kind = 'domain' AND pause.value = snooze_recipient_domain(person))
+              OR (pause.kind = 'class' AND pause.value = CAST(class AS text))
+          )
+        ORDER BY pause.id
+        LIMIT 1
+    );
+END
+$$;
+
 CREATE FUNCTION snooze_recipient_domain(email text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN lower(split_part(email, '@'::text, '-1'::integer));
@@ -740,6 +772,7 @@ CREATE TABLE email_snoozes (
     deferred_until timestamp with time zone,
     deferred_by text,
     at_any_hour boolean DEFAULT false NOT NULL,
+    paused_by bigint,
     CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
     CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
     CONSTRAINT ck_email_snoozes_deferral_is_whole CHECK ((num_nulls(deferred_until, deferred_by) = ANY (ARRAY[0, 2]))),
@@ -749,6 +782,7 @@ CREATE TABLE email_snoozes (
     CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
     CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_paused_is_inactive CHECK (((paused_by IS NULL) OR (inactive AND (outcome IS NULL)))),
     CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
     CONSTRAINT ck_email_snoozes_reply_policy CHECK ((reply_policy = ANY (ARRAY['keep'::text, 'cancel_on_reply'::text, 'until_reply'::text]))),
     CONSTRAINT ck_email_snoozes_reply_scope CHECK ((reply_scope = ANY (ARRAY['message'::text, 'thread'::text]))),
@@ -832,6 +866,7 @@ CREATE FUNCTION snooze_waits_for(snooze email_snoozes, known_schema integer) RET
     AS $$
     SELECT CASE
         WHEN snooze.outcome IS NOT NULL THEN snooze.outcome
+        WHEN snooze.inactive AND snooze.paused_by IS NOT NULL THEN 'paused_operator'
         WHEN snooze.inactive THEN COALESCE(
             (
                 SELECT CASE event.kind WHEN 'resumed' THEN 'paused_database' ELSE 'paused' END
@@ -844,6 +879,10 @@ CREATE FUNCTION snooze_waits_for(snooze email_snoozes, known_schema integer) RET
             'paused_database'
         )
         WHEN snooze.claimed_at IS NOT NULL THEN 'claimed'
+        WHEN snooze.remind_at <= CURRENT_TIMESTAMP
+            AND (SELECT TRUE FROM pauses WHERE ended_at IS NULL LIMIT 1)
+            AND snooze_pause(snooze.user_email, snooze.priority, 'mail') IS NOT NULL
+            THEN 'paused_operator'
         WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.attempts >= snooze.max_attempts THEN 'spent'
         WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.schema_version > known_schema THEN 'newer'
         WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.behind_key THEN 'key'
@@ -1137,7 +1176,8 @@ CREATE TABLE email_snoozes_archive (
     reply_since timestamp with time zone,
     deferred_until timestamp with time zone,
     deferred_by text,
-    at_any_hour boolean NOT NULL
+    at_any_hour boolean NOT NULL,
+    paused_by bigint
 )
 PARTITION BY RANGE (finished_at);
 
@@ -1215,6 +1255,23 @@ CREATE VIEW open_breakers AS
    FROM circuit_breakers
   WHERE ((circuit_breakers.state <> 'closed'::text) AND ((circuit_breakers.tripped_at IS NOT NULL) OR (circuit_breakers.updated_at > (clock_timestamp() - '01:00:00'::interval))));
 
+CREATE TABLE pauses (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    value text DEFAULT ''::text NOT NULL,
+    actor text NOT NULL,
+    reason text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone,
+    ended_at timestamp with time zone,
+    ended_by text,
+    CONSTRAINT ck_pauses_channel CHECK (((kind <> 'channel'::text) OR (value = ANY (ARRAY['mail'::text, 'push'::text, 'mailbox'::text])))),
+    CONSTRAINT ck_pauses_class CHECK (((kind <> 'class'::text) OR (value ~ '^-?[0-9]{1,4}$'::text))),
+    CONSTRAINT ck_pauses_end_is_whole CHECK (((ended_at IS NULL) = (ended_by IS NULL))),
+    CONSTRAINT ck_pauses_kind CHECK ((kind = ANY (ARRAY['all'::text, 'person'::text, 'domain'::text, 'channel'::text, 'class'::text, 'invalid'::text]))),
+    CONSTRAINT ck_pauses_value CHECK (((kind = 'all'::text) = (value = ''::text)))
+);
+
 CREATE VIEW invariant_due_is_taken AS
  SELECT email_snoozes.id AS snooze_id,
     NULL::bigint AS send_id,
@@ -1222,7 +1279,9 @@ CREATE VIEW invariant_due_is_taken AS
     'due, and nobody takes it'::text AS what
    FROM email_snoozes
   WHERE ((NOT email_snoozes.inactive) AND (email_snoozes.claimed_at IS NULL) AND (email_snoozes.attempts < email_snoozes.max_attempts) AND (email_snoozes.remind_at <= CURRENT_TIMESTAMP) AND (GREATEST(email_snoozes.remind_at, email_snoozes.created_at, snooze_server_met()) < (((clock_timestamp() - snooze_term('lease_seconds'::text, (90)::double precision)) - snooze_term('sweep_seconds'::text, (5)::double precision)) - snooze_term('backoff_seconds'::text, (60)::double precision))) AND (NOT (EXISTS ( SELECT 1
-           FROM open_breakers))));
+           FROM open_breakers))) AND (NOT (EXISTS ( SELECT 1
+           FROM pauses
+          WHERE ((pauses.ended_at IS NULL) AND ((pauses.kind = 'all'::text) OR ((pauses.kind = 'channel'::text) AND (pauses.value = 'mail'::text))))))));
 
 CREATE TABLE reminder_sends (
     id bigint NOT NULL,
@@ -1361,7 +1420,9 @@ CREATE VIEW invariant_messages_return AS
     GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) AS since,
     'its message is not back in the inbox'::text AS what
    FROM kept_messages
-  WHERE ((GREATEST(kept_messages.returns_at, kept_messages.deferred_until) <= CURRENT_TIMESTAMP) AND (kept_messages.returns_at IS NOT NULL) AND (GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)));
+  WHERE ((GREATEST(kept_messages.returns_at, kept_messages.deferred_until) <= CURRENT_TIMESTAMP) AND (kept_messages.returns_at IS NOT NULL) AND (GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)) AND ((NOT (EXISTS ( SELECT 1
+           FROM pauses
+          WHERE (pauses.ended_at IS NULL)))) OR (snooze_pause(kept_messages.user_email, NULL::integer, 'mailbox'::text) IS NULL)));
 
 CREATE VIEW invariant_no_second_dot AS
  SELECT sends.snooze_id,
@@ -1654,6 +1715,15 @@ CREATE SEQUENCE operations_id_seq
 
 ALTER SEQUENCE operations_id_seq OWNED BY operations.id;
 
+CREATE SEQUENCE pauses_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE pauses_id_seq OWNED BY pauses.id;
+
 CREATE TABLE push_devices (
     id bigint NOT NULL,
     account_id bigint NOT NULL,
@@ -1861,6 +1931,8 @@ ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq
 
 ALTER TABLE ONLY operations ALTER COLUMN id SET DEFAULT nextval('operations_id_seq'::regclass);
 
+ALTER TABLE ONLY pauses ALTER COLUMN id SET DEFAULT nextval('pauses_id_seq'::regclass);
+
 ALTER TABLE ONLY push_devices ALTER COLUMN id SET DEFAULT nextval('push_devices_id_seq'::regclass);
 
 ALTER TABLE ONLY push_keys ALTER COLUMN id SET DEFAULT nextval('push_keys_id_seq'::regclass);
@@ -1960,6 +2032,9 @@ ALTER TABLE ONLY operation_members
 
 ALTER TABLE ONLY operations
     ADD CONSTRAINT pk_operations PRIMARY KEY (id);
+
+ALTER TABLE ONLY pauses
+    ADD CONSTRAINT pk_pauses PRIMARY KEY (id);
 
 ALTER TABLE ONLY push_devices
     ADD CONSTRAINT pk_push_devices PRIMARY KEY (id);
@@ -2105,6 +2180,8 @@ CREATE INDEX ix_email_snoozes_of_person ON email_snoozes USING btree (user_email
 
 CREATE INDEX ix_email_snoozes_paused ON email_snoozes USING btree (id) WHERE (inactive AND (outcome IS NULL));
 
+CREATE INDEX ix_email_snoozes_paused_by ON email_snoozes USING btree (paused_by, id) WHERE (paused_by IS NOT NULL);
+
 CREATE INDEX ix_email_snoozes_poison ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key) AND (crash_count > 1));
 
 CREATE INDEX ix_email_snoozes_put_back ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (scheduled_for IS NOT NULL));
@@ -2185,6 +2262,8 @@ CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (ser
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
 
+CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
+
 CREATE TRIGGER accounts_move_day AFTER UPDATE ON accounts FOR EACH ROW WHEN ((new.zone <> old.zone)) EXECUTE FUNCTION accounts_move_day();
 
 CREATE TRIGGER audit_log_append BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append();
@@ -2198,6 +2277,8 @@ CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH
 CREATE TRIGGER email_snoozes_forget_mailbox_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_mailbox_return();
 
 CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
+
+CREATE TRIGGER email_snoozes_leave_pause BEFORE UPDATE OF inactive, outcome ON email_snoozes FOR EACH ROW WHEN (((new.paused_by IS NOT NULL) AND ((NOT new.inactive) OR (new.outcome IS NOT NULL)))) EXECUTE FUNCTION email_snoozes_leave_pause();
 
 CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
 

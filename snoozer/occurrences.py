@@ -25,7 +25,7 @@ from snoozer.translations import gettext as _
 
 _COLUMNS = (
     "id user_email message_id remind_at recurrence wall_time zone time_kind inactive outcome note at_any_hour "
-    "deferred_until"
+    "deferred_until paused_by"
 )
 _UNDOABLE = ("edited", "skipped", "paused", "resumed", "back")
 
@@ -120,7 +120,7 @@ def set_end(
 def pause(connection: Connection, *, id: int, user_email: str, route: str) -> Change:
     """Nothing is sent or returned until it is resumed."""
     row = _lock(connection, id=id, user_email=user_email)
-    if row.inactive:
+    if _is_paused(row):
         raise SnoozeError("paused", _("It is paused already."))
 
     def write() -> None:
@@ -132,7 +132,7 @@ def pause(connection: Connection, *, id: int, user_email: str, route: str) -> Ch
 def resume(connection: Connection, *, id: int, user_email: str, route: str) -> Change:
     """Go on with what is promised or, where that has passed, with the next occurrence; without one it comes now."""
     row, now = _lock(connection, id=id, user_email=user_email), _now(connection)
-    if not row.inactive:
+    if not _is_paused(row):
         raise SnoozeError("not_paused", _("It is not paused any more."))
     at = row.promise if row.promise > now else None
     if at is None and row.recurrence is not None:
@@ -257,10 +257,15 @@ def _terms(row: Found) -> Terms:
         wall_time=row.wall_time,
         zone=row.zone,
         time_kind=row.time_kind,
-        paused=row.inactive and row.outcome is None,
+        paused=_is_paused(row),
         outcome=row.outcome,
         at_any_hour=row.at_any_hour,
     )
+
+
+def _is_paused(row: Found) -> bool:
+    """By its owner, and not by operators."""
+    return bool(row.inactive and row.outcome is None and row.paused_by is None)
 
 
 def _lock(connection: Connection, *, id: int, user_email: str, over: bool = False) -> Found:

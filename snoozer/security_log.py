@@ -33,6 +33,8 @@ Event = Literal[
     "tokens_revoked",
     "operation_entered",
     "operation_cancelled",
+    "pause_begun",
+    "pause_ended",
     "mailbox_connected",
     "mailbox_password_changed",
     "mailbox_signed_in",

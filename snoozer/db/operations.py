@@ -89,10 +89,16 @@ def record(connection: Connection, *, id: int, verdicts: Mapping[int, Verdict]) 
 
 def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
     """Cancel an operation, after the chunk that is being done; returns how many of its snoozes it leaves untouched, or
-    None where it was finished."""
+    None where it was finished, or brings back what was paused."""
     return execute(connection, "operations/cancel", id=id, actor=actor).scalar_one_or_none()
 
 
 def prune(connection: Connection, *, older_than: timedelta, batch_size: int) -> int:
     """Delete rows of operations that finished so long ago; returns how many."""
     return int(execute(connection, "operations/prune", older_than=older_than, batch_size=batch_size).scalar_one())
+
+
+def freeze_paused(connection: Connection, *, id: int, pause_id: int) -> int:
+    """Add what a pause has set aside to what an operation is about, which is finished where that is nothing; returns
+    how many."""
+    return int(execute(connection, "operations/freeze_paused", id=id, pause_id=pause_id).scalar_one())

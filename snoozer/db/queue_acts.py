@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from snoozer.db.queue import HeldClaims
 from snoozer.db.statements import execute, rows_as
 
 MAX_ATTEMPTS = 1_000
@@ -27,6 +28,7 @@ class OperatedRow:
     outcome: str | None
     finished_at: datetime | None
     inactive: bool
+    paused_by: int | None
     claimed_by: str | None
     remind_at: datetime
     promise: datetime
@@ -97,3 +99,23 @@ def release_claims(connection: Connection, *, ids: Sequence[int], of_the_living:
     """Take back the claims of these from workers that are not alive, or from any with `of_the_living`."""
     rows = execute(connection, "queue/release_claims", ids=list(ids), of_the_living=of_the_living, **CLAIM_RELEASED)
     return {row.id: ReleasedClaim(worker=row.worker, uncertain=row.uncertain) for row in rows}
+
+
+def pauses(connection: Connection, *, held: HeldClaims) -> dict[int, int]:
+    """Of these claims, those that operators have paused: the pause of each, by id."""
+    return {row.id: row.pause_id for row in execute(connection, "peek/pauses", **_pairs(held))}
+
+
+def set_aside(connection: Connection, *, held: HeldClaims, pause_ids: Sequence[int]) -> set[int]:
+    """Set these claims aside, each for its pause; returns the ids of those that are."""
+    return set(execute(connection, "queue/set_aside", pause_ids=list(pause_ids), **_pairs(held)).scalars())
+
+
+def bring_in(connection: Connection, *, ids: Sequence[int], pause_id: int) -> dict[int, bool]:
+    """Bring back what a pause has set aside; returns the ids of those, and whether each stays paused, for its owner."""
+    rows = execute(connection, "queue/bring_in", ids=list(ids), pause_id=pause_id)
+    return {row.id: row.inactive for row in rows}
+
+
+def _pairs(held: HeldClaims) -> dict[str, object]:
+    return {"ids": [id for id, _ in held], "claim_tokens": [token for _, token in held]}

@@ -21,7 +21,7 @@ from snoozer.db.errors import error_text, is_row_error, is_transient
 from snoozer.db.fact_journal import FactJournal
 from snoozer.db.ledger import Fact, Refusal
 from snoozer.db.queue import HeldClaims
-from snoozer.delivery import deferring, unreserved
+from snoozer.delivery import deferring, pausing, unreserved
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.domain.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
@@ -40,7 +40,8 @@ class Ending:
 
     `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
     RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
-    again after a `delay`, or once its owner's day has no `deferral`. `silence` is why no reply came after the dot.
+    again after a `delay`, once its owner's day has no `deferral`, or once the pause `pause_id` of operators has ended.
+    `silence` is why no reply came after the dot.
     """
 
     claim: Claim
@@ -52,6 +53,7 @@ class Ending:
     appends_event: bool = True
     delay: timedelta | None = None
     deferral: Deferral | None = None
+    pause_id: int | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -228,12 +230,16 @@ def _give_back(connection: Connection, endings: Sequence[Ending], *, actor: str)
     delays = {one.claim.id: one.delay for one in endings if one.delay is not None}
     resting = [one.claim for one in endings if one.claim.id in deferrals]
     waiting = [one.claim for one in endings if one.claim.id in delays]
-    untried = [one.claim for one in endings if one.claim.id not in delays and one.claim.id not in deferrals]
+    pauses = {one.claim.id: one.pause_id for one in endings if one.pause_id is not None}
+    paused = [one.claim for one in endings if one.claim.id in pauses]
+    untried = [one.claim for one in endings if one.claim.id not in delays.keys() | deferrals.keys() | pauses.keys()]
     given_back = queue.unclaim(connection, held=_held(untried)) if untried else set()
     if waiting:
         given_back |= queue.defer(connection, held=_held(waiting), delays=list(delays.values()))
     if resting:
         given_back |= deferring.defer(connection, held=_held(resting), deferrals=list(deferrals.values()), actor=actor)
+    if paused:
+        given_back |= pausing.set_aside(connection, held=_held(paused), pauses=pauses, actor=actor)
     return given_back
 
 

@@ -1,5 +1,5 @@
-"""Claims whose sends the ledger did not reserve, and what becomes of each: a rest of its owner defers it, it is in a
-digest, it was sent already, its message is back, or it may have been sent and is on hold."""
+"""Claims whose sends the ledger did not reserve, and what becomes of each: operators have paused it, a rest of its
+owner defers it, it is in a digest, it was sent already, its message is back, or it may have been sent and waits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer.db import ledger
 from snoozer.db.ledger import KnownSend
-from snoozer.delivery import deferring, digesting
+from snoozer.delivery import deferring, digesting, pausing
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.domain.reminder import (
     MAX_RESENDS,
@@ -35,15 +35,19 @@ class Resolution:
     appends_event: bool = True
     delay: timedelta | None = None
     deferral: Deferral | None = None
+    pause_id: int | None = None
 
 
 def resolve(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Resolution]:
     """What becomes of each of these claims, by snooze."""
+    paused = pausing.find(connection, held=[(claim.id, claim.claim_token) for claim in claims])
+    resolutions = {id: Resolution(outcome=DeliveryOutcome.UNCLAIMED, pause_id=pause) for id, pause in paused.items()}
+    claims = [claim for claim in claims if claim.id not in paused]
     deferrals = deferring.find(connection, held=[(claim.id, claim.claim_token) for claim in claims])
     digests = digesting.look_up(
         connection, claims, shaped=deferrals.keys(), domain=config.domain, uncertainty=config.uncertainty
     )
-    return {
+    return resolutions | {
         claim.id: _resolve(connection, claim, deferrals.get(claim.id), digests.get(claim.id), config=config)
         for claim in claims
     }

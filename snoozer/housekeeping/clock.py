@@ -21,7 +21,7 @@ from snoozer.housekeeping.chores import Retention, SweepConfig
 from snoozer.housekeeping.erasing import erase_accounts
 from snoozer.housekeeping.returns import ReturnLoop, return_due
 from snoozer.housekeeping.snippets import fill_snippets
-from snoozer.operations import chunks
+from snoozer.operations import chunks, pauses
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
@@ -68,6 +68,7 @@ def command(once: bool) -> None:
             retention = Retention.from_settings(config)
             return_due(engine)
             chores.sweep(engine, config=SweepConfig.from_settings(config))
+            pauses.end_expired(engine)
             chunks.work(engine, passed=passed)
             chores.maintain_partitions(engine, config=retention)
             chores.archive(engine, config=retention)
@@ -95,6 +96,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
 
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
     add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
+    add_job(min(config.sweep, OPERATE_SECONDS), lambda: pauses.end_expired(engine))
     add_job(min(config.sweep, OPERATE_SECONDS), lambda: chunks.work(engine, passed=passed))
     add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
     add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)

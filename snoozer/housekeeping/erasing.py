@@ -7,7 +7,7 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 
 from snoozer import security_log
-from snoozer.db import deletions, queue
+from snoozer.db import deletions, pauses, queue
 from snoozer.db.deletions import BegunDeletion
 from snoozer.db.statements import database_time
 from snoozer.housekeeping.chore_runner import run_exclusive
@@ -62,6 +62,7 @@ def _step(connection: Connection, *, before: datetime, settle: timedelta) -> boo
         return False
     if not deletions.finish(connection, account_id=account.id):
         return False
+    pauses.erase(connection, user_email=account.email)
     security_log.record("account_deleted", account=account.id)
     return True
 

@@ -12,6 +12,8 @@ from snoozer import triage
 from snoozer.db import events, ledger, queue_acts
 from snoozer.db.operations import Operation, Verdict
 from snoozer.db.queue_acts import MAX_ATTEMPTS, OperatedRow
+from snoozer.operations import pauses
+from snoozer.operations.pauses import Scope
 from snoozer.timephrase import next_reminder_after
 
 Rows = Sequence[OperatedRow]
@@ -118,6 +120,33 @@ def _release(connection: Connection, operation: Operation, rows: Rows) -> Verdic
     return _verdicts(rows, released, left, after={"claimed_by": None})
 
 
+def _resume(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
+    """What a pause has set aside; its message may have been snoozed again meanwhile, which counts then."""
+    pause_id = int(operation.parameters["pause"])
+    found = queue_acts.bring_in(connection, ids=_ids(rows), pause_id=pause_id)
+    done = [id for id, stays_paused in found.items() if not stays_paused]
+    _append_events(connection, operation, "goes on", [(id, {"pause": pause_id}) for id in done])
+
+    def left(row: OperatedRow) -> str:
+        if row.id in found:
+            return f"{SNOOZED_AGAIN}: it stays paused, for its owner to resume"
+        return CHANGED if row.paused_by == pause_id else "already on its way, changed or ended by its owner"
+
+    return _verdicts(rows, done, left, after={"inactive": False, "paused_by": None})
+
+
+def _mark_invalid(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
+    """The rows stay as they are: what is due, or reactivated, is set aside at its claim."""
+    marked: dict[str, int | None] = {}
+    for address in sorted({row.user_email.lower() for row in rows}):
+        scope = Scope(kind="invalid", value=address)
+        marked[address] = pauses.pause(
+            connection, scope, actor=operation.actor, reason=operation.reason, is_audited=False
+        )
+    done = [row.id for row in rows if marked[row.user_email.lower()] is not None]
+    return _verdicts(rows, done, lambda _: "its address is marked already", after={"address": "invalid"})
+
+
 def is_possible(act: str, row: OperatedRow) -> bool:
     """Whether an act can change a row, as it is now: for a preview."""
     match act:
@@ -131,6 +160,8 @@ def is_possible(act: str, row: OperatedRow) -> bool:
             )
         case "release":
             return row.claimed_by is not None
+        case "mark_invalid":
+            return True
     return _is_case(row)
 
 
@@ -144,7 +175,7 @@ def why_no_case(row: OperatedRow) -> str:
         case "retired":
             return CHANGED
     if row.inactive:
-        return "it is no case: it is paused"
+        return "it is no case: it is paused" + (" by an operator" if row.paused_by else "")
     return "already in the queue" if row.claimed_by is None else "already in the hands of a worker"
 
 
@@ -270,4 +301,6 @@ ACTS: dict[str, Callable[[Connection, Operation, Rows], Verdicts]] = {
     "resolve_resend": _resolve_resend,
     "resolve_drop": _resolve_drop,
     "release": _release,
+    "resume": _resume,
+    "mark_invalid": _mark_invalid,
 }

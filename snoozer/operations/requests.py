@@ -42,7 +42,7 @@ def enter(connection: Connection, request: Request, *, batches: Iterable[Sequenc
 
 def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
     """Cancel an operation once its present chunk is done; returns how many of its rows it leaves untouched, None where
-    it was finished."""
+    it was finished, or brings back what was paused."""
     untouched = operations.cancel(connection, id=id, actor=actor)
     if untouched is not None:
         entry = Entry(target=f"operation:{id}", after={"untouched": untouched})

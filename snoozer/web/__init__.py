@@ -48,6 +48,7 @@ from snoozer.web.admin.confirmation import blueprint as admin_confirmation
 from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
 from snoozer.web.admin.operations import blueprint as admin_operations
 from snoozer.web.admin.overview import blueprint as admin
+from snoozer.web.admin.pauses import blueprint as admin_pauses
 from snoozer.web.bulk.routes import blueprint as bulk
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
@@ -102,6 +103,7 @@ BLUEPRINTS = (
     admin_confirmation,
     admin_mailboxes,
     admin_operations,
+    admin_pauses,
     health,
 )
 

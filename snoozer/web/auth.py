@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypedDict
 from urllib.parse import urlsplit
@@ -9,13 +10,15 @@ from urllib.parse import urlsplit
 from flask import Response, abort, current_app, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
+from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from snoozer import accounts, day_shapes, security_log
 from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
-from snoozer.db.queries import deletions, mailboxes
+from snoozer.db.queries import deletions, mailboxes, pauses
+from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain import roles
 from snoozer.domain.roles import Role
 from snoozer.settings import Settings
@@ -89,7 +92,7 @@ def current_account() -> Account | None:
                     g.snapshot = present.snapshot
                     days = day_shapes.find_days(connection, account_id=g.account.id, zone=g.account.zone)
                     g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale, days=days)
-                    g.delivery = context.delivery_status(connection)
+                    g.delivery = _of_person(connection, context.delivery_status(connection), g.account)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
                     g.leaving = deletions.pending(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)
@@ -107,6 +110,11 @@ class NewSession(TypedDict):
 def new_session() -> NewSession:
     """Returns what this request tells about a session that is opened by it."""
     return NewSession(replaces=get_cookie("session"), device=browser_name(request.user_agent.string))
+
+
+def _of_person(connection: Connection, status: DeliveryStatus, account: Account) -> DeliveryStatus:
+    """With what operators hold back of this person; looked up only while they hold anything back."""
+    return replace(status, holds=pauses.holds(connection, email=account.email)) if status.is_held else status
 
 
 def time_formatter() -> TimeFormatter:

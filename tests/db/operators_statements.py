@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import queue_acts
+from snoozer.db import pauses, queue_acts
 from snoozer.domain.reminder import Claim
 from tests.factories import HOUR, now
 
@@ -55,7 +55,31 @@ def conclude(connection: Connection, held: Claim) -> list[int]:
     return queue_acts.conclude(connection, ids=[held.id])
 
 
+def paused(connection: Connection) -> int:
+    """A pause of everything; returns its id."""
+    connection.execute(text("UPDATE pauses SET ended_at = now(), ended_by = 'operator:1'"))
+    id = pauses.begin(connection, kind="all", value="", actor="operator:1", reason="a test")
+    assert id is not None
+    return id
+
+
+def set_aside(connection: Connection, held: Claim) -> object:
+    pause_ids = [paused(connection)]
+    return queue_acts.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=pause_ids)
+
+
+def bring_in(connection: Connection, held: Claim) -> object:
+    """What is paused was set aside by operators."""
+    pause_id = paused(connection)
+    connection.execute(
+        text("UPDATE email_snoozes SET paused_by = :id WHERE inactive AND outcome IS NULL"), {"id": pause_id}
+    )
+    return queue_acts.bring_in(connection, ids=[held.id], pause_id=pause_id)
+
+
 OPERATORS_ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
+    ("bring_in", plainly(bring_in)),
+    ("set_aside", plainly(set_aside)),
     ("conclude", with_a_send("sent", conclude)),
     ("conclude", with_a_send("sent", conclude, repeats=True)),
     ("delay", plainly(lambda connection, held: queue_acts.delay(connection, ids=[held.id], span=HOUR, since=now()))),

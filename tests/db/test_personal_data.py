@@ -56,6 +56,7 @@ NOT_EXPORTED = {
     "list_checkpoints": "of the database",
     "digests": "which reminders came in one mail; its content is in the sends",
     "digest_members": "which reminders came in one mail; its content is in the sends",
+    "pauses": "what operators hold back; its person sees it on every page while it lasts",
     "operations": "acts of operators on many rows; what was done to a snooze is in its events",
     "operation_members": "acts of operators on many rows; what was done to a snooze is in its events",
     "accepted_timelines": "of the database",

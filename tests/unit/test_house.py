@@ -31,6 +31,7 @@ STATEMENT_FOLDERS = {
     "mailbox_store": ["mailbox"],
     "mailboxes": ["mailboxes"],
     "operations": ["operations"],
+    "pauses": ["pauses"],
     "push": ["push"],
     "queue": ["queue", "peek"],
     "quotas": ["quotas"],

@@ -35,6 +35,10 @@ TABLE = {
     "POST /admin/operations": "operator",
     "POST /admin/operations/<row:id>/cancel": "operator",
     "POST /admin/operations/preview": "operator",
+    "GET /admin/pauses": "viewer",
+    "POST /admin/pauses": "operator",
+    "POST /admin/pauses/preview": "operator",
+    "POST /admin/pauses/<row:id>/resume": "operator",
     "GET /admin/accounts": "admin",
     "POST /admin/accounts/find": "admin",
     "GET /admin/accounts/<row:id>": "admin",
@@ -47,7 +51,7 @@ TABLE = {
 }
 FORM = {
     **{"act": "dismiss", "id": "1", "from": "case", "why": "because", "as_of": "2099-01-01T00:00:00+00:00"},
-    **{"email": "vera@snoozer.example", "role": "admin", "snooze": "1"},
+    **{"email": "vera@snoozer.example", "role": "admin", "snooze": "1", "kind": "all"},
 }
 # The code that the form holds is not the one that was mailed.
 REFUSED_FORMS = {"POST /admin/confirm": 422}

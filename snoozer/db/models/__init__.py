@@ -24,6 +24,7 @@ from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn, SnoozedMessage
 from snoozer.db.models.operation import OperationMember, StoredOperation
+from snoozer.db.models.pause import Pause
 from snoozer.db.models.push import PushDevice, PushKey, PushSend
 from snoozer.db.models.snooze import (
     EMAIL,

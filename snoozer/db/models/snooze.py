@@ -74,6 +74,7 @@ class Snooze(Base):
     deferred_until: Mapped[datetime | None]
     deferred_by: Mapped[str | None]
     at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))
+    paused_by: Mapped[int | None]
 
     __table_args__ = (
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
@@ -123,6 +124,7 @@ class Snooze(Base):
             "user_email",
             postgresql_where=text("NOT inactive AND reply_policy IN ('cancel_on_reply', 'until_reply')"),
         ),
+        Index("ix_email_snoozes_paused_by", "paused_by", "id", postgresql_where=text("paused_by IS NOT NULL")),
         Index("ix_email_snoozes_cases", "finished_at", "id", postgresql_where=text("outcome = 'retired'")),
         Index(
             "ix_email_snoozes_case_errors",

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, column, func, literal, literal_column, not_, select, table, true
+from sqlalchemy import Connection, and_, case, column, exists, func, literal, literal_column, not_, select, table, true
 
-from snoozer.db.models import CircuitBreaker, MailboxMessage, Snooze
+from snoozer.db.models import CircuitBreaker, MailboxMessage, Pause, Snooze
 from snoozer.db.models.snooze import is_deferred, waits_for
+from snoozer.db.queries.pauses import NOTHING_HELD, Holds
 
 # What is due for longer is late for everybody, and not only in the order of a crowd.
 DUE_FOR = timedelta(minutes=1)
@@ -22,17 +23,25 @@ class DeliveryStatus:
     """Since when something does not work; None where it does.
 
     `away_since`: the mail server takes no mail, or refuses it for everybody (`refuses_everybody`). `due_since`: a
-    reminder is due, and no worker takes it. `return_since`: a message is not back in the inbox.
+    reminder is due, and no worker takes it. `return_since`: a message is not back in the inbox. `is_held`: operators
+    hold something back; `holds`: what of it is one person's.
     """
 
     away_since: datetime | None
     refuses_everybody: bool
     due_since: datetime | None
     return_since: datetime | None
+    is_held: bool = False
+    holds: Holds = NOTHING_HELD
 
     @property
     def fails(self) -> bool:
         return any((self.away_since, self.due_since, self.return_since))
+
+    @property
+    def paused_since(self) -> datetime | None:
+        """Since when operators hold back this person's reminders."""
+        return self.holds.mail
 
 
 UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=None, return_since=None)
@@ -111,6 +120,7 @@ def status(connection: Connection) -> DeliveryStatus:
             .where(MailboxMessage.returns_at.is_not(None))
             .scalar_subquery()
             .label("return_since"),
+            exists().where(Pause.ended_at.is_(None)).label("is_held"),
         )
     ).one()
     return DeliveryStatus(**row._mapping)

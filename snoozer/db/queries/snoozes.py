@@ -15,6 +15,7 @@ from snoozer.db.models import (
     DigestMember,
     Event,
     MailboxMessage,
+    Pause,
     Send,
     Snooze,
     due_time,
@@ -273,7 +274,8 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     mailbox = [MailboxMessage.id.label("kept_id"), *columns(MailboxMessage, "sender_name folder snippet")]
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     size = case((snooze.deferred_by.is_not(None), _digest_size(snooze, snooze.id))).label("digest_size")
-    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send, size)
+    since = select(Pause.since).where(Pause.id == snooze.paused_by).scalar_subquery().label("paused_since")
+    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send, size, since)
     return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
 
 

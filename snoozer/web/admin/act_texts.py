@@ -96,6 +96,14 @@ ACT_TEXTS = {
         many="They are not sent again. What repeats goes on with its next time; everything else is closed.",
         **_NEVER,
     ),
+    "mark_invalid": ActText(
+        heading="Mark the addresses of {} invalid",
+        button="Mark the address invalid",
+        done="No mail is sent to its address any more.",
+        one="No reminder is sent to its address until an operator or its person takes that back. A case stays a case.",
+        many="No reminders are sent to their addresses until an operator or their person takes that back. Cases stay "
+        "cases.",
+    ),
     "release": ActText(
         heading="Take back {}",
         button="Release the claim",

@@ -122,7 +122,7 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
         found_or_404(queries.one(connection, id=id))
         untouched = requests.cancel(connection, id=id, actor=f"operator:{account.id}")
     if untouched is None:
-        flash("It was finished already.")
+        flash("It was finished already, or brings back what was paused; pause that again instead.")
     else:
         security_log.record("operation_cancelled", account=account.id, operation=id)
         flash(f"Cancelled. {untouched:,} {'row was' if untouched == 1 else 'rows were'} not touched.")

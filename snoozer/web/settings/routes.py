@@ -1,6 +1,7 @@
 """A person's settings: zone and locale, presets, colours, keyboard shortcuts, and where the person is signed in."""
 
 from collections.abc import Sequence
+from uuid import uuid4
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -10,6 +11,8 @@ from snoozer import accounts as sessions
 from snoozer import day_shapes, security_log, zone_change
 from snoozer.db import accounts
 from snoozer.db.models import Account
+from snoozer.db.queries import pauses as queries
+from snoozer.operations import pauses
 from snoozer.snoozing import clean_phrase
 from snoozer.timephrase import zone_search
 from snoozer.timephrase.zone_search import Place
@@ -40,6 +43,19 @@ NO_ZONE = N_(
 )
 NO_TOKEN_WORKS = N_("No API token works any more.")
 MANY_ZONES = N_("That may be more than one zone. Choose the one whose clock is yours:")
+
+
+@blueprint.post("/mail-again")
+@login_required
+def take_mail(account: Account) -> ResponseReturnValue:
+    """The person's address takes mail again: ends what an operator had marked, and brings back what waited for it."""
+    with context.transaction() as connection:
+        id = queries.invalid(connection, email=account.email)
+        if id is not None:
+            reason = "Its person says that it takes mail again"
+            pauses.resume(connection, id=id, actor=f"user:{account.id}", reason=reason, form=uuid4())
+    flash(_("Reminders are sent to your address again."))
+    return redirect(url_for(".show"), code=303)
 
 
 @blueprint.get("")

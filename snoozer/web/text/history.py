@@ -37,6 +37,8 @@ _SENTENCES = {
     "settled as sent": N_("An operator found that it had been sent."),
     "sent again": N_("An operator had it sent again, as the same mail."),
     "dropped": N_("An operator decided that it is not sent again."),
+    "held back": N_("It came due while an operator of this Snoozer had paused it, so it waits."),
+    "goes on": N_("The pause of the operator ended, so it goes on."),
     "taken back": N_("An operator took it back from the worker that held it."),
     "edited": N_("You changed it {route}."),
     "imported": N_("You brought it along from another place."),

@@ -184,6 +184,11 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
         return "late", f"{_waiting(row, times, delivery)}{_where(row)}"
     if state == "claimed" and row.lease_expires_at <= times.now:
         return "late", _("The worker that held it stopped answering. Another one takes it over within moments.")
+    if state == "paused" and row.paused_since is not None:
+        return "paused", _(
+            "Paused by an operator of this Snoozer since %(when)s. It keeps its time, and comes when that ends.",
+            when=times.inline(row.paused_since),
+        )
     if state == "sent":
         return "sent", _sent(row)
     if state == "retired":
@@ -240,6 +245,13 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
 
 def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> str:
     due = span_in_words(times.now - due_at(row), after=True)
+    if delivery is not None and delivery.paused_since is not None:
+        return _(
+            "It has been due for %(span)s. Paused by an operator of this Snoozer since %(when)s: it is kept, and comes "
+            "when that ends.",
+            span=due,
+            when=times.inline(delivery.paused_since),
+        )
     if delivery is not None and delivery.away_since is not None:
         return _(
             "It has been due for %(span)s, and the mail server has not been taking mail since %(when)s. "

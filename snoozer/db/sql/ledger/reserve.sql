@@ -3,8 +3,8 @@
 -- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
 -- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet, or
--- that the day of its owner defers, or that a digest reminds of, or may yet. What is late by now is entered with the
--- reason, as it is known.
+-- that the day of its owner defers, or that a digest reminds of, or may yet, or that operators have paused. What is late
+-- by now is entered with the reason, as it is known.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
@@ -76,6 +76,10 @@ LEFT JOIN (
     JOIN accounts AS shaped ON shaped.id = day_shapes.account_id
 ) AS day ON day.email = lower(promise.user_email)
 WHERE (promise.entry_id IS NULL OR promise.entry_id IN (SELECT entry.id FROM entry))
+  AND (
+      NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
+      OR snooze_pause(promise.user_email, promise.priority, 'mail') IS NULL
+  )
   AND (
       day.email IS NULL
       OR (

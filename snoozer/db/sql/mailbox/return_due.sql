@@ -1,5 +1,6 @@
 -- Return kept messages whose time has come to the top of the inbox, unread, and enter that in the ledger: once for each
--- promise. With `snooze_ids`, only those of these snoozes, whose reminders are sent: also within a rest of their owners.
+-- promise. With `snooze_ids`, only those of these snoozes, whose reminders are sent: also within a rest of their owners,
+-- or while operators have paused returns.
 -- A message or snooze that another transaction has locked is skipped: it may be about to be moved or cancelled.
 WITH due AS MATERIALIZED (
     SELECT
@@ -17,6 +18,11 @@ WITH due AS MATERIALIZED (
       AND (
           CAST(:snooze_ids AS bigint[]) IS NOT NULL
           OR (SELECT until FROM snooze_deferral(kept.user_email, kept.snooze_id, kept.returns_at)) IS NULL
+      )
+      AND (
+          CAST(:snooze_ids AS bigint[]) IS NOT NULL
+          OR NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
+          OR snooze_pause(snooze.user_email, snooze.priority, 'mailbox') IS NULL
       )
       AND kept.id BETWEEN :first_id AND :last_id
       AND (CAST(:snooze_ids AS bigint[]) IS NULL OR kept.snooze_id = ANY(CAST(:snooze_ids AS bigint[])))

@@ -4,7 +4,8 @@ SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
     COALESCE(GREATEST(returns_at, deferred_until) <= clock_timestamp(), FALSE)
-        AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due
+        AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
+        AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due
 FROM mailbox_messages
 WHERE mailbox_id = :mailbox_id
   AND (
@@ -16,6 +17,7 @@ WHERE mailbox_id = :mailbox_id
           GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
           AND returns_at IS NOT NULL
           AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
+          AND snooze_pause(user_email, NULL, 'mailbox') IS NULL
       )
   )
 ORDER BY moving_to IS NULL, place = 'missing', returns_at, id

@@ -6,6 +6,10 @@ WITH work AS (
     WHERE GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP + INTERVAL '2 seconds'
       AND returns_at IS NOT NULL
       AND place <> 'missing'
+      AND (
+          NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
+          OR snooze_pause(user_email, NULL, 'mailbox') IS NULL
+      )
     UNION ALL
     SELECT mailbox_id, CURRENT_TIMESTAMP
     FROM mailbox_messages

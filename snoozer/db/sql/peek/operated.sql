@@ -7,6 +7,7 @@ SELECT
     snooze.outcome,
     snooze.finished_at,
     snooze.inactive,
+    snooze.paused_by,
     snooze.claimed_by,
     snooze.remind_at,
     COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise,

@@ -1,5 +1,5 @@
 -- Where rows are due that lost more than one worker, of the hundred that are due the longest: priority, and whether
--- with a key.
+-- with a key. None while operators have paused everything.
 SELECT DISTINCT priority, serialization_key IS NOT NULL AS keyed
 FROM (
     SELECT priority, serialization_key
@@ -11,6 +11,13 @@ FROM (
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts < max_attempts
       AND schema_version <= :known_schema
+      AND NOT EXISTS (
+          SELECT 1
+          FROM pauses
+          WHERE ended_at IS NULL
+            AND (kind = 'all' OR (kind = 'channel' AND value = 'mail'))
+            AND (until IS NULL OR until > CURRENT_TIMESTAMP)
+      )
     ORDER BY remind_at
     LIMIT 100
 ) AS poison

@@ -1,7 +1,7 @@
 -- Up to so many priorities below a given one of which rows are due, highest first, by skipping through the index from
 -- one to the next; which of their lanes (0: no key, 1: with a key; 2, 3: the same of rows that lost one worker); and the
--- transaction's time, to which "due" refers. None while the breaker of the given mail server is not closed. The walk ends
--- with the last one that is wanted.
+-- transaction's time, to which "due" refers. None while the breaker of the given mail server is not closed, or while
+-- operators have paused everything. The walk ends with the last one that is wanted.
 WITH RECURSIVE level AS (
     (
         SELECT priority
@@ -15,6 +15,13 @@ WITH RECURSIVE level AS (
               FROM circuit_breakers
               WHERE server = CAST(:server AS text)
                 AND state <> 'closed'
+          )
+          AND NOT EXISTS (
+              SELECT 1
+              FROM pauses
+              WHERE ended_at IS NULL
+                AND (kind = 'all' OR (kind = 'channel' AND value = 'mail'))
+                AND (until IS NULL OR until > CURRENT_TIMESTAMP)
           )
         ORDER BY priority DESC
         LIMIT 1

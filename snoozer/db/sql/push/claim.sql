@@ -1,5 +1,6 @@
 -- Claim the push that has been due the longest, of a person for whom none is on its way, so that silent devices of
 -- one person do not keep others waiting. Another transaction's rows are skipped.
+-- What operators have paused is left where it is.
 -- Rows are read in their order until one fits; what else is due is neither read nor sorted. So what a row is checked
 -- against are subqueries, no joins, and COALESCE keeps the planner from believing that hardly any row fits.
 WITH due AS MATERIALIZED (
@@ -27,6 +28,16 @@ WITH due AS MATERIALIZED (
               JOIN accounts ON accounts.id = device.account_id
               WHERE device.id = send.device_id
                 AND accounts.disabled_at IS NULL
+          ),
+          FALSE
+      )
+      AND COALESCE(
+          NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
+          OR (
+              SELECT snooze_pause(accounts.email, snooze.priority, 'push') IS NULL
+              FROM accounts
+              LEFT JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id
+              WHERE accounts.id = send.account_id
           ),
           FALSE
       )

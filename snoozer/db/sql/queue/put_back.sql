@@ -21,6 +21,7 @@ SET claimed_at = NULL,
     time_kind = CAST(:time_kind AS text),
     at_any_hour = :at_any_hour,
     inactive = CAST(:paused AS boolean),
+    paused_by = NULL,
     outcome = NULL,
     finished_at = NULL,
     reply_since = CURRENT_TIMESTAMP,
@@ -30,7 +31,7 @@ WHERE id = :id
   AND COALESCE(scheduled_for, remind_at) = :remind_at_now
   AND recurrence IS NOT DISTINCT FROM CAST(:recurrence_now AS jsonb)
   AND zone IS NOT DISTINCT FROM CAST(:zone_now AS text)
-  AND (inactive AND outcome IS NULL) = CAST(:paused_now AS boolean)
+  AND (inactive AND outcome IS NULL AND paused_by IS NULL) = CAST(:paused_now AS boolean)
   AND outcome IS NOT DISTINCT FROM CAST(:outcome_now AS text)
   AND (outcome IS NULL OR outcome = 'cancelled')
   AND NOT EXISTS (

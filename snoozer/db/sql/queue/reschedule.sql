@@ -1,12 +1,13 @@
 -- Change the time or note of a live snooze for its owner: a new promise with fresh attempts.
 -- The claim is cleared, so a worker that holds the row loses it. What a reply does stays unless it is named anew.
--- A paused one goes on with another time, and stays paused with the one that it has.
+-- A paused one goes on with another time, and stays paused with the one that it has. What operators have set aside goes on,
+-- and is set aside again at its next claim while the pause lasts.
 UPDATE email_snoozes
 SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
-    inactive = inactive AND COALESCE(scheduled_for, remind_at) = :remind_at,
+    inactive = inactive AND paused_by IS NULL AND COALESCE(scheduled_for, remind_at) = :remind_at,
     attempts = 0,
     crash_count = 0,
     last_error = NULL,

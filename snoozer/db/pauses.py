@@ -1,0 +1,50 @@
+"""Pauses of operators (docs/decisions/0026): one function a statement of `sql/pauses`."""
+
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute
+
+Kind = Literal["all", "person", "domain", "channel", "class", "invalid"]
+
+CHANNELS = ("mail", "push", "mailbox")
+MAX_LOOKED_AT = 20_000
+
+
+class DueCount(NamedTuple):
+    """Of `looked_at` snoozes that are due within an hour, the soonest first, so many would be set aside."""
+
+    looked_at: int
+    paused: int
+
+
+def begin(
+    connection: Connection, *, kind: Kind, value: str, actor: str, reason: str, span: timedelta | None = None
+) -> int | None:
+    """Enter a pause; returns its id, or None where one of this scope lasts already. `value` is an address in lower
+    case, a domain, a channel or a priority; empty for all. It ends by itself after `span`."""
+    values = {"kind": kind, "value": value, "actor": actor, "reason": reason, "span": span}
+    return execute(connection, "pauses/begin", **values).scalar_one_or_none()
+
+
+def end(connection: Connection, *, id: int, actor: str) -> bool:
+    """End a pause, once nothing is being set aside for it; returns False where it was over."""
+    return execute(connection, "pauses/end", id=id, actor=actor).first() is not None
+
+
+def list_expired(connection: Connection, *, limit: int) -> list[int]:
+    """Pauses whose time is over."""
+    return list(execute(connection, "pauses/list_expired", limit=limit).scalars())
+
+
+def erase(connection: Connection, *, user_email: str) -> list[int]:
+    """Delete the pauses of a person; returns their ids."""
+    return list(execute(connection, "pauses/erase", user_email=user_email).scalars())
+
+
+def count_due(connection: Connection, *, kind: Kind, value: str) -> DueCount:
+    """How much of what is due soon a pause would set aside."""
+    row = execute(connection, "pauses/count_due", kind=kind, value=value, limit=MAX_LOOKED_AT).one()
+    return DueCount(looked_at=row.looked_at, paused=row.paused)

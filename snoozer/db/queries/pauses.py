@@ -1,0 +1,103 @@
+"""Pauses as pages show them: what lasts and what is over, and what holds back a person's snoozes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+
+from snoozer.db.models import Pause, Snooze
+from snoozer.db.queries import Cursor, Found, Page, columns, make_page
+
+PAGE_SIZE = 50
+MAX_ACTIVE = 200
+MAX_COUNTED = 10_000
+
+_COLUMNS = "id kind value actor reason since until ended_at ended_by"
+IS_ACTIVE: ColumnElement[bool] = and_(
+    Pause.ended_at.is_(None), or_(Pause.until.is_(None), Pause.until > func.clock_timestamp())
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holds:
+    """Since when operators hold back what comes to a person; None where they do not. `mail`: reminders to everybody or
+    to this person; `returns`: messages, too. `invalid`: their address takes no mail."""
+
+    mail: datetime | None = None
+    returns: datetime | None = None
+    invalid: datetime | None = None
+
+
+NOTHING_HELD = Holds()
+
+
+def active(connection: Connection) -> Sequence[Found]:
+    """The pauses that last, the newest first, each with how many snoozes it has set aside (MAX_COUNTED + 1: more)."""
+    return connection.execute(
+        select(*columns(Pause, _COLUMNS), _set_aside().label("set_aside"))
+        .where(Pause.ended_at.is_(None))
+        .order_by(Pause.id.desc())
+        .limit(MAX_ACTIVE)
+    ).all()
+
+
+def over(connection: Connection, *, before: Cursor | None = None) -> Page[Found]:
+    """The next `PAGE_SIZE` pauses that are over, newest first."""
+    chosen = (
+        select(*columns(Pause, _COLUMNS))
+        .where(Pause.ended_at.is_not(None))
+        .order_by(Pause.id.desc())
+        .limit(PAGE_SIZE + 1)
+    )
+    if before is not None:
+        chosen = chosen.where(Pause.id < before.id)
+    return make_page(connection.execute(chosen).all(), size=PAGE_SIZE, at=lambda row: row.since)
+
+
+def one(connection: Connection, *, id: int) -> Found | None:
+    """A pause, with how many snoozes it has set aside."""
+    return connection.execute(
+        select(*columns(Pause, _COLUMNS), _set_aside().label("set_aside")).where(Pause.id == id)
+    ).first()
+
+
+def of_row(connection: Connection, *, id: int) -> Found | None:
+    """The pause that holds a snooze back, or would at its claim."""
+    holding = func.coalesce(Snooze.paused_by, func.snooze_pause(Snooze.user_email, Snooze.priority, "mail"))
+    return connection.execute(
+        select(*columns(Pause, _COLUMNS)).join(Snooze, Pause.id == holding).where(Snooze.id == id)
+    ).first()
+
+
+def holds(connection: Connection, *, email: str) -> Holds:
+    """What operators hold back of a person, as their pages say it."""
+
+    def since(*scopes: ColumnElement[bool]) -> Any:
+        return select(func.min(Pause.since)).where(IS_ACTIVE, or_(*scopes)).scalar_subquery()
+
+    own = [
+        Pause.kind == "all",
+        and_(Pause.kind == "person", Pause.value == email),
+        and_(Pause.kind == "domain", Pause.value == func.snooze_recipient_domain(email)),
+    ]
+    row = connection.execute(
+        select(
+            since(*own, and_(Pause.kind == "channel", Pause.value == "mail")).label("mail"),
+            since(*own, and_(Pause.kind == "channel", Pause.value == "mailbox")).label("returns"),
+            since(and_(Pause.kind == "invalid", Pause.value == email)).label("invalid"),
+        )
+    ).one()
+    return Holds(**row._mapping)
+
+
+def invalid(connection: Connection, *, email: str) -> int | None:
+    """The pause of an address that takes no mail; None where it does."""
+    marked = and_(Pause.kind == "invalid", Pause.value == email, Pause.ended_at.is_(None))
+    return connection.execute(select(Pause.id).where(marked)).scalar_one_or_none()
+
+
+def _set_aside() -> Any:
+    rows = select(Snooze.id).where(Snooze.paused_by == Pause.id).limit(MAX_COUNTED + 1).correlate(Pause).subquery()
+    return select(func.count()).select_from(rows).scalar_subquery()

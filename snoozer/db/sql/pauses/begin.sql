@@ -1,0 +1,6 @@
+-- Enter a pause, by an operator; once while one of the same scope lasts.
+-- Zero rows where it is paused already.
+INSERT INTO pauses (kind, value, actor, reason, until)
+VALUES (:kind, :value, :actor, :reason, CURRENT_TIMESTAMP + CAST(:span AS interval))
+ON CONFLICT (kind, value) WHERE ended_at IS NULL DO NOTHING
+RETURNING id
