@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from snoozer.db import support
 from snoozer.db.statements import execute, rows_as
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 MAX_WORKERS = 100
 # Of more rows, percentiles and bands are those of so many.
@@ -151,14 +151,27 @@ def wal_bytes(connection: Connection) -> int:
 
 
 def waiting(connection: Connection) -> Lateness:
-    """Of what waits for a worker."""
-    values = {"most": MAX_MEASURED, "known_schema": SUPPORTED_SCHEMA}
-    return Lateness(**execute(connection, "overview/waiting", **values).one()._mapping)
+    """Of what waits and should have come."""
+    return _lateness(connection, "waits")
 
 
 def sent(connection: Connection) -> Lateness:
     """Of what was sent in the last hour."""
-    return Lateness(**execute(connection, "overview/sent", most=MAX_MEASURED).one()._mapping)
+    return _lateness(connection, "sent")
+
+
+def _lateness(connection: Connection, what: str) -> Lateness:
+    """By the query of `snoozer support bands`."""
+    [row] = [one for one in support.read(connection, "bands", most=MAX_MEASURED) if one.what == what]
+    return Lateness(
+        rows=row.reminders,
+        within_10_s=row.within_10_s,
+        within_60_s=row.within_60_s,
+        within_30_min=row.within_30_min,
+        later=row.more,
+        p50=row.p50,
+        p99=row.p99,
+    )
 
 
 def attempts(connection: Connection) -> Attempts:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import support, workers
+from snoozer.db import overview, support, workers
 from tests.db.every_state import STATES
 from tests.factories import ANN, HOUR, a_snooze, now
 from tests.web.reminders import a_sent_reminder
@@ -30,27 +30,37 @@ def test_a_table_of_future_rows_reports_the_p99_of_what_waits(engine: Engine) ->
         late = "INSERT INTO email_snoozes (user_email, message_id, remind_at) SELECT 'q' || n, n || '@q', "
         connection.execute(text(f"{late} now() - INTERVAL '1 second' FROM generate_series(1, 98) AS n"))
         connection.execute(text(f"{late} now() - INTERVAL '1 hour' FROM generate_series(99, 100) AS n"))
-    sent, waits = rows(engine, "wait")
+    sent, waits = rows(engine, "bands")
     assert (sent.what, sent.reminders, sent.p99) == ("sent", 0, None)
     assert (waits.what, waits.reminders) == ("waits", 100)
+    assert bands(waits) == (98, 0, 0, 2)
     assert 1 <= waits.p50 < 60
     assert 3600 <= waits.p99 < 3700
-    assert [(band.band, band.waits) for band in rows(engine, "bands")] == [
-        *(("≤ 10 s", 98), ("≤ 60 s", 0), ("≤ 30 min", 0), ("more", 2)),
-    ]
+    with engine.connect() as connection:
+        page = overview.waiting(connection)
+    assert (page.rows, page.later) == (100, 2)
+    assert page.p99 is not None
+    assert 3600 <= page.p99 < 3700
+
+
+def bands(row: Any) -> tuple[int, ...]:
+    return (row.within_10_s, row.within_60_s, row.within_30_min, row.more)
 
 
 def test_how_late_what_was_sent_is_in_bands(engine: Engine) -> None:
     for late in (SECOND, 9 * SECOND, 30 * SECOND, 5 * MINUTE, HOUR):
-        a_sent_reminder(engine, promised=now() - HOUR - late, late=late + HOUR - SECOND)
-    sent, _ = rows(engine, "wait")
-    assert sent.reminders == 5
-    assert sent.max > 3600
+        a_sent_reminder(engine, promised=now() - MINUTE - late, late=late)
+    rested = now() - 8 * HOUR
+    a_sent_reminder(
+        engine, promised=rested, late=8 * HOUR - MINUTE, deferred_until=now() - 90 * SECOND, deferred_by="quiet hours"
+    )
+    sent, _ = rows(engine, "bands")
+    assert (sent.reminders, bands(sent)) == (6, (2, 2, 1, 1))
 
 
-@pytest.mark.parametrize(("late", "band"), [(5, "≤ 10 s"), (30, "≤ 60 s"), (300, "≤ 30 min"), (7200, "more")])
+@pytest.mark.parametrize(("late", "band"), [(5, 0), (30, 1), (300, 2), (7200, 3)])
 @pytest.mark.parametrize("state", ["due", "claimed", "retry", "uncertain", "newer", "put_off"])
-def test_what_waits_is_late_from_its_promise_on(late: int, band: str, state: str, engine: Engine) -> None:
+def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str, engine: Engine) -> None:
     promised = now() - late * SECOND
     id = STATES[state](engine)
     with engine.begin() as connection:
@@ -61,22 +71,21 @@ def test_what_waits_is_late_from_its_promise_on(late: int, band: str, state: str
             ),
             {"at": promised, "id": id},
         )
-    assert [found.band for found in rows(engine, "bands") if found.waits] == [band]
+    assert bands(rows(engine, "bands")[1]) == tuple(int(position == band) for position in range(4))
 
 
 @pytest.mark.parametrize("state", ["asleep", "paused", "paused_database", "sent", "cancelled", "retired"])
 def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engine: Engine) -> None:
     STATES[state](engine)
-    assert sum(found.waits for found in rows(engine, "bands")) == 0
-    assert rows(engine, "wait")[1].reminders == 0
+    assert rows(engine, "bands")[1].reminders == 0
 
 
 def test_what_rests_is_late_only_after_the_rest(engine: Engine) -> None:
     STATES["resting"](engine)
-    assert sum(found.waits for found in rows(engine, "bands")) == 0
+    assert rows(engine, "bands")[1].reminders == 0
     ended = now() - 30 * SECOND
     a_snooze(engine, scheduled_for=now() - 9 * HOUR, remind_at=ended, deferred_until=ended, deferred_by="quiet hours")
-    assert [found.band for found in rows(engine, "bands") if found.waits] == ["≤ 60 s"]
+    assert bands(rows(engine, "bands")[1]) == (0, 1, 0, 0)
 
 
 def test_claims_that_are_held_for_long_are_seen_before_their_lease_ends(engine: Engine) -> None:

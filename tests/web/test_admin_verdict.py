@@ -19,6 +19,7 @@ from tests.web.overviews import (
     a_worker,
     all_is_well,
     housekeeping,
+    part,
     sent,
     verdict,
     waits,
@@ -223,3 +224,27 @@ def test_claims_that_wait_for_locks_are_not_blamed_on_the_mail_server(
         first,
     )
     assert verdict(operator)[0] == "mail server frozen"
+
+
+def test_a_mail_server_that_fails_while_its_breaker_is_closed_is_named(operator: FlaskClient, engine: Engine) -> None:
+    """Nothing was due, the breaker was closed, and all was well, while what had failed waited for its next try."""
+    all_is_well(engine)
+    a_snooze(
+        engine,
+        remind_at=now() + MINUTE,
+        scheduled_for=now() - MINUTE,
+        last_error="connect: refused",
+        last_error_at=now(),
+    )
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM circuit_breakers"))
+        connection.execute(
+            text(
+                "INSERT INTO circuit_breakers (server, failures, last_failure, last_failure_at, last_success_at) "
+                "VALUES ('mx.example:25', 1, 'connect: refused', now(), now() - INTERVAL '1 hour')"
+            )
+        )
+    _, shown, _ = verdict(operator)
+    assert "The mail server mx.example:25 refused when it was last tried at" in shown
+    assert "1 reminder waits; nothing is lost" in shown
+    assert "To be tried again 1 snooze" in part(operator, "now")

@@ -65,6 +65,11 @@ class QueueMetrics:
     breakers_open: int
     housekeeping: datetime | None
 
+    @property
+    def unsent(self) -> int:
+        """How many are promised, not sent yet and not in hand: due, behind others, or to be tried again."""
+        return self.due + self.behind_key + self.deferred + self.retrying + self.held
+
 
 def read(connection: Connection, *, dead_after: timedelta) -> QueueMetrics:
     """All metrics. A worker without a heartbeat for `dead_after` is lost."""

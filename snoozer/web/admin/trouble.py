@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snoozer.db.overview import MAX_COUNTED, Worker
+from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.admin.reading import Reading
 from snoozer.web.text.measures import age, seconds
@@ -58,8 +59,10 @@ def all_is_well(reading: Reading) -> str:
     else:
         within = seconds(max(sent.p99, 0.0))
         done = f"{_count(attempts.sent, 'reminder was', 'reminders were')} sent in the last hour, 99 % within {within}"
-    waits = queue.due if queue else 0
-    return f"All is well: {done}; {f'{_many(waits)} are being delivered' if waits else 'nothing waits'}."
+    due, retrying = (queue.due, queue.retrying) if queue else (0, 0)
+    parts = [f"{_many(due)} {'is' if due == 1 else 'are'} due"] if due else []
+    parts += [f"{_many(retrying)} {'waits' if retrying == 1 else 'wait'} for another try"] if retrying else []
+    return f"All is well: {done}; {' and '.join(parts) or 'nothing waits'}."
 
 
 class _Judge:
@@ -131,6 +134,7 @@ class _Judge:
         now = self._reading.at
         for breaker in self._reading.breakers.value or ():
             if breaker.state == "closed":
+                yield from self._failing(breaker)
                 continue
             server, since = breaker.server, breaker.away_since or breaker.opened_at or breaker.updated_at
             if breaker.tripped_at is not None:
@@ -143,16 +147,22 @@ class _Judge:
                 continue
             if breaker.updated_at < now - FORGOTTEN_AFTER:
                 continue
-            why = (breaker.last_failure or "").lower()
-            if breaker.refuses_everybody:
-                what, kind = "refuses every reminder", "mail server refusing"
-            elif any(word in why for word in _SILENT):
-                what, kind = "does not answer", "mail server frozen"
-            else:
-                what, kind = "is refusing", "mail server refusing"
+            kind, what = _of_failure(breaker)
             yield Trouble(
                 kind=kind, text=self._with_waiting(f"The mail server {server} {what} since {self._time_of(since)}")
             )
+
+    def _failing(self, breaker: Found) -> Iterator[Trouble]:
+        """A server that failed when it was last tried, and reminders that wait for the next try: while few are due, its
+        breaker stays closed."""
+        queue, worked, failed = self._reading.queue.value, breaker.last_success_at, breaker.last_failure_at
+        if queue is None or not queue.retrying or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
+            return
+        if breaker.failures and (worked is None or worked < failed):
+            kind, _ = _of_failure(breaker)
+            did = "did not answer" if kind == "mail server frozen" else "refused"
+            text = f"The mail server {breaker.server} {did} when it was last tried at {self._time_of(failed)}"
+            yield Trouble(kind=kind, text=self._with_waiting(text))
 
     def _clock(self) -> Iterator[Trouble]:
         clock = self._reading.clock.value
@@ -252,7 +262,7 @@ class _Judge:
         queue = self._reading.queue
         if queue.value is None or not queue.in_time:
             return f"{text}; {_NOTHING_IS_LOST}."
-        waiting = queue.value.due
+        waiting = queue.value.unsent
         waits = f"{_many(waiting)} {'waits' if waiting == 1 else 'wait'}" if waiting else "nothing waits"
         return f"{text}; {waits}; {_NOTHING_IS_LOST}."
 
@@ -263,6 +273,16 @@ class _Judge:
     def _held_by(self, ids: list[str]) -> int:
         held = self._reading.held.value or {}
         return sum(held[id].rows for id in ids if id in held)
+
+
+def _of_failure(breaker: Found) -> tuple[str, str]:
+    """The kind of a mail server's trouble, and what it does."""
+    why = (breaker.last_failure or "").lower()
+    if breaker.refuses_everybody:
+        return "mail server refusing", "refuses every reminder"
+    if any(word in why for word in _SILENT):
+        return "mail server frozen", "does not answer"
+    return "mail server refusing", "is refusing"
 
 
 def _not_replaced(workers: list[Worker]) -> list[Worker]:

@@ -28,5 +28,5 @@ CROSS JOIN LATERAL (
     FROM pg_options_to_table(class.reloptions)
 ) AS limits
 WHERE stat.schemaname = current_schema()
-ORDER BY stat.n_dead_tup DESC, stat.relname
-LIMIT 30
+ORDER BY stat.n_dead_tup DESC, pg_total_relation_size(stat.relid) DESC, stat.relname
+LIMIT 100
