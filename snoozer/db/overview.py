@@ -161,8 +161,9 @@ def sent(connection: Connection) -> Lateness:
 
 
 def _lateness(connection: Connection, what: str) -> Lateness:
-    """By the query of `snoozer support bands`."""
-    [row] = [one for one in support.read(connection, "bands", most=MAX_MEASURED) if one.what == what]
+    """By the query of `snoozer support wait`."""
+    found = support.read(connection, "wait", most=MAX_MEASURED, only=what)
+    [row] = [one for one in found if one.what == what]
     return Lateness(
         rows=row.reminders,
         within_10_s=row.within_10_s,

@@ -24,9 +24,15 @@ def promise(name: str) -> str:
 
 
 def read(
-    connection: Connection, name: str, *, most: int = MOST, dead_after: timedelta = DEAD_AFTER, **values: Any
+    connection: Connection,
+    name: str,
+    *,
+    most: int = MOST,
+    dead_after: timedelta = DEAD_AFTER,
+    person: str | None = None,
+    only: str | None = None,
 ) -> CursorResult[Any]:
     """Execute one. Counts stop at `most` + 1 where its file says so; a worker without a heartbeat for `dead_after` is
     not alive. A statement leaves alone what it does not ask for."""
-    common = {"known_schema": SUPPORTED_SCHEMA, "most": most, "dead_after": dead_after}
-    return statements.execute(connection, f"support/{name}", **common, **values)
+    values: dict[str, Any] = {"most": most, "dead_after": dead_after, "person": person, "only": only}
+    return statements.execute(connection, f"support/{name}", known_schema=SUPPORTED_SCHEMA, **values)

@@ -155,6 +155,9 @@ class Worker:
                 continue
             self._pipeline.reap(timeout=0)
             began = time.monotonic()
+            if began < due_at:
+                # What came of the last ones is not kept back until more is due.
+                self._retry_transient(self._report)
             # What was due and is not claimed (a busy serialization key, an open breaker) is looked for after a poll, or
             # once a delivery has ended.
             is_blocked = began >= due_at and not self._retry_transient(self.tick)
@@ -197,6 +200,9 @@ class Worker:
         if not claimed:
             self._warn_of_failover()
         return claimed
+
+    def _report(self) -> None:
+        self._breaker.report(self._permit)
 
     @property
     def is_idle(self) -> bool:

@@ -30,7 +30,7 @@ def test_a_table_of_future_rows_reports_the_p99_of_what_waits(engine: Engine) ->
         late = "INSERT INTO email_snoozes (user_email, message_id, remind_at) SELECT 'q' || n, n || '@q', "
         connection.execute(text(f"{late} now() - INTERVAL '1 second' FROM generate_series(1, 98) AS n"))
         connection.execute(text(f"{late} now() - INTERVAL '1 hour' FROM generate_series(99, 100) AS n"))
-    sent, waits = rows(engine, "bands")
+    sent, waits = rows(engine, "wait")
     assert (sent.what, sent.reminders, sent.p99) == ("sent", 0, None)
     assert (waits.what, waits.reminders) == ("waits", 100)
     assert bands(waits) == (98, 0, 0, 2)
@@ -47,6 +47,18 @@ def bands(row: Any) -> tuple[int, ...]:
     return (row.within_10_s, row.within_60_s, row.within_30_min, row.more)
 
 
+def test_the_bands_of_gauges_are_those_of_the_page(engine: Engine) -> None:
+    for state in STATES:
+        STATES[state](engine)
+    for late in (SECOND, 30 * SECOND, 5 * MINUTE, HOUR):
+        a_sent_reminder(engine, promised=now() - MINUTE - late, late=late)
+        a_snooze(engine, remind_at=now() - late)
+    sent, waits = rows(engine, "wait")
+    found = rows(engine, "bands")
+    assert [row.waits for row in found] == list(bands(waits))
+    assert [row.sent for row in found] == list(bands(sent)) == [1, 1, 1, 1]
+
+
 def test_how_late_what_was_sent_is_in_bands(engine: Engine) -> None:
     for late in (SECOND, 9 * SECOND, 30 * SECOND, 5 * MINUTE, HOUR):
         a_sent_reminder(engine, promised=now() - MINUTE - late, late=late)
@@ -54,7 +66,7 @@ def test_how_late_what_was_sent_is_in_bands(engine: Engine) -> None:
     a_sent_reminder(
         engine, promised=rested, late=8 * HOUR - MINUTE, deferred_until=now() - 90 * SECOND, deferred_by="quiet hours"
     )
-    sent, _ = rows(engine, "bands")
+    sent, _ = rows(engine, "wait")
     assert (sent.reminders, bands(sent)) == (6, (2, 2, 1, 1))
 
 
@@ -71,21 +83,21 @@ def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str
             ),
             {"at": promised, "id": id},
         )
-    assert bands(rows(engine, "bands")[1]) == tuple(int(position == band) for position in range(4))
+    assert bands(rows(engine, "wait")[1]) == tuple(int(position == band) for position in range(4))
 
 
 @pytest.mark.parametrize("state", ["asleep", "paused", "paused_database", "sent", "cancelled", "retired"])
 def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engine: Engine) -> None:
     STATES[state](engine)
-    assert rows(engine, "bands")[1].reminders == 0
+    assert rows(engine, "wait")[1].reminders == 0
 
 
 def test_what_rests_is_late_only_after_the_rest(engine: Engine) -> None:
     STATES["resting"](engine)
-    assert rows(engine, "bands")[1].reminders == 0
+    assert rows(engine, "wait")[1].reminders == 0
     ended = now() - 30 * SECOND
     a_snooze(engine, scheduled_for=now() - 9 * HOUR, remind_at=ended, deferred_until=ended, deferred_by="quiet hours")
-    assert bands(rows(engine, "bands")[1]) == (0, 1, 0, 0)
+    assert bands(rows(engine, "wait")[1]) == (0, 1, 0, 0)
 
 
 def test_claims_that_are_held_for_long_are_seen_before_their_lease_ends(engine: Engine) -> None:

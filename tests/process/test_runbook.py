@@ -90,9 +90,11 @@ def late(play: Player) -> None:
     STATES["retry"](play.place.engine)
     with play.place.engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET last_error_at = now()"))
-    [waits] = [line for line in play.type("snoozer support bands").splitlines() if cells(line)[0] == "waits"]
+    [waits] = [line for line in play.type("snoozer support wait").splitlines() if cells(line)[0] == "waits"]
     assert cells(waits)[1:6] == ["1", "0", "0", "0", "1"]
     assert float(cells(waits)[-1]) >= 3600
+    [more] = [line for line in play.type("snoozer support bands").splitlines() if cells(line)[0] == "more"]
+    assert cells(more) == ["more", "1", "0"]
     assert "451 later" in play.type("snoozer support failures")
 
 

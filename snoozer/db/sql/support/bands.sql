@@ -1,70 +1,59 @@
--- How late reminders are: those sent in the last hour, and those that wait and should have come; in bands and percentiles.
--- In seconds from the promise, or from the end of the rest that deferred it. Paused ones are not late, nor is what is still to
--- come. Of each kind `most` are measured, of the sent ones the newest; of the others the longest due, the next tries, claims.
+-- How late reminders are: of what waits and should have come, and of what was sent in the last hour, in four bands.
+-- Late is counted from the promise, or from the end of the rest that deferred it. What is paused is not late; of what waits
+-- the `most` + 1 that are due the longest are counted.
 WITH waiting AS MATERIALIZED (
-    SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until) AS promise
-    FROM (
-        (
-            SELECT scheduled_for, remind_at, deferred_until
-            FROM email_snoozes
-            WHERE NOT inactive
-              AND claimed_at IS NULL
-              AND remind_at <= CURRENT_TIMESTAMP
-            ORDER BY remind_at
-            LIMIT CAST(:most AS bigint)
-        )
-        UNION ALL
-        (
-            SELECT scheduled_for, remind_at, deferred_until
-            FROM email_snoozes
-            WHERE NOT inactive
-              AND claimed_at IS NULL
-              AND scheduled_for IS NOT NULL
-              AND remind_at > CURRENT_TIMESTAMP
-            ORDER BY remind_at
-            LIMIT CAST(:most AS bigint)
-        )
-        UNION ALL
-        SELECT scheduled_for, remind_at, deferred_until
+    (
+        SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until) AS promise
         FROM email_snoozes
-        WHERE claimed_at IS NOT NULL
-    ) AS unsent
-    LIMIT CAST(:most AS bigint)
-),
-sent AS MATERIALIZED (
-    SELECT send.sent_at, send.scheduled_for, send.snooze_id
-    FROM reminder_sends AS send
-    WHERE send.state = 'sent'
-      AND send.channel = 'email'
-      AND send.sent_at > CURRENT_TIMESTAMP - INTERVAL '1 hour'
-    ORDER BY send.sent_at DESC
-    LIMIT CAST(:most AS bigint)
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+          AND remind_at <= CURRENT_TIMESTAMP
+        ORDER BY remind_at
+        LIMIT CAST(:most AS bigint) + 1
+    )
+    UNION ALL
+    (
+        SELECT GREATEST(scheduled_for, deferred_until)
+        FROM email_snoozes
+        WHERE NOT inactive
+          AND claimed_at IS NULL
+          AND scheduled_for IS NOT NULL
+          AND remind_at > CURRENT_TIMESTAMP
+        ORDER BY remind_at
+        LIMIT CAST(:most AS bigint) + 1
+    )
+    UNION ALL
+    SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until)
+    FROM email_snoozes
+    WHERE claimed_at IS NOT NULL
 ),
 late AS MATERIALIZED (
-    SELECT 'waits' AS what, CAST(extract(epoch FROM CURRENT_TIMESTAMP - promise) AS double precision) AS seconds
+    SELECT 'waits' AS what, CURRENT_TIMESTAMP - promise AS lateness
     FROM waiting
     WHERE promise <= CURRENT_TIMESTAMP
     UNION ALL
-    SELECT
-        'sent',
-        CAST(extract(epoch FROM sent.sent_at - GREATEST(sent.scheduled_for, rest.deferred_until)) AS double precision)
-    FROM sent
-    LEFT JOIN email_snoozes AS rest
-      ON rest.id = sent.snooze_id
-     AND rest.scheduled_for = sent.scheduled_for
-     AND rest.deferred_until IS NOT NULL
+    SELECT 'sent', send.sent_at - GREATEST(send.scheduled_for, snooze.deferred_until)
+    FROM reminder_sends AS send
+    LEFT JOIN email_snoozes AS snooze
+      ON snooze.id = send.snooze_id
+     AND snooze.scheduled_for = send.scheduled_for
+    WHERE send.state = 'sent'
+      AND send.channel = 'email'
+      AND send.sent_at > CURRENT_TIMESTAMP - INTERVAL '1 hour'
 )
 SELECT
-    kind.what,
-    count(late.seconds) AS reminders,
-    count(*) FILTER (WHERE late.seconds <= 10) AS within_10_s,
-    count(*) FILTER (WHERE late.seconds > 10 AND late.seconds <= 60) AS within_60_s,
-    count(*) FILTER (WHERE late.seconds > 60 AND late.seconds <= 1800) AS within_30_min,
-    count(*) FILTER (WHERE late.seconds > 1800) AS more,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY late.seconds) AS p50,
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY late.seconds) AS p99,
-    max(late.seconds) AS max
-FROM (VALUES ('sent'), ('waits')) AS kind (what)
-LEFT JOIN late ON late.what = kind.what
-GROUP BY kind.what
-ORDER BY kind.what
+    band.name AS band,
+    count(*) FILTER (WHERE late.what = 'waits') AS waits,
+    count(*) FILTER (WHERE late.what = 'sent') AS sent
+FROM (
+    VALUES
+        (1, '≤ 10 s', INTERVAL '-1 year', INTERVAL '10 seconds'),
+        (2, '≤ 60 s', INTERVAL '10 seconds', INTERVAL '60 seconds'),
+        (3, '≤ 30 min', INTERVAL '60 seconds', INTERVAL '30 minutes'),
+        (4, 'more', INTERVAL '30 minutes', INTERVAL '1000 years')
+) AS band (position, name, above, up_to)
+LEFT JOIN late
+  ON late.lateness > band.above
+ AND late.lateness <= band.up_to
+GROUP BY band.position, band.name
+ORDER BY band.position
