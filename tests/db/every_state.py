@@ -109,6 +109,7 @@ STATES: dict[str, Callable[..., int]] = {
     "put_off": _put_back,
     "paused": lambda engine, **columns: _paused(engine, "paused", **columns),
     "paused_database": lambda engine, **columns: _paused(engine, "paused", "resumed", **columns),
+    "paused_operator": lambda engine, **columns: a_snooze(engine, inactive=True, paused_by=1, **columns),
     "sent": lambda engine, **columns: a_snooze(engine, **_over("sent") | columns),
     "cancelled": lambda engine, **columns: a_snooze(engine, **_over("cancelled") | columns),
     "retired": lambda engine, **columns: a_snooze(engine, **_over("retired") | columns),

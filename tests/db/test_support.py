@@ -86,7 +86,9 @@ def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str
     assert bands(rows(engine, "wait")[1]) == tuple(int(position == band) for position in range(4))
 
 
-@pytest.mark.parametrize("state", ["asleep", "paused", "paused_database", "sent", "cancelled", "retired"])
+@pytest.mark.parametrize(
+    "state", ["asleep", "paused", "paused_operator", "paused_database", "sent", "cancelled", "retired"]
+)
 def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engine: Engine) -> None:
     STATES[state](engine)
     assert rows(engine, "wait")[1].reminders == 0
