@@ -11,7 +11,7 @@ from snoozer.db.statements import execute, rows_as
 
 MAX_WORKERS = 100
 # Of more rows, percentiles and bands are those of so many.
-MAX_MEASURED = 50_000
+MAX_MEASURED = 10_000
 MAX_COUNTED = 10_000
 # Workers that were lost, and cases that came, are news for so long.
 LATELY = timedelta(hours=1)

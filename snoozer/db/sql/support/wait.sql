@@ -51,10 +51,14 @@ late AS MATERIALIZED (
         'sent',
         CAST(extract(epoch FROM sent.sent_at - GREATEST(sent.scheduled_for, rest.deferred_until)) AS double precision)
     FROM sent
-    LEFT JOIN email_snoozes AS rest
-      ON rest.id = sent.snooze_id
-     AND rest.scheduled_for = sent.scheduled_for
-     AND rest.deferred_until IS NOT NULL
+    -- One by one: a planner that expects few rests reads all snoozes in search of them.
+    LEFT JOIN LATERAL (
+        SELECT snooze.deferred_until
+        FROM email_snoozes AS snooze
+        WHERE snooze.id = sent.snooze_id
+          AND snooze.scheduled_for = sent.scheduled_for
+        LIMIT 1
+    ) AS rest ON TRUE
 )
 SELECT
     kind.what,
