@@ -148,6 +148,24 @@ def test_the_operators_list_reads_the_cases_of_its_page(filled: Engine) -> None:
     assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
 
 
+@pytest.mark.parametrize(
+    "filter",
+    [
+        Filter(reason="5" * 32),
+        Filter(error_class="4xx"),
+        Filter(domain="nowhere.example"),
+        Filter(person=4_001),
+        Filter(message=1),
+        Filter(since=timedelta(minutes=1)),
+    ],
+    ids=lambda filter: " ".join(filter.as_args()),
+)
+def test_a_filter_of_cases_that_few_match_reads_no_others(filled: Engine, filter: Filter) -> None:
+    """Twelve thousand rows, and three thousand cases of one person and one error."""
+    read = reading(filled, lambda connection: cases.page(connection, filter))
+    assert (read.rows <= A_PAGE, read.whole_tables) == (True, frozenset()), read
+
+
 def test_the_invariant_of_what_is_due_reads_nothing_that_is_asleep(filled: Engine) -> None:
     read = reading(filled, lambda connection: health_checks.violations(connection, "due_is_taken"))
     assert (read.rows, read.whole_tables - {"circuit_breakers", "pauses"}) == (0, frozenset())
