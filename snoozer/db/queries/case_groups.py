@@ -16,7 +16,7 @@ from snoozer.db.queries import Found, columns
 from snoozer.db.queries.case_filter import Filter, error_fingerprint
 from snoozer.db.queries.cases import MAX_COUNTED
 
-WINDOW = 5_000
+WINDOW = 4_000
 MAX_GROUPS = 30
 SAMPLES = 3
 HOURS = 24

@@ -81,7 +81,9 @@ def _list_page(
     times = time_formatter()
     page = _in_time(lambda connection: queries.page(connection, filter, before=before, after=after))
     matching = _in_time(lambda connection: queries.count(connection, filter, until=times.now))
-    groups = _in_time(lambda connection: case_groups.groups(connection, filter))
+    # The errors are above the first page; of one error alone they name it.
+    wants_groups = filter.reason or (before is None and after is None)
+    groups = _in_time(lambda connection: case_groups.groups(connection, filter)) if wants_groups else []
     with context.transaction() as connection:
         views = case_views.of_account(connection, account_id=account.id)
         person = case_search.email_of(connection, filter)
