@@ -1,4 +1,4 @@
--- The whole schema after migration 0057, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0059, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -44,7 +44,7 @@ CREATE TABLE audit_log (
     before jsonb,
     after jsonb,
     hash bytea NOT NULL,
-    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^((operator|user):[0-9]+|command|clock)$'::text)),
+    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^(operator:[0-9]+|command|clock|provider)$'::text)),
     CONSTRAINT ck_audit_log_texts_fit CHECK ((((length(act) >= 1) AND (length(act) <= 100)) AND (length(reason) <= 1000) AND (length(request_id) <= 200) AND (length(target) <= 200))),
     CONSTRAINT ck_audit_log_without_addresses CHECK ((concat_ws(' '::text, reason, target, before, after) !~ '[[:alnum:]]@[[:alnum:]]'::text))
 );
@@ -471,12 +471,16 @@ END
 $$;
 
 CREATE FUNCTION snooze_archive_expire(keep_from date) RETURNS SETOF text
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET lock_timeout TO '2s'
+    SET search_path TO 'public', 'pg_temp'
     AS $_$
 DECLARE
     partition TEXT;
 BEGIN
+    IF NOT pg_has_role(session_user, current_user, 'MEMBER') THEN
+        keep_from := LEAST(keep_from, (date_trunc('month', now() AT TIME ZONE 'UTC') - INTERVAL '1 month')::date);
+    END IF;
     FOR partition IN
         SELECT relname
         FROM pg_inherits
@@ -495,15 +499,19 @@ END
 $_$;
 
 CREATE FUNCTION snooze_archive_prepare(month date) RETURNS boolean
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET lock_timeout TO '2s'
     SET "TimeZone" TO 'UTC'
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 DECLARE
     parent TEXT;
     partition TEXT;
     made BOOLEAN := FALSE;
 BEGIN
+    IF NOT pg_has_role(session_user, current_user, 'MEMBER') AND month > current_date + 100 THEN
+        RAISE EXCEPTION 'no month of the archive is made so early' USING ERRCODE = 'insufficient_privilege';
+    END IF;
     PERFORM pg_advisory_xact_lock(7266837007);
     FOREACH parent IN ARRAY ARRAY['email_snoozes_archive', 'reminder_sends_archive'] LOOP
         partition := parent || to_char(month, '_YYYY_MM');

@@ -7,14 +7,23 @@ from snoozer.cli.console import open_engine, refuse
 from snoozer.db import schema
 
 
-@click.command("migrate", help="Bring the database's schema up to this version of Snoozer.")
-def command() -> None:
+@click.command("migrate", short_help="Bring the database's schema up to this version of Snoozer.")
+@click.option("--grant", "role", metavar="ROLE", help="Also give ROLE the rights of web, workers and clock.")
+def command(role: str | None) -> None:
+    """Bring the database's schema up to this version of Snoozer.
+
+    It is called as the owner of the database. With --grant, web, workers and clock can use a role that may not change
+    the schema, and only append to the audit log; later calls give that role what new tables need, without the option.
+    """
     engine = open_engine(settings.load(), name="migrate")
     with engine.connect() as connection:
         before, head = schema.versions(connection)
     try:
         schema.upgrade(engine)
+        roles = schema.grant(engine, role=role)
     except schema.SchemaError as error:
         refuse(f"{error}.")
     change = f"is at {head}" if before == head else f"went from {before or 'nothing'} to {head}"
     click.echo(f"The schema {change}.")
+    for each in roles:
+        click.echo(f"The role {each} has the rights of web, workers and clock.")

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
+from snoozer.db import grants
 from snoozer.db.engine import per_query_timeout
 from snoozer.db.errors import error_text
 from snoozer.db.statements import execute
@@ -65,6 +66,28 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
             )
     with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
         command.upgrade(_config(connection), revision)
+
+
+def grant(engine: Engine, *, role: str | None = None) -> list[str]:
+    """Give `role`, and each role that it was called with before, the rights that the schema asks for now; returns these
+    roles. To be called after each upgrade; another one than the owner grants nothing. Raises SchemaError."""
+    with engine.begin() as connection:
+        own = grants.find_role(connection)
+        if own is None or not own.is_owner:
+            if role is not None:
+                raise SchemaError("Only the owner of the tables can grant; call it with the owner's DATABASE_URL")
+            return []
+        if role is not None:
+            found = grants.find_role(connection, role=role)
+            if found is None:
+                raise SchemaError(f"There is no role {role}; make it first: CREATE ROLE {role} LOGIN PASSWORD '…'")
+            if found.is_owner:
+                raise SchemaError(f"{role} owns the tables, or may act as their owner; name a role that has less")
+        roles = sorted({*grants.granted_roles(connection), *([role] if role is not None else [])})
+        for each in roles:
+            for statement in grants.statements(connection, role=each):
+                connection.exec_driver_sql(statement)
+    return roles
 
 
 def downgrade(engine: Engine, *, revision: str) -> None:

@@ -9,7 +9,6 @@ WITH expired AS MATERIALIZED (
       AND NOT EXISTS (SELECT 1 FROM email_snoozes AS snooze WHERE snooze.id = event.snooze_id)
       AND NOT EXISTS (SELECT 1 FROM email_snoozes_archive AS snooze WHERE snooze.id = event.snooze_id)
     LIMIT :batch_size
-    FOR UPDATE SKIP LOCKED
 )
 DELETE FROM snooze_events AS event
 USING expired

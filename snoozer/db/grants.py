@@ -1,0 +1,39 @@
+"""Rights of a role that is not the owner: one function per file in `sql/grants`, of the same name."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from snoozer.db.models import metadata
+from snoozer.db.statements import execute, row_as
+
+_ALL = "SELECT, INSERT, UPDATE, DELETE"
+# Tables on which less is enough. What happened is never changed, only forgotten with its snooze.
+_LESS = {"audit_log": "SELECT, INSERT", "snooze_events": "SELECT, INSERT, DELETE"}
+# Of Alembic: processes read which schema they find.
+_OTHERS = {"alembic_version": "SELECT"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A role of the server; `is_owner` where it may do all that the owner of the tables may."""
+
+    name: str
+    is_owner: bool
+
+
+def find_role(connection: Connection, *, role: str | None = None) -> Role | None:
+    """A role, or without one the role of this connection; None where the server has no such role."""
+    return row_as(execute(connection, "grants/find_role", role=role).first(), Role)
+
+
+def granted_roles(connection: Connection) -> list[str]:
+    """The roles that `snoozer migrate --grant` was called with before."""
+    return list(execute(connection, "grants/granted_roles").scalars())
+
+
+def statements(connection: Connection, *, role: str) -> list[str]:
+    """What gives a role the rights that web, workers and clock need, and no others."""
+    rights = {name: _LESS.get(name, _ALL) for name in metadata.tables} | _OTHERS
+    values = {"role": role, "tables": list(rights), "rights": list(rights.values())}
+    return list(execute(connection, "grants/statements", **values).scalars())
