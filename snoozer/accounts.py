@@ -198,7 +198,7 @@ def sign_in_by_link(
     `replaces` is the token of this browser's session until now, which ends; `device` describes the browser.
     """
     account_id = accounts.use_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
-    return _open_session(connection, account_id=account_id, replaces=replaces, device=device)
+    return open_session(connection, account_id=account_id, replaces=replaces, device=device)
 
 
 def sign_in_by_code(
@@ -206,7 +206,30 @@ def sign_in_by_code(
 ) -> str | None:
     """Sign in by a typed code, otherwise like sign_in_by_link; returns None when it is wrong."""
     account_id = _account_of_code(connection, code=code, browser=browser)
-    return _open_session(connection, account_id=account_id, replaces=replaces, device=device)
+    return open_session(connection, account_id=account_id, replaces=replaces, device=device)
+
+
+def open_session(
+    connection: Connection,
+    *,
+    account_id: int | None,
+    replaces: str | None,
+    device: str | None,
+    lifetime: timedelta = SESSION_LIFETIME,
+) -> str | None:
+    """Open a session for who showed that the account is theirs; returns its token, None without an open account."""
+    if account_id is None:
+        return None
+    token = secrets.token_urlsafe(32)
+    opened = accounts.open_session(
+        connection,
+        account_id=account_id,
+        token_hash=digest(token),
+        replaced_hash=_digest_or_none(replaces),
+        device=device,
+        lifetime=lifetime,
+    )
+    return token if opened else None
 
 
 def session_account(connection: Connection, *, session: str) -> Account | None:
@@ -300,23 +323,6 @@ def _account_of_code(connection: Connection, *, code: str, browser: str) -> int 
 
 def _digest_or_none(secret: str | None) -> str | None:
     return None if secret is None else digest(secret)
-
-
-def _open_session(
-    connection: Connection, *, account_id: int | None, replaces: str | None, device: str | None
-) -> str | None:
-    if account_id is None:
-        return None
-    token = secrets.token_urlsafe(32)
-    opened = accounts.open_session(
-        connection,
-        account_id=account_id,
-        token_hash=digest(token),
-        replaced_hash=_digest_or_none(replaces),
-        device=device,
-        lifetime=SESSION_LIFETIME,
-    )
-    return token if opened else None
 
 
 def _account(connection: Connection, *, id: int) -> Account | None:

@@ -106,7 +106,7 @@ class Providers:
 
     def _session(self, client: Client, redirect_uri: str | None) -> Any:
         return OAuth2Client(
-            _Http(self._limits, self._tls),
+            Http(self._limits, self._tls),
             client_id=client.client_id,
             client_secret=client.client_secret,
             token_endpoint_auth_method="client_secret_post",  # noqa: S106 - the name of a method
@@ -144,21 +144,21 @@ class AccessTokens:
         self._tokens.pop(id, None)
 
 
-class _Http:
+class Http:
     """What Authlib sends its requests with."""
 
     def __init__(self, limits: Limits, tls: ssl.SSLContext | None) -> None:
         self._limits, self._tls = limits, tls
 
-    def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> "_Response":
+    def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> "Response":
         url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
         answer = outbound_http.request(
             "POST", url, limits=self._limits, body=body.encode("ascii"), headers=sent, tls=self._tls
         )
-        return _Response(answer)
+        return Response(answer)
 
 
-class _Response:
+class Response:
     """What Authlib reads of a response."""
 
     def __init__(self, answer: Answer) -> None:

@@ -12,6 +12,8 @@ Event = Literal[
     "code_refused",
     "link_refused",
     "refused",
+    "organisation_sign_in_refused",
+    "identities_removed",
     "confirmed",
     "confirmation_refused",
     "address_shown",

@@ -28,6 +28,7 @@ from snoozer.domain.oauth_clients import Client, Registration
 from snoozer.log_format import LogFormat
 from snoozer.mime import headers
 from snoozer.oauth import Providers
+from snoozer.oidc.registration import OidcSettings
 from snoozer.quotas import MEBIBYTE, Limits
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointHook
@@ -62,7 +63,7 @@ def _parse_otel(value: Any) -> Any:
     return telemetry_config.parse(given) if value is None else value
 
 
-class Settings(BaseSettings):
+class Settings(OidcSettings, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -183,6 +184,7 @@ class Settings(BaseSettings):
     def _sign_ins_are_whole(self) -> Self:
         # Raises ValueError where a sign-in is half configured.
         _ = self._oauth_clients
+        self.check_oidc()
         return self
 
     @property

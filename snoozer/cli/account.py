@@ -7,7 +7,7 @@ import click
 from rich.table import Table
 from sqlalchemy import Connection
 
-from snoozer import accounts, security_log, settings
+from snoozer import accounts, organisation_sign_in, security_log, settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, show, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
@@ -76,9 +76,23 @@ def list_accounts(role: Role | None) -> None:
     show(table)
 
 
-def _audit_role(connection: Connection, *, id: int, before: str | None, after: str, reason: str | None = None) -> None:
-    entry = Entry(target=f"account:{id}", before={"role": before}, after={"role": after})
-    audit.append(connection, actor="command", act="change_role", reason=reason, entries=[entry])
+@command.command("unlink", short_help="Let another person of the organisation sign in to EMAIL.")
+@click.argument("email")
+def unlink(email: str) -> None:
+    """End the sign-ins of EMAIL at the organisation's provider, and what its groups gave.
+
+    For an address that another person got: the next one there whose verified address it is signs in to the account.
+    """
+    with transaction(name="account") as connection:
+        id = accounts.id_of(connection, email=email)
+        if id is None:
+            refuse(NO_ACCOUNT)
+        removed = organisation_sign_in.unlink(connection, account_id=id)
+        if removed:
+            _audit(connection, "unlink", account=id)
+    if removed:
+        security_log.record("identities_removed", account=id)
+    click.echo("The sign-ins there are ended." if removed else "There were none.")
 
 
 @command.command("sign-in", help="Print a sign-in link for EMAIL: single use, ten minutes.")
@@ -91,6 +105,7 @@ def sign_in(email: str, days: int | None) -> None:
         if token is None:
             refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
         account = accounts.id_of(connection, email=email)
+        _audit(connection, "print_sign_in", account=account)
     security_log.record("console_sign_in", account=account)
     click.echo(f"{settings.load().base_url}/sign-in/{token}")
 
@@ -105,8 +120,10 @@ def close(email: str) -> None:
     """
     with transaction(name="account") as connection:
         closed = accounts.close(connection, email=email)
-    if closed is None:
-        refuse(NO_ACCOUNT)
+        if closed is None:
+            refuse(NO_ACCOUNT)
+        if closed.changed:
+            _audit(connection, "close_account", account=closed.id)
     security_log.record("account_closed", account=closed.id, sessions=closed.sessions)
     if not closed.changed:
         click.echo(f"The account {closed.email} was closed already.")
@@ -124,8 +141,10 @@ def close(email: str) -> None:
 def reopen(email: str) -> None:
     with transaction(name="account") as connection:
         opened = accounts.reopen(connection, email=email)
-    if opened is None:
-        refuse(NO_ACCOUNT)
+        if opened is None:
+            refuse(NO_ACCOUNT)
+        if opened.changed:
+            _audit(connection, "open_account", account=opened.id)
     security_log.record("account_opened", account=opened.id)
     click.echo(
         f"Opened the account {opened.email}." if opened.changed else f"The account {opened.email} was open already."
@@ -150,8 +169,9 @@ def export(email: str, kind: str, output: BinaryIO) -> None:
     try:
         with engine.begin() as connection:
             account, now = accounts.find(connection, email=email), database_time(connection)
-        if account is None:
-            refuse(NO_ACCOUNT)
+            if account is None:
+                refuse(NO_ACCOUNT)
+            _audit(connection, "export_data", account=account.id)
         security_log.record("data_exported", account=account.id, format=kind)
         for piece in FILES[kind].write(engine, account, now):
             output.write(piece)
@@ -159,3 +179,12 @@ def export(email: str, kind: str, output: BinaryIO) -> None:
         refuse(str(error))
     finally:
         engine.dispose()
+
+
+def _audit_role(connection: Connection, *, id: int, before: str | None, after: str, reason: str | None = None) -> None:
+    entry = Entry(target=f"account:{id}", before={"role": before}, after={"role": after})
+    audit.append(connection, actor="command", act="change_role", reason=reason, entries=[entry])
+
+
+def _audit(connection: Connection, act: str, *, account: int | None) -> None:
+    audit.append(connection, actor="command", act=act, entries=[Entry(target=f"account:{account}")])

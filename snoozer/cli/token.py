@@ -7,7 +7,9 @@ from rich.text import Text
 from snoozer import accounts, security_log
 from snoozer.cli import console
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
+from snoozer.db import audit
 from snoozer.db.accounts import Token
+from snoozer.db.audit import Entry
 
 
 @click.group("token", help="Tokens for the API.")
@@ -23,6 +25,8 @@ def create(email: str) -> None:
         if token is None:
             refuse(CLOSED_ACCOUNT if accounts.is_closed(connection, email=email) else NO_ACCOUNT)
         account = accounts.id_of(connection, email=email)
+        entry = Entry(target=f"account:{account}")
+        audit.append(connection, actor="command", act="create_token", entries=[entry])
     security_log.record("token_created", account=account)
     click.echo(token)
 
@@ -49,6 +53,8 @@ def revoke(which: str) -> None:
     """
     with transaction(name="token") as connection:
         revoked = accounts.revoke_tokens(connection, which=which)
+        entries = [Entry(target=f"token:{number}") for number, _ in revoked]
+        audit.append(connection, actor="command", act="revoke_token", entries=entries)
     if not revoked:
         refuse("There is no such token in force; `snoozer token list` shows them by number.")
     security_log.record("tokens_revoked", tokens=",".join(str(number) for number, _ in revoked))

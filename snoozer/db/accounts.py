@@ -41,6 +41,13 @@ class RoleChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupRoleChange:
+    """The role that groups gave before; None where they gave none."""
+
+    role_before: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Token:
     """An API token by its id; the secret is not stored."""
 
@@ -201,6 +208,25 @@ def close(connection: Connection, *, email: str) -> AccountState | None:
 
 def reopen(connection: Connection, *, email: str) -> AccountState | None:
     return row_as(execute(connection, "accounts/reopen", email=email).first(), AccountState)
+
+
+def identity_owner(connection: Connection, *, issuer: str, subject: str) -> int | None:
+    values = {"issuer": issuer, "subject": subject}
+    return execute(connection, "accounts/identity_owner", **values).scalar_one_or_none()
+
+
+def add_identity(connection: Connection, *, issuer: str, subject: str, account_id: int) -> bool:
+    values = {"issuer": issuer, "subject": subject, "account_id": account_id}
+    return execute(connection, "accounts/add_identity", **values).first() is not None
+
+
+def remove_identities(connection: Connection, *, account_id: int) -> int:
+    """Returns how many there were."""
+    return len(execute(connection, "accounts/remove_identities", account_id=account_id).all())
+
+
+def set_group_role(connection: Connection, *, id: int, role: str | None) -> GroupRoleChange | None:
+    return row_as(execute(connection, "accounts/set_group_role", id=id, role=role).first(), GroupRoleChange)
 
 
 def lock_roles(connection: Connection) -> None:

@@ -1,6 +1,6 @@
 """Roles of accounts, from the least to the most, and which one each act in the operators' room needs at least."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
 Role = Literal["user", "viewer", "operator", "admin"]
@@ -48,6 +48,23 @@ def higher(given: str, by_group: str | None) -> Role:
 def may(role: str, act: str) -> bool:
     """Whether a role may do an act of LEAST_ROLE. Raises KeyError for any other act."""
     return at_least(role, LEAST_ROLE[act])
+
+
+def parse_group_roles(text: str) -> dict[str, Role]:
+    """The roles of groups, from "snooze-ops=operator; snooze-admins=admin". Raises ValueError."""
+    found: dict[str, Role] = {}
+    for part in filter(None, (each.strip() for each in text.split(";"))):
+        group, _, name = part.rpartition("=")
+        role = next((each for each in ROLES[1:] if each == name.strip()), None)
+        if role is None or not group.strip():
+            raise ValueError(f"{part!r} is no group with a role, such as snooze-ops=operator")
+        found[group.strip()] = role
+    return found
+
+
+def role_of_groups(groups: Iterable[str], roles: Mapping[str, Role]) -> Role | None:
+    """The highest role that one of the groups gives; None where none does."""
+    return max((roles[group] for group in groups if group in roles), key=ROLES.index, default=None)
 
 
 def _known(role: str) -> Role:

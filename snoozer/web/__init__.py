@@ -68,12 +68,14 @@ from snoozer.web.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.search_suggestions.routes import blueprint as search_suggestions
 from snoozer.web.settings.routes import blueprint as settings_pages
 from snoozer.web.share.routes import blueprint as share
+from snoozer.web.sign_in.organisation import blueprint as organisation_sign_in
 from snoozer.web.sign_in.routes import blueprint as sign_in
 from snoozer.web.snoozes.occurrences import blueprint as occurrences
 from snoozer.web.snoozes.routes import blueprint as snoozes
 
 BLUEPRINTS = (
     sign_in,
+    organisation_sign_in,
     snoozes,
     occurrences,
     mailbox,

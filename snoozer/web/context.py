@@ -16,6 +16,7 @@ from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import DEADLOCK, is_timeout, sqlstate
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
+from snoozer.oidc.provider import Provider
 from snoozer.settings import Settings
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ ROUTE = "web"
 STATUS_SECONDS = 1.0
 
 _KEY = "snoozer"
+_OIDC = "snoozer-oidc"
 _DELIVERY = "snoozer-delivery"
 
 
@@ -43,6 +45,7 @@ class FlashMessage(NamedTuple):
 
 def init_app(app: Flask, *, engine: Engine, settings: Settings) -> None:
     app.extensions[_KEY] = (engine, settings)
+    app.extensions[_OIDC] = None if settings.oidc is None else Provider(settings.oidc)
 
 
 def settings() -> Settings:
@@ -52,6 +55,12 @@ def settings() -> Settings:
 
 def engine() -> Engine:
     found: Engine = current_app.extensions[_KEY][0]
+    return found
+
+
+def oidc_provider() -> Provider | None:
+    """The organisation's provider, which keeps its document and keys; None where none is configured."""
+    found: Provider | None = current_app.extensions[_OIDC]
     return found
 
 

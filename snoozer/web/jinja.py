@@ -79,6 +79,8 @@ def _page_variables() -> dict[str, Any]:
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",
         "has_sink": context.settings().sink,
+        "has_oidc": context.oidc_provider() is not None,
+        "has_mail_sign_in": context.settings().mail_sign_in == "on",
         "sample_imap_port": context.settings().sample_imap_port,
         "current_path": _current_path(),
     }

@@ -24,6 +24,7 @@ STATEMENT_FOLDERS = {
     "events": ["events"],
     "health_checks": ["health_checks"],
     "deletions": ["deletions"],
+    "grants": ["grants"],
     "imports": ["imports"],
     "ledger": ["ledger"],
     "mailbox_leases": ["mailbox_leases"],

@@ -1,6 +1,6 @@
 """Browsers with a signed-in person, and cases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +8,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
+from snoozer.settings import Settings
+from snoozer.web import create_app
 from tests.factories import HOUR, People, a_snooze, now
+from tests.web import oidc_provider
+from tests.web.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from tests.web.oidc_visits import PERSON
+
+GROUP_ROLES = "ops=operator; cn=admins,ou=it=admin; lookers=viewer"
 
 
 @pytest.fixture
@@ -41,3 +48,28 @@ def viewer(app: Flask, people: People) -> FlaskClient:
     client = app.test_client()
     client.set_cookie("snoozer_session", people.ann("vera@snoozer.example", role="viewer").session)
     return client
+
+
+@pytest.fixture
+def provider() -> Iterator[OidcProvider]:
+    with oidc_provider.running() as provider:
+        provider.person = dict(PERSON)
+        yield provider
+
+
+@pytest.fixture
+def make_site(engine: Engine, settings: Settings, provider: OidcProvider) -> Callable[..., Flask]:
+    def make(**changed: str) -> Flask:
+        oidc = {
+            "SNOOZER_OIDC_ISSUER": provider.url,
+            "SNOOZER_OIDC_CLIENT_ID": CLIENT_ID,
+            "SNOOZER_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+            "SNOOZER_OIDC_GROUP_ROLES": GROUP_ROLES,
+            "SNOOZER_OIDC_ALLOW_PRIVATE": "1",
+        }
+        whole = settings.model_dump(by_alias=True) | oidc | changed
+        app = create_app(engine=engine, settings=Settings(**whole))
+        app.config["WTF_CSRF_ENABLED"] = False
+        return app
+
+    return make

@@ -4,10 +4,11 @@ import re
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from snoozer.db import audit
 from snoozer.db.audit import Entry
+from snoozer.web.admin import audit as audit_page
 from tests.factories import People
 
 
@@ -59,6 +60,16 @@ def test_what_cannot_be_read_is_marked_or_not_found(
 ) -> None:
     an_act(engine, Entry())
     assert browser.get(f"/admin/audit?{query}").status_code == status
+
+
+def test_a_page_comes_when_the_log_is_not_read_in_time(
+    browser: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_page, "READ_SECONDS", 0.2)
+    with engine.begin() as connection:
+        connection.execute(text("LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE"))
+        answer = browser.get("/admin/audit")
+    assert (answer.status_code, "Not read in time" in answer.text) == (200, True)
 
 
 def test_what_people_wrote_is_text(browser: FlaskClient, engine: Engine) -> None:

@@ -27,6 +27,7 @@ ACCESS = {
     None: "everybody",  # static files
     "health": "everybody",
     "sign_in": "everybody",
+    "organisation_sign_in": "everybody",
     "reminder_links": "link",
     "snoozes": "person",
     "occurrences": "person",

@@ -5,7 +5,10 @@ from datetime import datetime
 
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
 
+from snoozer.db.engine import limit_transaction
+from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
@@ -20,6 +23,8 @@ from snoozer.web.text.time_format import parse_instant
 blueprint = Blueprint("admin_audit", __name__, url_prefix="/admin/audit")
 
 MAX_TEXT_LENGTH = 100
+# What takes longer is left out: the page says so.
+READ_SECONDS = 2.0
 FIELDS = ("actor", "act", "snooze", "since", "until")
 # Offered in its field; others can be typed.
 ACTS = sorted(act for act in LEAST_ROLE if not act.startswith("view"))
@@ -31,8 +36,14 @@ def show(account: Account) -> ResponseReturnValue:
     """What operators, commands and the clock did. A field that cannot be read is marked."""
     given = {name: one_line(request.args.get(name), max_length=MAX_TEXT_LENGTH) or "" for name in FIELDS}
     wanted, problem = _filter(given)
-    with context.transaction() as connection:
-        page = queries.page(connection, wanted, before=_row_id(request.args.get("before")))
+    before, page = _row_id(request.args.get("before")), None
+    try:
+        with context.transaction() as connection:
+            limit_transaction(connection, seconds=READ_SECONDS)
+            page = queries.page(connection, wanted, before=before)
+    except DBAPIError as error:
+        if not is_transient(error):
+            raise
     return render_template(
         "admin/audit.html",
         page=page,

@@ -2,7 +2,7 @@
 
 import secrets
 
-from flask import Blueprint, make_response, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts, security_log
@@ -28,7 +28,9 @@ def ask(account: Account) -> ResponseReturnValue:
 @blueprint.post("/mail")
 @viewer_required
 def mail_code(account: Account) -> ResponseReturnValue:
-    """Mails a code to the account's own address, at most five an hour."""
+    """Mails a code to the account's own address, at most five an hour; 404 where sign-ins by mail are off."""
+    if context.settings().mail_sign_in == "off":
+        abort(404)
     browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
     with context.transaction() as connection:
         known = auth.trusted_browser(account.email, forgotten=account.browsers_forgotten)

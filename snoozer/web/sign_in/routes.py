@@ -7,12 +7,11 @@ from flask import Blueprint, abort, make_response, redirect, render_template, re
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts, quotas, security_log
-from snoozer.db.accounts import set_first_locale, set_first_zone
-from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext as _
-from snoozer.web import auth, context, language
+from snoozer.web import auth, context
 from snoozer.web.network import network_id
 from snoozer.web.sign_in.mailing import send_invitation
+from snoozer.web.sign_in.session import signed_in
 
 blueprint = Blueprint("sign_in", __name__)
 
@@ -34,6 +33,7 @@ def request_page() -> ResponseReturnValue:
 @blueprint.post("/sign-in")
 def request_link() -> ResponseReturnValue:
     """Mails a link if the address has an account; the response is the same, and as fast, if it has none."""
+    _need_mail_sign_in()
     email, next_path = request.form.get("email", ""), auth.local_path(request.form.get("next"))
     browser = auth.get_cookie("browser") or secrets.token_urlsafe(32)
     deadline = time.monotonic() + RESPONSE_SECONDS
@@ -62,6 +62,7 @@ def request_link() -> ResponseReturnValue:
 @blueprint.get("/sign-in/code")
 def code_page() -> ResponseReturnValue:
     """What to do now that the mail is on its way, with the field for its code."""
+    _need_mail_sign_in()
     if "asked_for" not in session:
         return redirect(url_for("sign_in.request_page"), code=303)
     return render_template("sign_in/code.html", email=session["asked_for"], error=None)
@@ -70,6 +71,7 @@ def code_page() -> ResponseReturnValue:
 @blueprint.post("/sign-in/code")
 def use_code() -> ResponseReturnValue:
     """Signs in with the code, only in the browser that requested it."""
+    _need_mail_sign_in()
     browser = auth.get_cookie("browser")
     code, token = request.form.get("code", "")[:40], None
     if browser:
@@ -79,7 +81,7 @@ def use_code() -> ResponseReturnValue:
         security_log.record("code_refused", network=network_id())
         error = _("That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it.")
         return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
-    return _sign_in(token)
+    return signed_in(token)
 
 
 @blueprint.get("/sign-in/<token>")
@@ -104,7 +106,7 @@ def use_link(token: str) -> ResponseReturnValue:
     if session_token is None:
         security_log.record("link_refused", link=state.replace(" ", "_"), network=network_id())
         return link_page(token)
-    return _sign_in(session_token)
+    return signed_in(session_token)
 
 
 @blueprint.post("/sign-out")
@@ -124,22 +126,7 @@ def sign_out() -> ResponseReturnValue:
     return response
 
 
-def _sign_in(token: str) -> ResponseReturnValue:
-    with context.transaction() as connection:
-        account = accounts.session_account(connection, session=token)
-        if account is None:
-            abort(403)
-        locale = language.requested()
-        if locale is not None:
-            set_first_locale(connection, id=account.id, locale=locale)
-        zone = request.form.get("zone", "")
-        if canonical(zone) == zone:
-            set_first_zone(connection, id=account.id, zone=zone)
-    security_log.record("signed_in", account=account.id, network=network_id())
-    onward = auth.local_path(session.get("onward"))
-    response = make_response(redirect(url_for("mailbox.browse") if onward == "/" else onward, code=303))
-    session.clear()
-    auth.set_cookie(response, "session", token, days=accounts.SESSION_LIFETIME.days)
-    auth.delete_cookie(response, "browser")
-    auth.trust_browser(response, email=account.email, forgotten=account.browsers_forgotten)
-    return response
+def _need_mail_sign_in() -> None:
+    """404 where mailed links are switched off. A link that the console printed still signs in."""
+    if context.settings().mail_sign_in == "off":
+        abort(404)

@@ -121,6 +121,22 @@ def test_a_role_is_given_by_command_and_stands_in_the_audit_log(run: Run, people
     assert "ann@" not in run("account", "list", "--role", "admin").stdout
 
 
+def test_what_commands_do_to_an_account_stands_in_the_audit_log(run: Run, people: People, engine: Engine) -> None:
+    people.ann()
+    for act in ("close", "close", "open", "sign-in", "export", "unlink"):
+        assert run("account", act, ANN).exit_code == 0
+    run("token", "create", ANN)
+    run("token", "revoke", ANN)
+    run("account", "sign-in", "unknown@snoozer.example")
+    with engine.connect() as connection:
+        rows = queries.page(connection, Filter()).rows
+    assert [(row.act, row.target) for row in reversed(rows)] == [
+        *(("close_account", "account:1"), ("open_account", "account:1"), ("print_sign_in", "account:1")),
+        *(("export_data", "account:1"), ("create_token", "account:1")),
+        *(("revoke_token", "token:1"), ("revoke_token", "token:2")),
+    ]
+
+
 def test_the_audit_log_is_checked_by_command(run: Run, people: People, engine: Engine) -> None:
     assert run("audit").stdout == "The audit log is empty.\n"
     people.ann()
