@@ -12,9 +12,11 @@ from snoozer.operations.requests import Request
 OPERATOR = "operator:1"
 
 
-def an_operation(engine: Engine, *, act: str, ids: Sequence[int], actor: str = OPERATOR, **parameters: object) -> int:
+def an_operation(
+    engine: Engine, *, act: str, ids: Sequence[int], actor: str = OPERATOR, reason: str = "mended", **parameters: object
+) -> int:
     """An operation that nothing has been done of; returns its id."""
-    asked = Request(form=uuid4(), act=act, actor=actor, reason="mended", parameters=parameters)
+    asked = Request(form=uuid4(), act=act, actor=actor, reason=reason, parameters=parameters)
     with engine.begin() as connection:
         id, _ = requests.enter(connection, asked, batches=[ids])
     return id
