@@ -1,4 +1,4 @@
--- The whole schema after migration 0059, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0060, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1010,6 +1010,7 @@ CREATE TABLE accounts (
     browsers_forgotten integer DEFAULT 0 NOT NULL,
     group_role text,
     signed_in_at timestamp with time zone,
+    group_role_at timestamp with time zone,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
     CONSTRAINT ck_accounts_group_role CHECK ((group_role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'viewer'::text, 'operator'::text, 'admin'::text])))

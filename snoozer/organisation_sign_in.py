@@ -5,7 +5,6 @@ address that the provider verified; there is one afterwards where there was none
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -13,11 +12,11 @@ from sqlalchemy import Connection
 from snoozer import accounts as sign_ins
 from snoozer.db import accounts, audit
 from snoozer.db.audit import Entry
-from snoozer.domain.roles import Role, role_of_groups
+from snoozer.domain.roles import GROUP_ROLE_LIFETIME, Role, role_of_groups
 from snoozer.oidc.provider import Claims
 
-# The provider is asked again after a day: who left the organisation is signed out by then.
-SESSION_LIFETIME = timedelta(days=1)
+# The provider is asked again after a day: who left the organisation is signed out by then, and has no role of its.
+SESSION_LIFETIME = GROUP_ROLE_LIFETIME
 
 Why = Literal["no_address", "closed", "another_identity"]
 
@@ -38,12 +37,16 @@ def sign_in(
     account_id = accounts.identity_owner(connection, issuer=claims.issuer, subject=claims.subject)
     if account_id is None:
         account_id = _first_time(connection, claims)
-    _set_role(connection, account_id, role_of_groups(claims.groups, roles))
+    role = role_of_groups(claims.groups, roles)
+    role_before = accounts.set_group_role(connection, id=account_id, role=role)
     token = sign_ins.open_session(
         connection, account_id=account_id, replaces=replaces, device=device, lifetime=SESSION_LIFETIME
     )
     if token is None:
         raise NotSignedIn("closed")
+    if role != role_before:
+        entry = Entry(target=f"account:{account_id}", before={"role": role_before}, after={"role": role})
+        audit.append(connection, actor="provider", act="change_group_role", entries=[entry])
     return token
 
 
@@ -80,10 +83,3 @@ def _first_time(connection: Connection, claims: Claims) -> int:
     if not added:
         raise NotSignedIn("another_identity")
     return account_id
-
-
-def _set_role(connection: Connection, account_id: int, role: Role | None) -> None:
-    changed = accounts.set_group_role(connection, id=account_id, role=role)
-    if changed is not None:
-        entry = Entry(target=f"account:{account_id}", before={"role": changed.role_before}, after={"role": role})
-        audit.append(connection, actor="provider", act="change_group_role", entries=[entry])

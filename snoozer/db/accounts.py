@@ -41,10 +41,11 @@ class RoleChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupRoleChange:
-    """The role that groups gave before; None where they gave none."""
+class EndedGroupRole:
+    """An account, and the role that its groups gave."""
 
-    role_before: str | None
+    id: int
+    role_before: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,8 +226,14 @@ def remove_identities(connection: Connection, *, account_id: int) -> int:
     return len(execute(connection, "accounts/remove_identities", account_id=account_id).all())
 
 
-def set_group_role(connection: Connection, *, id: int, role: str | None) -> GroupRoleChange | None:
-    return row_as(execute(connection, "accounts/set_group_role", id=id, role=role).first(), GroupRoleChange)
+def set_group_role(connection: Connection, *, id: int, role: str | None) -> str | None:
+    """Returns the role that groups gave before; None where they gave none."""
+    return execute(connection, "accounts/set_group_role", id=id, role=role).scalar_one_or_none()
+
+
+def end_group_roles(connection: Connection, *, lifetime: timedelta, batch_size: int) -> list[EndedGroupRole]:
+    ended = execute(connection, "accounts/end_group_roles", lifetime=lifetime, batch_size=batch_size)
+    return rows_as(ended, EndedGroupRole)
 
 
 def lock_roles(connection: Connection) -> None:

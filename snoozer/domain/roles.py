@@ -1,6 +1,7 @@
 """Roles of accounts, from the least to the most, and which one each act in the operators' room needs at least."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Literal, get_args
 
 Role = Literal["user", "viewer", "operator", "admin"]
@@ -30,7 +31,8 @@ LEAST_ROLE: Mapping[str, Role] = {
     "unmask": "admin",
 }
 
-
+# What groups gave at a sign-in at the provider lasts as long as the session that was opened there.
+GROUP_ROLE_LIFETIME = timedelta(days=1)
 # Closed for good: before such an act on many rows an operator is asked again who they are.
 CONFIRMED_IN_BULK = frozenset({"dismiss", "mark_invalid", "resolve_drop"})
 

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer import telemetry
 from snoozer.db import (
     accounts,
+    audit,
     digests,
     events,
     imports,
@@ -31,9 +32,11 @@ from snoozer.db import (
 )
 from snoozer.db import archive as archive_db
 from snoozer.db.archive import Archivable
+from snoozer.db.audit import Entry
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain.reminder import MAX_RESENDS, Recovered
+from snoozer.domain.roles import GROUP_ROLE_LIFETIME
 from snoozer.housekeeping.chore_runner import (
     BATCH_SIZE,
     MAX_BATCHES,
@@ -196,7 +199,8 @@ def prune_changes(engine: Engine) -> None:
 
 def prune(engine: Engine) -> None:
     """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes and
-    operations that are long over, and imports that were not confirmed; enter in the ledger what digests reminded of."""
+    operations that are long over, and imports that were not confirmed; end roles by groups that are a day old; enter
+    in the ledger what digests reminded of."""
     run_exclusive(engine, "forget workers", workers.prune)
     settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
     while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
@@ -216,6 +220,8 @@ def prune(engine: Engine) -> None:
     prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget usage", prune_usage) or 0) >= MAX_PRUNED:
         pass
+    while (run_exclusive(engine, "end group roles", _end_group_roles) or 0) >= BATCH_SIZE:
+        pass
     prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
         pass
@@ -224,6 +230,15 @@ def prune(engine: Engine) -> None:
 def _hourly(engine: Engine) -> None:
     prune(engine)
     roll_minutes(engine)
+
+
+def _end_group_roles(connection: Connection) -> int:
+    ended = accounts.end_group_roles(connection, lifetime=GROUP_ROLE_LIFETIME, batch_size=BATCH_SIZE)
+    entries = [
+        Entry(target=f"account:{each.id}", before={"role": each.role_before}, after={"role": None}) for each in ended
+    ]
+    audit.append(connection, actor=ACTOR, act="change_group_role", entries=entries)
+    return len(ended)
 
 
 def _recover(connection: Connection, id_range: range, *, config: SweepConfig) -> list[Recovered]:

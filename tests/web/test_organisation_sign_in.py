@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import accounts, organisation_sign_in
+from snoozer.housekeeping import chores
 from tests.factories import ANN, People
 from tests.web.oidc_provider import OidcProvider
 from tests.web.oidc_visits import PERSON, begin, fields, is_signed_in, sign_in, the_accounts
@@ -108,6 +109,25 @@ def test_groups_give_a_role_that_ends_with_them_and_what_was_given_here_stays(
         *((None, "viewer"), ("viewer", "operator"), ("operator", "admin")),
         *(("admin", None), (None, "operator"), ("operator", None)),
     ]
+
+
+def test_what_groups_gave_ends_a_day_later_also_for_who_comes_back_by_mail(
+    browser: FlaskClient, engine: Engine, provider: OidcProvider, people: People
+) -> None:
+    provider.person |= {"groups": ["ops"]}
+    assert sign_in(browser).status_code == 303
+    chores.prune(engine)
+    assert the_accounts(engine) == [(ANN, "user", "operator", True)]
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET group_role_at = group_role_at - INTERVAL '25 hours'"))
+    browser.set_cookie("snoozer_session", people.ann().session)
+    assert browser.get("/admin").status_code == 200
+    chores.prune(engine)
+    assert the_accounts(engine) == [(ANN, "user", None, True)]
+    assert browser.get("/admin").status_code == 403
+    with engine.connect() as connection:
+        last = connection.execute(text("SELECT actor, act, target FROM audit_log ORDER BY id DESC LIMIT 1")).one()
+    assert last == ("clock", "change_group_role", "account:1")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ class Account(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     browsers_forgotten: Mapped[int] = mapped_column(Integer, server_default="0")
     group_role: Mapped[str | None]
+    group_role_at: Mapped[datetime | None]
     signed_in_at: Mapped[datetime | None]
 
     __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)

@@ -5,6 +5,6 @@ WITH removed AS (
     RETURNING issuer
 ),
 without_role AS (
-    UPDATE accounts SET group_role = NULL WHERE id = :account_id
+    UPDATE accounts SET group_role = NULL, group_role_at = NULL WHERE id = :account_id
 )
 SELECT issuer FROM removed
