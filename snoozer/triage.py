@@ -12,9 +12,18 @@ RESTORED_ERROR = "It may have been sent: it was due before the restored place be
 BATCH_SIZE = 1_000
 
 
-def reactivate(connection: Connection, *, ids: Sequence[int], actor: str, route: str, reason: str = "") -> list[int]:
-    """Return cases to the queue; returns the ids that were cases. A reminder that was sent is not sent again."""
-    reactivated = queue.reactivate(connection, ids=ids)
+def reactivate(
+    connection: Connection,
+    *,
+    ids: Sequence[int],
+    actor: str,
+    route: str,
+    reason: str = "",
+    operation_id: int | None = None,
+) -> list[int]:
+    """Return cases to the queue; returns the ids that were cases. A reminder that was sent is not sent again, and of
+    several cases of one message in an operation only the newest returns."""
+    reactivated = queue.reactivate(connection, ids=ids, operation_id=operation_id)
     digests.release(connection, ids=reactivated)
     ledger.reopen(connection, ids=reactivated, actor=actor)
     lines = [(id, {"reason": reason}) for id in reactivated]

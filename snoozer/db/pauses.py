@@ -39,6 +39,11 @@ def list_expired(connection: Connection, *, limit: int) -> list[int]:
     return list(execute(connection, "pauses/list_expired", limit=limit).scalars())
 
 
+def list_left(connection: Connection, *, limit: int) -> list[int]:
+    """Pauses that are over, that have left rows set aside, and that no operation of this hour resumes."""
+    return list(execute(connection, "pauses/list_left", limit=limit).scalars())
+
+
 def erase(connection: Connection, *, user_email: str) -> list[int]:
     """Delete the pauses of a person; returns their ids."""
     return list(execute(connection, "pauses/erase", user_email=user_email).scalars())

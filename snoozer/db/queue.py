@@ -288,9 +288,10 @@ def restore(connection: Connection, *, id: int, user_email: str) -> bool:
     return _unless_live(connection, "queue/restore", id=id, user_email=user_email)
 
 
-def reactivate(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Return cases to the queue; returns the ids that were cases."""
-    return list(execute(connection, "queue/reactivate", ids=list(ids)).scalars())
+def reactivate(connection: Connection, *, ids: Sequence[int], operation_id: int | None = None) -> list[int]:
+    """Return cases to the queue; returns the ids that were cases. One is left where a newer case of its message is
+    among these, or in the operation."""
+    return list(execute(connection, "queue/reactivate", ids=list(ids), operation_id=operation_id).scalars())
 
 
 def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:

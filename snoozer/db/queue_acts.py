@@ -37,6 +37,7 @@ class OperatedRow:
     recurrence: dict[str, Any] | None
     zone: str | None
     send_state: str | None
+    uncertain_at: datetime | None
     is_snoozed_again: bool
 
 

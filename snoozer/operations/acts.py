@@ -25,8 +25,7 @@ SNOOZED_AGAIN = "its message was snoozed again"
 GONE = "it is gone: archived, or deleted with its account"
 CHANGED = "it changed at this moment"
 
-# Acts on cases alone, where one that came after the preview is another case.
-_ON_CASES = frozenset({"reactivate", "dismiss"})
+_RESOLVE = frozenset({"resolve_sent", "resolve_resend", "resolve_drop"})
 
 
 def apply(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
@@ -34,13 +33,13 @@ def apply(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
     if operation.act not in ACTS:
         unknown = f"this release knows no act “{operation.act}”"
         return {row.id: Verdict(result="failed", detail=unknown) for row in rows}
-    later = {row.id for row in rows if _is_later(row, operation)}
-    verdicts = {id: Verdict(result="unchanged", detail="it became a case after the preview") for id in later}
+    later = {row.id: detail for row in rows if (detail := _why_later(row, operation)) is not None}
+    verdicts = {id: Verdict(result="unchanged", detail=detail) for id, detail in later.items()}
     return verdicts | ACTS[operation.act](connection, operation, [row for row in rows if row.id not in later])
 
 
 def _reactivate(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
-    done = triage.reactivate(connection, ids=_ids(rows), **_by(operation))
+    done = triage.reactivate(connection, ids=_ids(rows), operation_id=operation.id, **_by(operation))
     return _verdicts(rows, done, why_not_reactivated, after={"outcome": None, "attempts": 0})
 
 
@@ -52,7 +51,9 @@ def _dismiss(connection: Connection, operation: Operation, rows: Rows) -> Verdic
 def _delay(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
     """Cases go back to the queue for then."""
     cases = [row.id for row in rows if row.outcome == "retired"]
-    reactivated = set(triage.reactivate(connection, ids=cases, **_by(operation))) if cases else set()
+    reactivated: set[int] = set()
+    if cases:
+        reactivated = set(triage.reactivate(connection, ids=cases, operation_id=operation.id, **_by(operation)))
     until, seconds = operation.parameters.get("delay_until"), operation.parameters.get("delay_seconds")
     times = queue_acts.delay(
         connection,
@@ -185,7 +186,7 @@ def why_not_reactivated(row: OperatedRow) -> str:
         return why_no_case(row)
     if row.send_state == "sent":
         return "it was sent: settle it as sent, or dismiss it"
-    return SNOOZED_AGAIN if row.is_snoozed_again else "a newer case of its message was reactivated"
+    return SNOOZED_AGAIN if row.is_snoozed_again else "a newer case of its message is in this operation"
 
 
 def why_not_waiting(row: OperatedRow) -> str:
@@ -256,11 +257,17 @@ def _is_case(row: OperatedRow) -> bool:
     return row.outcome == "retired"
 
 
-def _is_later(row: OperatedRow, operation: Operation) -> bool:
-    until = operation.parameters.get("until")
-    if until is None or operation.act not in _ON_CASES or row.finished_at is None:
-        return False
-    return row.outcome == "retired" and row.finished_at > datetime.fromisoformat(until)
+def _why_later(row: OperatedRow, operation: Operation) -> str | None:
+    """Why a row is not what the operator has decided about: it became a case, or uncertain, only afterwards."""
+    given = operation.parameters.get("until")
+    if given is None:
+        return None
+    until = datetime.fromisoformat(given)
+    if _is_case(row) and row.finished_at is not None and row.finished_at > until:
+        return "it became a case after the preview"
+    if row.send_state == "uncertain" and row.uncertain_at is not None and row.uncertain_at > until:
+        return "its reminder became uncertain after the preview" if _is_case(row) or operation.act in _RESOLVE else None
+    return None
 
 
 def _next_time(row: OperatedRow, operation: Operation) -> datetime | None:

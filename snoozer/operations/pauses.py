@@ -14,6 +14,7 @@ from snoozer.db.pauses import Kind
 
 MAX_EXPIRED = 20
 EXPIRED = "Its time was over"
+LEFT = "Its pause is over"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +50,43 @@ def pause(
 
 def resume(connection: Connection, *, id: int, actor: str, reason: str, form: UUID) -> int | None:
     """End a pause and enter the operation that brings back what it has set aside; returns the operation, or None where
-    the pause was over."""
+    the pause was over. Whatever was entered for the form before, what was set aside comes back."""
     if not pauses.end(connection, id=id, actor=actor):
         return None
-    asked = {"act": "resume", "parameters": {"pause": id}, "actor": actor, "reason": reason}
-    operation = operations.begin(connection, form=form, **asked)  # type: ignore[arg-type]
-    if operation is not None:
-        operations.freeze_paused(connection, id=operation, pause_id=id)
-    entry = Entry(target=f"pause:{id}")
-    audit.append(connection, actor=actor, act="resume", reason=reason, operation_id=operation, entries=[entry])
-    return operation
+    return _bring_in(connection, id=id, actor=actor, reason=reason, form=form)
 
 
 def end_expired(engine: Engine) -> Sequence[int]:
     """Chore of the clock: resume what was paused until a time that has come; returns the operations."""
-    with engine.begin() as connection:
+    with engine.connect() as connection:
         expired = pauses.list_expired(connection, limit=MAX_EXPIRED)
-        ended = [resume(connection, id=id, actor="clock", reason=EXPIRED, form=uuid4()) for id in expired]
+    ended = []
+    # Each on its own: who holds the lock of the audit log must wait for no other pause.
+    for id in expired:
+        with engine.begin() as connection:
+            ended.append(resume(connection, id=id, actor="clock", reason=EXPIRED, form=uuid4()))
     return [operation for operation in ended if operation is not None]
+
+
+def bring_in_left(engine: Engine) -> Sequence[int]:
+    """Chore of the clock: what a pause that is over has left set aside comes back; returns the operations."""
+    with engine.connect() as connection:
+        left = pauses.list_left(connection, limit=MAX_EXPIRED)
+    entered = []
+    for id in left:
+        with engine.begin() as connection:
+            entered.append(_bring_in(connection, id=id, actor="clock", reason=LEFT, form=uuid4()))
+    return entered
+
+
+def _bring_in(connection: Connection, *, id: int, actor: str, reason: str, form: UUID) -> int:
+    asked = {"act": "resume", "parameters": {"pause": id}, "actor": actor, "reason": reason}
+    operation = operations.begin(connection, form=form, **asked)  # type: ignore[arg-type]
+    if operation is None:
+        operation = operations.begin(connection, form=uuid4(), **asked)  # type: ignore[arg-type]
+    if operation is None:
+        raise RuntimeError("a new form was known")
+    operations.freeze_paused(connection, id=operation, pause_id=id)
+    entry = Entry(target=f"pause:{id}")
+    audit.append(connection, actor=actor, act="resume", reason=reason, operation_id=operation, entries=[entry])
+    return operation

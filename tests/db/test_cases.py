@@ -29,7 +29,7 @@ def ids(engine: Engine, filter: Filter) -> set[int]:
     """What a page, a count and an act on all of them take for such cases, which must be the same."""
     with engine.connect() as connection:
         shown = {row.id for row in cases.page(connection, filter).rows}
-        assert shown == set(cases.matching(connection, filter, until=now(), limit=1000))
+        assert shown == set(cases.longest_waiting(connection, filter, until=now(), limit=1000))
         assert len(shown) == cases.count(connection, filter, until=now())
     return shown
 

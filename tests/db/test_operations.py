@@ -142,13 +142,14 @@ def test_a_case_that_was_sent_after_all_is_not_sent_again(engine: Engine) -> Non
     assert (the_send(engine, id).state, the_send(engine, id).resolution) == ("sent", None)
 
 
-def test_only_the_newest_of_two_cases_of_a_message_returns(engine: Engine) -> None:
+@pytest.mark.parametrize("chunk_size", [1, 2])
+def test_only_the_newest_of_two_cases_of_a_message_returns(engine: Engine, chunk_size: int) -> None:
     retired = {"inactive": True, "outcome": "retired", "message_id": "<twice@mail.example>"}
     older, newer = (a_snooze(engine, finished_at=now() - hours * HOUR, **retired) for hours in (2, 1))
     operation = an_operation(engine, act="reactivate", ids=[older, newer])
-    chunks.work(engine)
+    chunks.work(engine, chunk_size=chunk_size)
     assert results(engine, operation) == {
-        older: ("unchanged", "a newer case of its message was reactivated"),
+        older: ("unchanged", "a newer case of its message is in this operation"),
         newer: ("done", None),
     }
 

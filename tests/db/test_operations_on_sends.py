@@ -218,6 +218,31 @@ def test_a_span_is_added_to_the_time_of_what_is_asleep(engine: Engine) -> None:
     assert the_row(engine, id).remind_at == before + HOUR
 
 
+@pytest.mark.parametrize("act", ["delay", "reactivate", "dismiss", "resolve_resend", "resolve_drop", "raise_attempts"])
+def test_what_becomes_an_uncertain_case_after_the_preview_is_left(engine: Engine, act: str) -> None:
+    """It waited when the operator looked, and nobody has decided about it since."""
+    before = now() - HOUR
+    id = an_uncertain_case(engine)
+    found = operate(engine, act, id, until=before.isoformat(), delay_seconds=60, more_attempts=1)
+    assert found == {id: ("unchanged", "it became a case after the preview")}
+    assert (the_row(engine, id).outcome, the_send(engine, id).state) == ("retired", "uncertain")
+
+
+@pytest.mark.parametrize("act", ["resolve_sent", "resolve_resend", "resolve_drop"])
+def test_what_is_uncertain_anew_since_the_preview_waits_for_a_new_decision(engine: Engine, act: str) -> None:
+    """Two operators looked at the same one; the first let it be sent again, and that was uncertain again."""
+    id = an_uncertain_one_that_waits(engine)
+    looked = now()
+    assert operate(engine, "resolve_resend", id, until=looked.isoformat()) == {id: ("done", None)}
+    [held] = claim(engine)
+    [entry] = reserve(engine, held)
+    assert mark(engine, entry.send)
+    operate(engine, "release", id, of_the_living=True)
+    found = operate(engine, act, id, until=looked.isoformat())
+    assert found == {id: ("unchanged", "its reminder became uncertain after the preview")}
+    assert (the_send(engine, id).state, the_send(engine, id).resends) == ("uncertain", 1)
+
+
 def test_attempts_are_raised_of_what_is_alive_and_of_cases(engine: Engine) -> None:
     alive, most = a_snooze(engine), a_snooze(engine, max_attempts=1_000)
     case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), attempts=5)

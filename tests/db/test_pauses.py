@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer import occurrences
-from snoozer.db import mailbox_store, queue, queue_acts
+from snoozer.db import audit, mailbox_store, queue, queue_acts
+from snoozer.db.audit import Entry
 from snoozer.delivery import settling
 from snoozer.delivery.settling import Ending
 from snoozer.domain.reminder import Claim, DeliveryOutcome
@@ -156,6 +157,37 @@ def test_a_pause_until_a_time_ends_by_itself(engine: Engine) -> None:
     assert pauses.end_expired(engine) == []
     assert the_row(engine, id).paused_by is None
     assert pause == 1
+
+
+def test_pauses_that_end_by_themselves_wait_for_an_operator_and_hinder_none(engine: Engine) -> None:
+    """All at once they held the audit log's lock, which who resumes another one needs."""
+    first, second = paused(engine, "person", ANN), paused(engine, "person", BOB)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE pauses SET until = now() - INTERVAL '1 second'"))
+    with ThreadPoolExecutor(1) as threads:
+        with engine.begin() as operator:
+            operator.execute(text("UPDATE pauses SET ended_at = now(), ended_by = 'x' WHERE id = :id"), {"id": second})
+            ending = threads.submit(pauses.end_expired, engine)
+            wait_until_a_session_waits(engine)
+            audit.append(operator, actor=OPERATOR, act="resume", entries=[Entry(target=f"pause:{second}")])
+        [operation] = ending.result()
+    assert the_operation(engine, operation).parameters == {"pause": first}
+
+
+def test_what_a_pause_that_is_over_has_left_set_aside_is_brought_in(engine: Engine) -> None:
+    others = [a_snooze(engine, user_email=BOB), a_snooze(engine, user_email=f"c{BOB}")]
+    lasting = [paused(engine, "person", BOB), paused(engine, "person", f"c{BOB}")]
+    left = aside(engine)
+    pause = the_row(engine, left).paused_by
+    assert pauses.bring_in_left(engine) == []
+    with engine.begin() as connection:
+        ended = text("UPDATE pauses SET ended_at = now(), ended_by = :by WHERE id = :id")
+        connection.execute(ended, {"by": OPERATOR, "id": pause})
+    [operation] = pauses.bring_in_left(engine)
+    assert pauses.bring_in_left(engine) == [], "an operation brings it in"
+    chunks.work(engine)
+    assert results(engine, operation) == {left: ("done", None)}
+    assert [the_row(engine, id).paused_by for id in others] == lasting
 
 
 def test_a_pause_that_has_set_nothing_aside_is_over_at_once(engine: Engine) -> None:

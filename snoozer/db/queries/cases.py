@@ -86,13 +86,6 @@ def beside(connection: Connection, filter: Filter, *, at: datetime | None, id: i
     return connection.execute(newer).scalar_one_or_none(), connection.execute(older).scalar_one_or_none()
 
 
-def matching(connection: Connection, filter: Filter, *, until: datetime, after_id: int = 0, limit: int) -> list[int]:
-    """The ids of up to `limit` cases, in their order: those above `after_id`, and none that became a case after
-    `until`."""
-    chosen = _matching(filter, until).where(Snooze.id > after_id).order_by(Snooze.id)
-    return list(connection.execute(chosen.limit(limit)).scalars())
-
-
 def longest_waiting(
     connection: Connection, filter: Filter, *, until: datetime, limit: int, ids: Sequence[int] | None = None
 ) -> list[int]:

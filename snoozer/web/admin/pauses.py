@@ -37,7 +37,7 @@ def list_pauses(account: Account) -> ResponseReturnValue:
         channels=CHANNEL_WORDS,
         max_counted=queries.MAX_COUNTED,
         max_why_length=MAX_WHY_LENGTH,
-        form=uuid4(),
+        new_form=uuid4,
     )
 
 

@@ -21,6 +21,7 @@ SELECT
             snooze.user_email, snooze.message_id, COALESCE(snooze.scheduled_for, snooze.remind_at)
         ) IS NOT NULL THEN 'sent'
     END AS send_state,
+    send.uncertain_at,
     EXISTS (
         SELECT 1
         FROM email_snoozes AS other

@@ -1,6 +1,7 @@
 -- Return cases to the queue with fresh attempts, by an operator; nothing but a case is changed, and none whose reminder
 -- was sent, as the ledger or its archive knows.
--- A case stays closed where its message has a live snooze; of several cases of one message only the newest returns.
+-- A case stays closed where its message has a live snooze; of several cases of one message only the newest returns, also
+-- where the newer one is another member of the same operation, whose turn is still to come.
 UPDATE email_snoozes AS snooze
 SET attempts = 0,
     crash_count = 0,
@@ -37,5 +38,16 @@ WHERE id = ANY(:ids)
         AND twin.outcome = 'retired'
         AND twin.id = ANY(:ids)
         AND twin.id > snooze.id
+  )
+  AND NOT EXISTS (
+      SELECT 1
+      FROM email_snoozes AS newer
+      JOIN operation_members AS member ON member.snooze_id = newer.id
+      WHERE md5(newer.message_id) = md5(snooze.message_id)
+        AND newer.message_id = snooze.message_id
+        AND newer.user_email = snooze.user_email
+        AND newer.outcome = 'retired'
+        AND newer.id > snooze.id
+        AND member.operation_id = CAST(:operation_id AS bigint)
   )
 RETURNING id
