@@ -100,13 +100,29 @@ WAITS_DUE = (
 )
 REWRITE = """
 DO $do$
+DECLARE
+    known text := pg_get_functiondef('snooze_waits_for(email_snoozes, integer)'::regprocedure);
 BEGIN
-    EXECUTE replace(
-        replace(pg_get_functiondef('snooze_waits_for(email_snoozes, integer)'::regprocedure), $a${}$a$, $b${}$b$),
-        $c${}$c$, $d${}$d$
-    );
+    IF position($a${0}$a$ IN known) = 0 OR position($c${2}$c$ IN known) = 0 THEN
+        RAISE EXCEPTION 'snooze_waits_for is not the one that this migration rewrites';
+    END IF;
+    EXECUTE replace(replace(known, $a${0}$a$, $b${1}$b$), $c${2}$c$, $d${3}$d$);
 END
 $do$
+"""
+# Rows that were set aside go on; of several of a message the newest, and none where it was snoozed again.
+GO_ON = """
+UPDATE email_snoozes AS snooze
+SET paused_by = NULL,
+    inactive = EXISTS (
+        SELECT 1
+        FROM email_snoozes AS other
+        WHERE other.user_email = snooze.user_email
+          AND other.message_id = snooze.message_id
+          AND other.id <> snooze.id
+          AND (NOT other.inactive OR (other.paused_by IS NOT NULL AND other.id > snooze.id))
+    )
+WHERE paused_by IS NOT NULL
 """
 
 # While operators have paused everything, nothing takes what is due.
@@ -180,8 +196,7 @@ def downgrade() -> None:
     op.execute("DROP FUNCTION snooze_pause(TEXT, INTEGER, TEXT)")
     op.execute("DROP TRIGGER email_snoozes_leave_pause ON email_snoozes")
     op.execute("DROP FUNCTION email_snoozes_leave_pause()")
-    # What is set aside goes on.
-    op.execute("UPDATE email_snoozes SET inactive = FALSE WHERE paused_by IS NOT NULL")
+    op.execute(GO_ON)
     op.execute("ALTER TABLE email_snoozes DROP COLUMN paused_by")
     op.execute("ALTER TABLE email_snoozes_archive DROP COLUMN paused_by")
     op.execute("DROP TABLE pauses")

@@ -220,7 +220,7 @@ def test_a_span_is_added_to_the_time_of_what_is_asleep(engine: Engine) -> None:
 
 @pytest.mark.parametrize("act", ["delay", "reactivate", "dismiss", "resolve_resend", "resolve_drop", "raise_attempts"])
 def test_what_becomes_an_uncertain_case_after_the_preview_is_left(engine: Engine, act: str) -> None:
-    """It waited when the operator looked, and nobody has decided about it since."""
+    """It waited when the operator looked, and there was no decision since."""
     before = now() - HOUR
     id = an_uncertain_case(engine)
     found = operate(engine, act, id, until=before.isoformat(), delay_seconds=60, more_attempts=1)

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from snoozer.db import schema
 from snoozer.db.models import metadata
@@ -192,6 +192,36 @@ def test_a_priority_from_before_the_limit_is_moved_to_the_limit(empty: Engine) -
     ids = [a_snooze(empty, priority=priority) for priority in (32_000, -32_000, 7)]
     schema.upgrade(empty)
     assert [the_row(empty, id).priority for id in ids] == [1000, -1000, 7]
+
+
+def test_what_operators_had_paused_goes_on_after_a_downgrade(empty: Engine) -> None:
+    schema.upgrade(empty)
+    with empty.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO email_snoozes (user_email, message_id, remind_at, inactive, paused_by) VALUES"
+                " ('ann@snoozer.example', '<1@x>', now(), TRUE, 7), ('ann@snoozer.example', '<2@x>', now(), TRUE, 7),"
+                " ('ann@snoozer.example', '<2@x>', now(), FALSE, NULL),"
+                " ('bob@snoozer.example', '<3@x>', now(), TRUE, 7),"
+                " ('bob@snoozer.example', '<3@x>', now(), TRUE, 7), ('bob@snoozer.example', '<1@x>', now(), TRUE, NULL)"
+            )
+        )
+    schema.downgrade(empty, revision="0056")
+    with empty.connect() as connection:
+        inactive = connection.execute(text("SELECT inactive FROM email_snoozes ORDER BY id")).scalars().all()
+    assert inactive == [False, True, False, True, False, True]
+
+
+def test_a_rewrite_of_a_function_that_reads_otherwise_is_refused(empty: Engine) -> None:
+    """It had changed nothing, without a word."""
+    schema.upgrade(empty)
+    with empty.begin() as connection:
+        known = connection.execute(
+            text("SELECT pg_get_functiondef(CAST('snooze_waits_for(email_snoozes, integer)' AS regprocedure))")
+        ).scalar_one()
+        connection.exec_driver_sql(known.replace("'paused_operator'", "'paused_otherwise'"))
+    with pytest.raises(DBAPIError, match="not the one that this migration rewrites"):
+        schema.downgrade(empty, revision="0056")
 
 
 def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:

@@ -3,7 +3,7 @@
 An act on one row, from its page, is an operation, too, and is done in the request.
 """
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import security_log
@@ -32,7 +32,7 @@ from snoozer.web.forms import MAX_ROW_ID, page_cursor
 blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operations")
 
 RESULTS = ("done", "unchanged", "failed", "open")
-# While an operation is not finished, its page is loaded again after so many seconds.
+# While an operation is not finished, its page shows it anew after so many seconds; without scripts, it is loaded again.
 REFRESH_SECONDS = 2
 
 
@@ -55,18 +55,15 @@ def show(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         operation = found_or_404(queries.one(connection, id=id))
         members = queries.members(connection, id=id, result=result, after=_after())
-    page = make_response(
-        render_template(
-            "admin/operation.html",
-            operation=operation,
-            text=ACT_TEXTS.get(operation.act),
-            members=members,
-            result=result,
-        )
+    follows = operation.finished_at is None and request.args.get("live") != "off" and "after" not in request.args
+    return render_template(
+        "admin/operation.html",
+        operation=operation,
+        text=ACT_TEXTS.get(operation.act),
+        members=members,
+        result=result,
+        refresh_seconds=REFRESH_SECONDS if follows else None,
     )
-    if operation.finished_at is None and request.args.get("live") != "off" and "after" not in request.args:
-        page.headers["Refresh"] = str(REFRESH_SECONDS)
-    return page
 
 
 @blueprint.post("/preview")
