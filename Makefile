@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test fast check storm bench compare schema messages lock
+.PHONY: help setup run dev lab test fast check storm bench compare schema messages lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,9 @@ run: setup ## all of Snoozer at http://127.0.0.1:8000 (PORT), data in .snoozer; 
 dev: ## the same, with pages that follow each change of code, templates and styles
 	@bin/setup dev
 	@exec .venv/bin/snoozer up --with-parent --reload $(ARGS)
+
+lab: setup ## real workers, database and mail server on a page, to be broken; its own, in a temporary folder
+	@exec .venv/bin/snoozer lab --with-parent $(ARGS)
 
 fast: ## the tests of rules and mail: half of all in less than a minute
 	@bin/setup dev

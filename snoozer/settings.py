@@ -299,6 +299,11 @@ def load() -> Settings:
         raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None
 
 
+def names_database() -> bool:
+    """Whether the caller named a database in the environment."""
+    return bool(os.environ.get("DATABASE_URL"))
+
+
 def home() -> Path:
     """SNOOZER_HOME, which is known before the other settings: one of their sources lies in it."""
     return Path(os.environ.get("SNOOZER_HOME") or DEFAULT_HOME)

@@ -10,6 +10,7 @@ from snoozer.settings import SettingsError
 
 COMMANDS = {
     "up": "snoozer.dev.up",
+    "lab": "snoozer.lab.main",
     "migrate": "snoozer.cli.migrate",
     "worker": "snoozer.cli.worker",
     "clock": "snoozer.housekeeping.clock",

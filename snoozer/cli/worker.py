@@ -76,9 +76,20 @@ def command(drain: bool, batch: int, concurrency: int, processes: int, parent: i
     sys.exit(run_worker(given, drain=drain, batch_size=batch, concurrency=concurrency, parent=parent))
 
 
-def run_worker(settings: Settings, *, drain: bool, batch_size: int, concurrency: int, parent: int | None) -> int:
-    """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place."""
-    config, hook, stopping = delivery_config(settings), settings.failpoint_hook or no_failpoint, Event()
+def run_worker(
+    settings: Settings,
+    *,
+    drain: bool,
+    batch_size: int,
+    concurrency: int,
+    parent: int | None,
+    failpoint: FailpointHook | None = None,
+) -> int:
+    """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place.
+
+    `failpoint` is called instead of the one that the settings name."""
+    config, stopping = delivery_config(settings), Event()
+    hook = failpoint or settings.failpoint_hook or no_failpoint
     log_format.configure(settings.log_format, process="worker", worker=config.worker)
     os.nice(NICENESS)
     pool = connection_pool(settings, helo=config.domain, concurrency=concurrency)

@@ -160,6 +160,12 @@ class Postgres:
                 return
         raise PostgresRefused(f"PostgreSQL (process {postmaster.pid}) does not stop; its log is {self.log}")
 
+    def crash(self) -> None:
+        """End the server at once, as a power cut does (an immediate shutdown); `start` recovers its data."""
+        if self._postmaster is not None and self._postmaster.is_running():
+            send(self._postmaster.pid, signal.SIGQUIT)
+            self._postmaster.wait(STOP_SECONDS)
+
     def rotate_log(self, *, max_bytes: int = 8 * 1024 * 1024) -> None:
         """Copy a large log aside and truncate it: the server appends. Where that fails (a full disk), it grows on."""
         with suppress(OSError):

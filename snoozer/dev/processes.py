@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -94,13 +95,23 @@ def lock_children(home: Path, *, on_wait: Callable[[], None]) -> IO[str]:
 @contextmanager
 def database_reaper() -> Iterator[Callable[[int], None]]:
     """Returns a function that registers a database's process id: the database is stopped when this process ends."""
-    command = (*PYTHON_MODULE, "snoozer.dev.processes")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as reaper:
+    with reaper() as register:
+        yield lambda pid: register(DATABASE, pid)
 
-        def register(pid: int) -> None:
-            assert reaper.stdin is not None  # noqa: S101
-            reaper.stdin.write(f"{DATABASE} {pid}\n")
-            reaper.stdin.flush()
+
+@contextmanager
+def reaper() -> Iterator[Callable[[str, int], None]]:
+    """Returns a function that registers a process id as CHILD, DATABASE or GONE, from any thread: what is registered is
+    stopped when this process ends, in whatever way."""
+    command = (*PYTHON_MODULE, "snoozer.dev.processes")
+    lock = threading.Lock()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as process:
+
+        def register(what: str, pid: int) -> None:
+            assert process.stdin is not None  # noqa: S101
+            with lock:
+                process.stdin.write(f"{what} {pid}\n")
+                process.stdin.flush()
 
         yield register
 

@@ -1,0 +1,54 @@
+-- Where each message is on its way, by what is committed: the first few of each stage, and how many there are.
+-- A row whose promise has passed is due, also while it waits to be tried again. One that was just sent stays in `sent`
+-- for three seconds, so that it can be seen there.
+WITH placed AS (
+    SELECT
+        snooze.id,
+        snooze.message_id,
+        snooze.subject,
+        snooze.claimed_by,
+        snooze.attempts,
+        snooze.crash_count,
+        snooze.last_error,
+        send.state,
+        send.resends,
+        COALESCE(kept.returned, FALSE) AS is_back,
+        EXTRACT(EPOCH FROM snooze.remind_at - clock_timestamp()) AS due_in,
+        COALESCE(send.sent_at, snooze.finished_at, snooze.claimed_at, snooze.remind_at) AS moved_at,
+        CASE
+            WHEN snooze.outcome = 'retired' THEN 'case'
+            WHEN snooze.outcome = 'sent'
+                AND (snooze.finished_at > clock_timestamp() - INTERVAL '3 seconds' OR kept.returned IS FALSE) THEN 'sent'
+            WHEN snooze.outcome IS NOT NULL THEN 'back'
+            WHEN snooze.claimed_at IS NOT NULL AND send.state = 'sending' THEN 'dot'
+            WHEN snooze.claimed_at IS NOT NULL THEN 'claimed'
+            WHEN COALESCE(snooze.scheduled_for, snooze.remind_at) <= clock_timestamp() THEN 'due'
+            ELSE 'asleep'
+        END AS stage
+    FROM email_snoozes AS snooze
+    LEFT JOIN reminder_sends AS send
+        ON send.user_email = snooze.user_email
+        AND send.message_id = snooze.message_id
+        AND send.scheduled_for = snooze.scheduled_for
+        AND send.channel = 'email'
+    LEFT JOIN kept_messages AS kept
+        ON kept.user_email = snooze.user_email
+        AND kept.message_id = snooze.message_id
+),
+ranked AS (
+    SELECT
+        placed.*,
+        count(*) OVER (PARTITION BY stage) AS in_stage,
+        row_number() OVER (
+            PARTITION BY stage
+            ORDER BY CASE WHEN stage IN ('sent', 'back', 'case') THEN -EXTRACT(EPOCH FROM moved_at)
+                ELSE EXTRACT(EPOCH FROM moved_at) END, id
+        ) AS place
+    FROM placed
+)
+SELECT
+    id, message_id, subject, claimed_by, attempts, crash_count, last_error, state, resends, is_back, due_in, stage,
+    in_stage
+FROM ranked
+WHERE place <= :most
+ORDER BY stage, place
