@@ -4,10 +4,13 @@ A fault that hits a worker hits one of the naive loop's too, so that both queues
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from random import Random
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db import lab as lab_rows
 from snoozer.lab.instance import THINKS_SECONDS, Lab
@@ -45,7 +48,9 @@ def busiest(lab: Lab, kind: str = "snoozer") -> Slot | None:
     """A running worker, one that holds claims where there is one."""
     running = [slot for slot in lab.of_kind(kind) if slot.view.state == "running"]
     if kind == "snoozer" and running:
-        with lab.engine.connect() as connection:
+        claims: dict[str, int] = {}
+        # While the database is away any worker will do.
+        with suppress(SQLAlchemyError), lab.engine.connect() as connection:
             claims = {row.id: row.claims for row in lab_rows.list_workers(connection)}
         held = {slot: sum(count for id, count in claims.items() if f"-{slot.view.pid}-" in id) for slot in running}
         most = max(held.values())

@@ -21,6 +21,7 @@ from flask import (
     stream_with_context,
 )
 from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.lab import faults, scenes
 from snoozer.lab.instance import Lab
@@ -114,7 +115,10 @@ def act(name: str) -> ResponseReturnValue:
     slot = next((slot for slot in lab.slots if slot.name == wanted), None)
     if wanted and slot is None:
         abort(404)
-    happened = fault.act(lab, slot)
+    try:
+        happened = fault.act(lab, slot)
+    except SQLAlchemyError:
+        return _answer("The database does not answer, so nothing was done. Try it again in a moment.")
     lab.tell(happened)
     return _answer(happened, next=fault.next)
 
