@@ -23,7 +23,7 @@ from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import database_time
 from snoozer.dev import ports
 from snoozer.dev.console import Output
-from snoozer.dev.postgres import Postgres
+from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.processes import DATABASE
 from snoozer.lab import subjects
 from snoozer.lab.child import Child, Register
@@ -247,8 +247,15 @@ class Lab:
         """End PostgreSQL as a power cut does, and start it again."""
         with self._database_lock:
             self.database.crash()
-            if not self.stopping.is_set():
-                self.database.start()
+            while not self.stopping.is_set():
+                # A loaded machine may take longer for its recovery than one start waits.
+                try:
+                    self.database.start()
+                except PostgresRefused as refused:
+                    self.tell(f"{refused}; it is tried again")
+                    self.stopping.wait(1)
+                else:
+                    return
 
     def heal(self) -> None:
         """Everything runs as at the beginning."""

@@ -103,7 +103,9 @@ class Observer:
         """Look now."""
         known = self._snapshot
         try:
-            with self._lab.engine.connect() as connection, connection.begin():
+            with self._lab.engine.connect() as opened:
+                # One moment for all that is shown.
+                connection = opened.execution_options(isolation_level="REPEATABLE READ")
                 limit_transaction(connection, seconds=QUERY_SECONDS)
                 found = lab_rows.list_rows(connection, most=SHOWN_ROWS)
                 registry = lab_rows.list_workers(connection)

@@ -17,7 +17,6 @@ BATCH_SIZE, CONCURRENCY = 10, 6
 
 def main() -> int:
     given = settings.load().require("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     fuse = Fuse()
     # Before any thread: the signals that stop a worker are blocked in all of them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})

@@ -1,13 +1,14 @@
 """The page of the lab in Chromium, against its real processes. Whole by `make storm`, a sample elsewhere."""
 
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import axe
-from tests.process.lab.conftest import WHOLE, Open, RunningLab, until
+from tests.process.lab.conftest import WHOLE, Open, RunningLab, a_lab, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.chaos]
 
@@ -22,6 +23,13 @@ BUTTONS = (
     *("add-1", "add-100", "start", "kill", "kill", "kill", "freeze", "thaw", "before-dot", "after-dot", "clock"),
     *("stop-mail", "start-mail", "slow", "drop", "restart-postgres", "lock", "cut"),
 )
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    """One for all: each test counts from where the one before left it."""
+    with a_lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
 
 
 @pytest.mark.timeout(5400 if WHOLE else 240)
@@ -65,23 +73,24 @@ def test_the_judge_agrees_with_a_count_of_its_own_after_faults_at_random(lab: Ru
     same = {id: {(fact["message_id"], fact["sha256"]) for fact in mails if fact["in_reply_to"] == id} for id in copies}
     found = lab.verdict()
     assert found["promised"] == len(promised)
-    assert found["sent"] == len(set(arrived)) == len(promised)
+    cases = {id for (id,) in lab.ask("SELECT message_id FROM email_snoozes WHERE outcome = 'retired'")} - set(arrived)
+    assert found["sent"] == len(set(arrived)) == len(promised) - len(cases)
     assert found["twice"] == len(copies)
     assert found["copies"] == len(arrived) - len(set(arrived))
-    assert (found["lost"], found["cases"], found["unmarked"]) == (0, 0, 0), found["named"]
+    assert (found["lost"], found["cases"], found["unmarked"]) == (0, len(cases), 0), found["named"]
     assert [id for id, kinds in same.items() if len(kinds) > 1] == []
 
 
 def test_a_tab_that_was_closed_goes_on_where_the_lab_is(lab: RunningLab, open_page: Open) -> None:
-    first = open_page()
+    before, first = lab.verdict()["sent"], open_page()
     first.get_by_role("button", name="Add 1", exact=True).click()
     expect(first.locator("#answer")).to_contain_text("One message is snoozed")
     first.close()
-    until(lambda: lab.verdict()["sent"] == 1)
+    until(lambda: lab.verdict()["sent"] == before + 1)
     again = open_page()
-    expect(again.locator(".stage", has_text="Back in the inbox").locator("b").first).to_have_text("1")
+    expect(sent(again)).to_have_text(f"{before + 1:,}")
     again.get_by_role("button", name="Add 1", exact=True).click()
-    expect(again.locator(".stage", has_text="Back in the inbox").locator("b").first).to_have_text("2")
+    expect(sent(again)).to_have_text(f"{before + 2:,}")
 
 
 def test_no_rule_of_axe_is_broken_in_any_size(lab: RunningLab, open_page: Open) -> None:
@@ -99,20 +108,25 @@ def test_no_rule_of_axe_is_broken_in_any_size(lab: RunningLab, open_page: Open) 
 
 
 def test_it_works_without_scripts(lab: RunningLab, open_page: Open) -> None:
-    page = open_page(java_script_enabled=False)
+    before, page = lab.verdict()["sent"], open_page(java_script_enabled=False)
     page.get_by_role("button", name="Add 1", exact=True).click()
     expect(page.locator(".toast")).to_contain_text("One message is snoozed")
-    until(lambda: lab.verdict()["sent"] == 1)
+    until(lambda: lab.verdict()["sent"] == before + 1)
     page.reload()
-    expect(page.get_by_role("row", name="Snoozer").get_by_role("cell").nth(1)).to_have_text("1")
+    expect(sent(page)).to_have_text(f"{before + 1:,}")
 
 
 def test_with_reduced_motion_nothing_glides(lab: RunningLab, open_page: Open) -> None:
-    page = open_page(reduced_motion="reduce")
-    page.evaluate("Element.prototype.animate = () => { throw new Error('it moves') }")
+    before, page = lab.verdict()["sent"], open_page(reduced_motion="reduce")
+    page.evaluate("() => { Element.prototype.animate = () => { throw new Error('it moves') } }")
     page.get_by_role("button", name="Add 100", exact=True).click()
-    until(lambda: lab.verdict()["sent"] >= 50)
+    until(lambda: lab.verdict()["sent"] >= before + 50)
     page.wait_for_function("Number(document.body.dataset.seen) > 5")
+
+
+def sent(page: Page) -> Locator:
+    """How many the judge counted."""
+    return page.get_by_role("row", name="Snoozer").get_by_role("cell").nth(1)
 
 
 def step(page: Page, title: str) -> Locator:
