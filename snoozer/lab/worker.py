@@ -3,7 +3,6 @@
 Nothing else differs. It reads its settings from the environment, claims small batches, and stops when the lab is gone.
 """
 
-import logging
 import os
 import signal
 import sys

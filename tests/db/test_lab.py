@@ -143,7 +143,7 @@ def test_a_line_without_its_end_is_not_there_yet(connection: Connection, facts: 
     ids=["as it should be", "not on record", "other bytes", "another id"],
 )
 def test_a_copy_is_marked_by_its_record_and_its_bytes(
-    connection: Connection, facts: Path, is_on_record: bool, second: dict[str, str], marked: int
+    connection: Connection, facts: Path, is_on_record: bool, second: dict[str, Any], marked: int
 ) -> None:
     id = a_sent(connection, "<1@lab.example>")
     if is_on_record:
