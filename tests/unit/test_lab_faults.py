@@ -6,6 +6,7 @@ import pytest
 
 from snoozer.lab.faults import BY_NAME, FAULTS, Fault
 from snoozer.lab.scenes import SCENES, Scene
+from snoozer.web import BLUEPRINTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,3 +37,7 @@ def test_the_tour_has_its_nine_steps() -> None:
 def test_the_guarantees_have_the_same_scenes_as_text() -> None:
     text = (ROOT / "docs" / "guarantees.md").read_text()
     assert [scene.title for scene in SCENES if f"**{scene.title}.**" not in text] == []
+
+
+def test_no_other_site_has_the_lab() -> None:
+    assert "lab" not in {blueprint.name for blueprint in BLUEPRINTS}

@@ -39,6 +39,7 @@ def test_the_tour_keeps_the_promise_and_the_naive_loop_does_not(lab: RunningLab,
         before = lab.verdict("naive")
         if WHOLE:
             page.get_by_role("button", name="Play all nine").click()
+            expect(page.get_by_role("button", name="End the tour")).to_be_visible()
             wait_for_the_tour(page)
         else:
             for title in SAMPLE:
