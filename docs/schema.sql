@@ -44,7 +44,7 @@ CREATE TABLE audit_log (
     before jsonb,
     after jsonb,
     hash bytea NOT NULL,
-    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^(operator:[0-9]+|command|clock|provider)$'::text)),
+    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^((operator|user):[0-9]+|command|clock|provider)$'::text)),
     CONSTRAINT ck_audit_log_texts_fit CHECK ((((length(act) >= 1) AND (length(act) <= 100)) AND (length(reason) <= 1000) AND (length(request_id) <= 200) AND (length(target) <= 200))),
     CONSTRAINT ck_audit_log_without_addresses CHECK ((concat_ws(' '::text, reason, target, before, after) !~ '[[:alnum:]]@[[:alnum:]]'::text))
 );

@@ -13,11 +13,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    _allow("^(operator:[0-9]+|command|clock|provider)$")
+    _allow("^((operator|user):[0-9]+|command|clock|provider)$")
 
 
 def downgrade() -> None:
-    _allow("^(operator:[0-9]+|command|clock)$", valid="NOT VALID")
+    _allow("^((operator|user):[0-9]+|command|clock)$", valid="NOT VALID")
 
 
 def _allow(actors: str, *, valid: str = "") -> None:

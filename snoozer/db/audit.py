@@ -57,9 +57,9 @@ def append(
 ) -> None:
     """Append one row for each entry, in the transaction of what it records; no row where there are none.
 
-    `actor` is "operator:<account id>", "command", "clock" or "provider" (of sign-ins). From the first row to the end of
-    the transaction no other one appends: call it last in a transaction, and never before waiting for a lock on other
-    rows.
+    `actor` is "operator:<account id>", "user:<account id>", "command", "clock" or "provider" (of sign-ins). From the
+    first row to the end of the transaction no other one appends: call it last in a transaction, and never before
+    waiting for a lock on other rows.
     """
     values = {"actor": actor, "act": act, "request_id": request_id, "operation_id": operation_id}
     values["reason"] = None if reason is None else _ADDRESS.sub("…@…", reason)
