@@ -1,4 +1,4 @@
--- The whole schema after migration 0060, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0061, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1262,7 +1262,7 @@ CREATE VIEW open_breakers AS
     circuit_breakers.refuses_everybody,
     COALESCE(circuit_breakers.away_since, circuit_breakers.opened_at, circuit_breakers.updated_at) AS since
    FROM circuit_breakers
-  WHERE ((circuit_breakers.state <> 'closed'::text) AND ((circuit_breakers.tripped_at IS NOT NULL) OR (circuit_breakers.updated_at > (clock_timestamp() - '01:00:00'::interval))));
+  WHERE ((circuit_breakers.state <> 'closed'::text) AND (circuit_breakers.updated_at > (clock_timestamp() - '01:00:00'::interval)));
 
 CREATE TABLE pauses (
     id bigint NOT NULL,

@@ -31,6 +31,15 @@ class Span:
     p99: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Backlog:
+    """How much was due at the end of the latest minute, and some minutes before, at most `MAX_DUE`; None where no
+    clock ran then."""
+
+    latest: int | None
+    before: int | None
+
+
 def record(connection: Connection, *, again: timedelta) -> list[datetime]:
     """Record the minutes that ended since the last one recorded, and those of the last `again` anew.
 
@@ -50,7 +59,6 @@ def read(connection: Connection, *, last: timedelta, step: timedelta) -> Sequenc
     return rows_as(execute(connection, "minutes/read", last=last, step=step), Span)
 
 
-def backlog(connection: Connection, *, ago: timedelta) -> int | None:
-    """How much was due so long ago, at most `MAX_DUE`; None where no clock ran then."""
-    found: int | None = execute(connection, "minutes/backlog", ago=ago).scalar_one_or_none()
-    return found
+def backlog(connection: Connection, *, ago: timedelta) -> Backlog:
+    """How much is due, and was so long `ago`."""
+    return Backlog(**execute(connection, "minutes/backlog", ago=ago).one()._mapping)

@@ -127,7 +127,7 @@ def clock(connection: Connection) -> Clock:
 
 
 def workers(connection: Connection, *, dead_after: timedelta) -> list[Worker]:
-    """Those that work and those that were lost lately, at most `MAX_WORKERS` + 1."""
+    """Those that work and those that were lost lately, at most `MAX_WORKERS` + 1 of each."""
     values = {"dead_after": dead_after, "lately": LATELY, "most": MAX_WORKERS + 1}
     return rows_as(execute(connection, "overview/workers", **values), Worker)
 

@@ -328,6 +328,23 @@ def test_one_that_an_operator_tripped_gives_no_probe_until_it_is_reset(engine: E
     assert permit(engine).kind == "closed"
 
 
+def test_one_that_an_operator_tripped_is_in_use_while_workers_ask_for_it(engine: Engine) -> None:
+    """One of a mail server that is not used any more was open for ever."""
+    permit(engine)
+    assert trip(engine)
+    in_use, aged = (
+        "SELECT count(*) FROM open_breakers",
+        "UPDATE circuit_breakers SET updated_at = now() - INTERVAL '2 h'",
+    )
+    for asks in (False, True):
+        with engine.begin() as connection:
+            connection.execute(text(aged))
+        if asks:
+            assert permit(engine).kind == "open"
+        with engine.connect() as connection:
+            assert connection.execute(text(in_use)).scalar_one() == asks
+
+
 def test_a_probe_that_was_under_way_does_not_close_what_an_operator_tripped(engine: Engine) -> None:
     opened(engine)
     probe = permit(engine, cooldown=NOW)

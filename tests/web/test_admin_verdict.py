@@ -9,6 +9,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.db import overview
+from snoozer.db.queries import metrics
+from snoozer.web.admin import trouble
 from tests.factories import a_mailbox, a_snooze, now
 from tests.web.cases import an_uncertain_case
 from tests.web.overviews import (
@@ -201,10 +203,56 @@ def test_a_mail_server_that_is_not_used_any_more_is_no_trouble(operator: FlaskCl
     all_is_well(engine)
     a_breaker(engine, server="old.example:25", state="open", failures=5, updated_at=now() - 2 * HOUR)
     assert verdict(operator)[0] == "well"
-    tripped(engine)
+    a_breaker(
+        engine,
+        state="open",
+        tripped_at=now() - 3 * HOUR,
+        tripped_by="operator:7",
+        trip_reason="Moved",
+        updated_at=now() - 2 * HOUR,
+    )
+    kind, first, _ = verdict(operator)
+    assert kind == "mail server stopped", "one that an operator stopped is named until it is reset"
+    assert re.fullmatch(
+        r"mail\.example:25 is not used since operator 7 stopped it at .*, and nothing waits for it\.", first
+    )
+
+
+def test_lost_workers_hide_none_that_work(
+    operator: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (overview, trouble):
+        monkeypatch.setattr(module, "MAX_WORKERS", 2)
+    all_is_well(engine)
+    for number in range(5):
+        a_worker(engine, f"bee-{number}", silent=MINUTE)
+    kind, first, _ = verdict(operator)
+    assert kind == "workers lost"
+    assert first.startswith("More than 2 workers stopped answering")
+    shown = part(operator, "workers")
+    assert "ant-1" in shown
+    assert "There are more that were lost." in shown
+
+
+def test_a_backlog_that_no_page_counts_grows_too(
+    operator: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond what a page counts, the minutes are compared with each other."""
+    for module in (metrics, trouble):
+        monkeypatch.setattr(module, "MAX_COUNTED", 2)
+    all_is_well(engine)
+    waits(engine, reminders=4)
+    recorded = text(
+        "INSERT INTO queue_minutes (seconds, starts_at, sent, retried, failed, due)"
+        " VALUES (60, now() - CAST(:ago AS interval), 0, 0, 0, :due)"
+    )
     with engine.begin() as connection:
-        connection.execute(text("UPDATE circuit_breakers SET updated_at = now() - INTERVAL '2 hours'"))
-    assert verdict(operator)[0] == "mail server tripped", "one that an operator stopped is named until it is reset"
+        connection.execute(recorded, [{"ago": "6 minutes", "due": 20_000}, {"ago": "1 minute", "due": 50_000}])
+    found = verdict(operator)[1]
+    assert re.fullmatch(r"The backlog grows: 50,000 are due, .*; some minutes ago 20,000 were\.", found), found
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE queue_minutes SET due = 20000"))
+    assert verdict(operator)[1].startswith("Reminders go out late: 20,000 are due")
 
 
 def test_claims_that_wait_for_locks_are_not_blamed_on_the_mail_server(

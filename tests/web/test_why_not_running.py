@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.db import timeline, workers
+from snoozer.db import breaker, timeline, workers
 from snoozer.web.admin.explain import REASONS, TAKEN
 from tests.db.every_state import STATES, a_digest, a_send
 from tests.factories import HOUR, a_snooze, now
@@ -55,6 +55,13 @@ def while_the_mail_server_is_away(engine: Engine) -> int:
     return a_snooze(engine)
 
 
+def stopped_by_an_operator(engine: Engine) -> int:
+    id = while_the_mail_server_is_away(engine)
+    with engine.begin() as connection:
+        breaker.trip(connection, server="mx.example:25", actor="operator:7", reason="Moved")
+    return id
+
+
 def listed_and_due(engine: Engine) -> int:
     id = a_snooze(engine, scheduled_for=now() - HOUR)
     a_digest(engine, id)
@@ -90,6 +97,10 @@ ROWS: dict[str, tuple[Callable[[Engine], int], str]] = {
     "other_database": (on_another_database, "this is another database than before"),
     "no_worker": (without_a_worker, "no worker is alive"),
     "mail_server": (while_the_mail_server_is_away, "the mail server mx.example:25 is left alone"),
+    "mail_server_stopped": (
+        stopped_by_an_operator,
+        "operator 7 stopped sending by the mail server mx.example:25",
+    ),
     "next": (a_snooze, "and next in line"),
     "next_alone": (lambda engine: a_snooze(engine, crash_count=2), "next in line. It lost its worker twice"),
     "next_uncertain": (uncertain_and_due, "may have been sent. It is next in line"),

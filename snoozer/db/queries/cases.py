@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
     EMAIL,
+    CircuitBreaker,
     Digest,
     DigestMember,
     Event,
@@ -184,10 +185,11 @@ def events(connection: Connection, *, id: int) -> Sequence[Found]:
     ).all()
 
 
-def open_breakers(connection: Connection) -> list[str]:
-    """Mail servers in use whose breaker is not closed."""
-    servers = select(column("server", Text)).select_from(table("open_breakers")).order_by(column("server"))
-    return list(connection.execute(servers).scalars())
+def open_breakers(connection: Connection) -> Sequence[Found]:
+    """The breakers that are not closed of mail servers in use, and who tripped them."""
+    in_use = select(column("server", Text)).select_from(table("open_breakers"))
+    chosen = select(*columns(CircuitBreaker, "server tripped_at tripped_by")).where(CircuitBreaker.server.in_(in_use))
+    return connection.execute(chosen.order_by(CircuitBreaker.server)).all()
 
 
 def _cursor(row: Found) -> Cursor:

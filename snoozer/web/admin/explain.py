@@ -66,7 +66,7 @@ class Conditions:
 
     times: TimeFormatter
     workers: int
-    breakers: Sequence[str] = ()
+    breakers: Sequence[Found] = ()
     ahead: int = 0
     change: str | None = None
     digest_of: int | None = None
@@ -93,7 +93,7 @@ def reason_of(row: Found, conditions: Conditions) -> str:
             if conditions.workers == 0:
                 return "no_worker"
             if conditions.breakers:
-                return "mail_server"
+                return "mail_server" if conditions.breakers[0].tripped_at is None else "mail_server_stopped"
             if state == "due":
                 return "next_alone" if row.crash_count > 1 else "next"
             return f"next_{state}"
@@ -182,7 +182,12 @@ REASONS: dict[str, Callable[[Found, Conditions], str]] = {
     ),
     "no_worker": lambda row, now: "It is due, and no worker is alive. Start one with: snoozer worker.",
     "mail_server": lambda row, now: (
-        f"It is due, and the mail server {now.breakers[0]} is left alone until it answers probes again."
+        f"It is due, and the mail server {now.breakers[0].server} is left alone until it answers probes again."
+    ),
+    "mail_server_stopped": lambda row, now: (
+        f"It is due, and {now.breakers[0].tripped_by.replace(':', ' ')} stopped sending by the mail server "
+        f"{now.breakers[0].server} {_at(now.times, now.breakers[0].tripped_at)}. It goes out once that is taken "
+        "back, on the overview."
     ),
     "next": lambda row, now: f"It is due since {_at(now.times, row.remind_at)} and next in line.",
     "next_alone": lambda row, now: (

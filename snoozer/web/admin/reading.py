@@ -15,7 +15,7 @@ from snoozer.db import health_checks, minutes, overview
 from snoozer.db.engine import limit_transaction, per_query_timeout
 from snoozer.db.errors import is_transient
 from snoozer.db.health_checks import MailboxHealth
-from snoozer.db.minutes import Span
+from snoozer.db.minutes import Backlog, Span
 from snoozer.db.overview import Attempts, Clock, Database, Held, Lateness, Locks, Worker
 from snoozer.db.queries import Found, metrics
 from snoozer.db.queries.metrics import QueueMetrics
@@ -61,7 +61,7 @@ class Reading:
     database: Figure[Database]
     wal: Figure[int]
     history: Figure[dict[str, Sequence[Span]]]
-    backlog: Figure[int]
+    backlog: Figure[Backlog]
     queue: Figure[QueueMetrics]
     held: Figure[dict[str, Held]]
     waiting: Figure[Lateness]

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from snoozer.db.overview import MAX_COUNTED, Worker
+from snoozer.db.minutes import MAX_DUE
+from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
 from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.admin.reading import Reading
@@ -82,6 +83,7 @@ class _Judge:
         yield from self._backlog()
         yield from self._mailboxes()
         yield from self._unread()
+        yield from self._stopped_servers()
         yield from self._uncertain()
         yield from self._cases()
 
@@ -109,7 +111,7 @@ class _Judge:
             return
         text = "No worker runs (start one with: snoozer worker)"
         if lost:
-            who = "The only worker" if len(lost) == 1 else f"All {len(lost)} workers"
+            who = "The only worker" if len(lost) == 1 else f"All {_limited(len(lost))} workers"
             text = f"{who} stopped answering at {self._time_of(max(one.heartbeat_at for one in lost))}"
         yield Trouble(kind="no workers", text=self._with_waiting(text))
 
@@ -119,7 +121,9 @@ class _Judge:
             return
         first = min(one.heartbeat_at for one in lost)
         names = ", ".join(one.id for one in lost[:2]) + (f" and {len(lost) - 2} more" if len(lost) > 2 else "")
-        who = f"{len(lost)} of {len(lost) + len(working)} workers"
+        who = f"{len(lost)} of {_limited(len(lost) + len(working))} workers"
+        if len(lost) > MAX_WORKERS:
+            who = f"More than {MAX_WORKERS} workers"
         held = self._held_by([one.id for one in lost])
         rest = f"{_count(held, 'reminder')} they hold {'is' if held == 1 else 'are'} taken back by the clock"
         text = f"{who} stopped answering at {self._time_of(first)} ({names}); {rest if held else 'they hold nothing'}."
@@ -137,6 +141,8 @@ class _Judge:
                 yield from self._failing(breaker)
                 continue
             server, since = breaker.server, breaker.away_since or breaker.opened_at or breaker.updated_at
+            if breaker.updated_at < now - FORGOTTEN_AFTER:
+                continue
             if breaker.tripped_at is not None:
                 by = breaker.tripped_by.replace(":", " ")
                 why = without_addresses(breaker.trip_reason)
@@ -144,8 +150,6 @@ class _Judge:
                     f"Nothing is sent by {server} since {by} stopped it at {self._time_of(breaker.tripped_at)} ({why})"
                 )
                 yield Trouble(kind="mail server tripped", text=self._with_waiting(text))
-                continue
-            if breaker.updated_at < now - FORGOTTEN_AFTER:
                 continue
             kind, what = _of_failure(breaker)
             yield Trouble(
@@ -204,12 +208,17 @@ class _Judge:
             yield Trouble(kind="mail server slow", text=self._with_waiting(text))
 
     def _backlog(self) -> Iterator[Trouble]:
-        queue, before = self._reading.queue.value, self._reading.backlog.value
+        queue, minutes = self._reading.queue.value, self._reading.backlog.value
         if queue is None or self._oldest_due() <= LATE:
             return
         verb = "is" if queue.due == 1 else "are"
-        late = f"{_many(queue.due)} {verb} due, the oldest for {age(self._oldest_due())}"
-        if before is not None and queue.due > before * GROWTH + GROWTH_ROWS:
+        latest, before = (minutes.latest, minutes.before) if minutes else (None, None)
+        many, due = _many(queue.due), latest if queue.due > MAX_COUNTED else queue.due
+        if due is not None and due > MAX_COUNTED:
+            many = f"{due:,}{' or more' if due >= MAX_DUE else ''}"
+        late = f"{many} {verb} due, the oldest for {age(self._oldest_due())}"
+        # The page stops counting long before the minutes do.
+        if due is not None and before is not None and due > before * GROWTH + GROWTH_ROWS:
             text = f"The backlog grows: {late}; some minutes ago {before:,} were."
             yield Trouble(kind="backlog", text=text)
         else:
@@ -236,6 +245,13 @@ class _Judge:
                 f"The database answers slowly: {_count(len(missing), 'figure was', 'figures were')} not read in time."
             )
             yield Trouble(kind="unread", text=text)
+
+    def _stopped_servers(self) -> Iterator[Trouble]:
+        for breaker in self._reading.breakers.value or ():
+            if breaker.tripped_at is not None and breaker.updated_at < self._reading.at - FORGOTTEN_AFTER:
+                by, hour = breaker.tripped_by.replace(":", " "), self._time_of(breaker.tripped_at)
+                text = f"{breaker.server} is not used since {by} stopped it at {hour}, and nothing waits for it."
+                yield Trouble(kind="mail server stopped", text=text, is_notice=True)
 
     def _uncertain(self) -> Iterator[Trouble]:
         queue, sends = self._reading.queue.value, self._reading.uncertain.value
@@ -283,6 +299,11 @@ def _of_failure(breaker: Found) -> tuple[str, str]:
     if any(word in why for word in _SILENT):
         return "mail server frozen", "does not answer"
     return "mail server refusing", "is refusing"
+
+
+def _limited(workers: int) -> str:
+    """A number of workers, of whom so many are read at the most."""
+    return str(workers) if workers <= MAX_WORKERS else f"more than {MAX_WORKERS}"
 
 
 def _not_replaced(workers: list[Worker]) -> list[Worker]:

@@ -1,7 +1,7 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
 -- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
 -- is up: some hundred probes follow each other at once, in search of a message that it accepts. One that an operator
--- tripped gives none.
+-- tripped gives none; that it was asked for is noted, which tells one that is used from one that is not any more.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)
@@ -27,6 +27,13 @@ probe AS (
           OR (state = 'half-open' AND probe_at <= clock_timestamp() - :cooldown)
       )
     RETURNING probe_token
+),
+asked AS (
+    UPDATE circuit_breakers
+    SET updated_at = clock_timestamp()
+    WHERE server = :server
+      AND tripped_at IS NOT NULL
+      AND updated_at < clock_timestamp() - INTERVAL '1 minute'
 )
 SELECT
     CASE WHEN probe.probe_token IS NOT NULL THEN 'probe' WHEN breaker.state = 'closed' THEN 'closed' ELSE 'open' END
