@@ -137,9 +137,9 @@ def parse(environment: Mapping[str, str]) -> Config:
     resource = given.pairs("OTEL_RESOURCE_ATTRIBUTES")
     return Config(
         is_disabled=given.boolean("OTEL_SDK_DISABLED"),
-        traces=_signal(given, "traces"),
-        metrics=_signal(given, "metrics"),
-        logs=_signal(given, "logs"),
+        traces=_signal(given, "traces", limit="OTEL_BSP_EXPORT_TIMEOUT"),
+        metrics=_signal(given, "metrics", limit="OTEL_METRIC_EXPORT_TIMEOUT"),
+        logs=_signal(given, "logs", limit="OTEL_BLRP_EXPORT_TIMEOUT"),
         service_name=given.text("OTEL_SERVICE_NAME") or resource.get("service.name"),
         resource=resource,
         sampler=sampler,
@@ -153,7 +153,7 @@ def parse(environment: Mapping[str, str]) -> Config:
     )
 
 
-def _signal(given: "_Variables", signal: Signal) -> SignalConfig:
+def _signal(given: "_Variables", signal: Signal, *, limit: str) -> SignalConfig:
     chosen = f"OTEL_{signal.upper()}_EXPORTER"
     own, general = f"{OTLP}_{signal.upper()}_", f"{OTLP}_"
     # Logs are on standard error already, so that they are sent, too, where that is asked for only.
@@ -179,7 +179,8 @@ def _signal(given: "_Variables", signal: Signal) -> SignalConfig:
         protocol=protocol,
         endpoint=endpoint,
         headers=given.pairs(name("HEADERS")),
-        timeout=given.positive(name("TIMEOUT"), default=10_000) / 1000,
+        # The SDK leaves the limit of an export to its exporter.
+        timeout=min(given.positive(name("TIMEOUT"), default=10_000), given.positive(limit, default=30_000)) / 1000,
         is_compressed=given.one_of(name("COMPRESSION"), ("none", "gzip"), default="none") == "gzip",
         certificate=given.text(name("CERTIFICATE")),
         client_key=key,
@@ -193,7 +194,6 @@ def _batches(given: "_Variables", kind: str, *, delay: int) -> BatchConfig:
     batch_size = given.positive(f"OTEL_{kind}_MAX_EXPORT_BATCH_SIZE", default=min(512, queue_size))
     if batch_size > queue_size:
         raise ValueError(f"OTEL_{kind}_MAX_EXPORT_BATCH_SIZE is more than OTEL_{kind}_MAX_QUEUE_SIZE ({queue_size})")
-    given.positive(f"OTEL_{kind}_EXPORT_TIMEOUT", default=30_000)
     return BatchConfig(
         delay=given.positive(f"OTEL_{kind}_SCHEDULE_DELAY", default=delay), queue_size=queue_size, batch_size=batch_size
     )

@@ -8,6 +8,9 @@ from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, row_as, rows_as
 
+# A session that was not used for so long is expired.
+SESSION_IDLE_FOR = timedelta(days=14)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Created:
@@ -161,7 +164,9 @@ def end_everywhere(connection: Connection, *, account_id: int, kept_hash: str | 
 
 
 def session_owner(connection: Connection, *, token_hash: str) -> int | None:
-    return execute(connection, "accounts/session_owner", token_hash=token_hash).scalar_one_or_none()
+    return execute(
+        connection, "accounts/session_owner", token_hash=token_hash, idle_for=SESSION_IDLE_FOR
+    ).scalar_one_or_none()
 
 
 def touch_session(connection: Connection, *, token_hash: str) -> None:

@@ -123,7 +123,7 @@ class Attempts:
 
 
 def clock(connection: Connection) -> Clock:
-    return Clock(**execute(connection, "overview/clock").one()._mapping)
+    return Clock(**execute(connection, "overview/clock", sweep=list(support.SWEEP_CHORES)).one()._mapping)
 
 
 def workers(connection: Connection, *, dead_after: timedelta) -> list[Worker]:

@@ -10,6 +10,8 @@ from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 # What is counted exactly where no page waits for it.
 MOST = 1_000_000
+# The clock's chores of every few seconds: by them one knows whether it runs.
+SWEEP_CHORES = ("bury", "recover", "retire", "doubt", "abandon", "verify")
 DEAD_AFTER = timedelta(seconds=10)
 
 
@@ -35,4 +37,5 @@ def read(
     """Execute one. Counts stop at `most` + 1 where its file says so; a worker without a heartbeat for `dead_after` is
     not alive. A statement leaves alone what it does not ask for."""
     values: dict[str, Any] = {"most": most, "dead_after": dead_after, "person": person, "only": only}
-    return statements.execute(connection, f"support/{name}", known_schema=SUPPORTED_SCHEMA, **values)
+    values |= {"known_schema": SUPPORTED_SCHEMA, "sweep": list(SWEEP_CHORES)}
+    return statements.execute(connection, f"support/{name}", **values)

@@ -88,6 +88,27 @@ def test_counts_of_a_page_stop_at_its_limit(engine: Engine, monkeypatch: pytest.
     assert page.more_due
 
 
+def test_what_rests_or_is_paused_hides_nothing_that_comes_later(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MAX_COUNTED", 2)
+    for state in ("resting", "paused"):
+        for _ in range(5):
+            STATES[state](engine)
+    for state in ("retry", "paused_operator", "paused_database"):
+        STATES[state](engine)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 day'"
+                " WHERE attempts > 0 OR last_error IS NOT NULL"
+            )
+        )
+        page = metrics.read(connection, dead_after=HOUR)
+    assert (page.resting, page.retrying, page.paused, page.paused_by_operator) == (3, 1, 3, 1)
+    assert page.more_paused, "of persons and in the database; which, only the first ones tell"
+
+
 def a_breaker(connection: Connection, **columns: Any) -> None:
     values = {"state": "closed", "failures": 3, "failed": "1 minute", "worked": "2 hours"} | columns
     connection.execute(

@@ -85,6 +85,22 @@ def test_sampling_and_the_resource() -> None:
     assert parse({"OTEL_RESOURCE_ATTRIBUTES": "service.name=a", "OTEL_SERVICE_NAME": "b"}).service_name == "b"
 
 
+@pytest.mark.parametrize(
+    ("signal", "name"),
+    [
+        ("traces", "OTEL_BSP_EXPORT_TIMEOUT"),
+        ("metrics", "OTEL_METRIC_EXPORT_TIMEOUT"),
+        ("logs", "OTEL_BLRP_EXPORT_TIMEOUT"),
+    ],
+)
+def test_an_export_is_limited_by_the_shorter_of_its_timeouts(signal: str, name: str) -> None:
+    given = HTTP | {"OTEL_EXPORTER_OTLP_TIMEOUT": "8000"}
+    timeouts = [getattr(parse(given | more), signal).timeout for more in ({}, {name: "3000"}, {name: "9000"})]
+    assert timeouts == [8.0, 3.0, 8.0]
+    with pytest.raises(ValueError, match=f"{name} is 'soon', and must be a whole number"):
+        parse({name: "soon"})
+
+
 def test_a_disabled_sdk_exports_nothing() -> None:
     assert not parse(HTTP | {"OTEL_SDK_DISABLED": "True"}).exports
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session as OrmSession
 
+from snoozer.db.accounts import SESSION_IDLE_FOR
 from snoozer.db.models import Account, Session, TypedPhrase, UserPreset
 
 DEFAULT_LOCALE = "en_GB"
 MAX_PHRASES = 8
-# As in accounts/session_owner.sql.
-IDLE_FOR = timedelta(days=14)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,7 @@ def of_sessions(connection: Connection, *, token_hashes: Sequence[str]) -> dict[
         .where(
             Session.token_hash.in_(token_hashes),
             Session.expires_at > func.clock_timestamp(),
-            Session.seen_at > func.clock_timestamp() - IDLE_FOR,
+            Session.seen_at > func.clock_timestamp() - SESSION_IDLE_FOR,
             Account.disabled_at.is_(None),
         )
     )

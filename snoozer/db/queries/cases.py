@@ -102,15 +102,13 @@ def count(connection: Connection, filter: Filter, *, until: datetime, limit: int
     return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
 
-def count_for_bulk(
-    connection: Connection, filter: Filter, *, until: datetime, most: int, ids: Sequence[int] | None = None
-) -> tuple[int, int]:
+def count_for_bulk(connection: Connection, filter: Filter, *, until: datetime, most: int) -> tuple[int, int]:
     """How many cases a bulk act is about (`most` + 1 for more than that), and how many of them may have been sent."""
-    counted = _matching(filter, until, ids).add_columns(Send.state).join(Send, _its_send, isouter=True)
-    rows = counted.limit(most + 1).subquery()
-    uncertain = func.count().filter(rows.c.state == "uncertain")
-    cases, doubtful = connection.execute(select(func.count(), uncertain).select_from(rows)).one()
-    return cases, doubtful
+    # Through the index of the few sends that are not settled, and not by the send of each case.
+    unsettled = Send.state == literal("uncertain", literal_execute=True)
+    doubtful = _matching(filter, until).join(Send, and_(_its_send, unsettled)).limit(most + 1).subquery()
+    uncertain = connection.execute(select(func.count()).select_from(doubtful)).scalar_one()
+    return count(connection, filter, until=until, limit=most), uncertain
 
 
 def error_text(connection: Connection, filter: Filter) -> str | None:

@@ -51,6 +51,7 @@ class QueueMetrics:
     paused: int
     paused_by_operator: int
     paused_in_database: int
+    more_paused: bool
     claimed: int
     oldest_claim: datetime | None
     asleep: int

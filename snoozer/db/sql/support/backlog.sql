@@ -1,7 +1,8 @@
 -- How many snoozes wait, and for what (docs/runbook.md): for a worker, others of their key, a newer release, a retry, an
 -- uncertain send, a digest, the end of a rest, the return of their message, their person, their time; and claims.
 -- Each row counts once, as snooze_waits_for() has it. A count stops at `most` + 1, and of what is due the `most` + 1 that
--- are due the longest are counted: `more_due`. Beyond a hundred thousand rows to come, `asleep` is an estimate.
+-- are due the longest are counted: `more_due`, as of what is paused by others than operators: `more_paused`.
+-- Beyond a hundred thousand rows to come, `asleep` is an estimate: too high by what is due and not counted.
 WITH due AS MATERIALIZED (
     SELECT snooze.remind_at, waits.state
     FROM email_snoozes AS snooze
@@ -13,24 +14,39 @@ WITH due AS MATERIALIZED (
     LIMIT CAST(:most AS bigint) + 1
 ),
 put_back AS MATERIALIZED (
-    SELECT COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise, waits.state
-    FROM email_snoozes AS snooze
-    CROSS JOIN LATERAL snooze_waits_for(snooze, :known_schema) AS waits
-    WHERE NOT snooze.inactive
-      AND snooze.claimed_at IS NULL
-      AND snooze.scheduled_for IS NOT NULL
-      AND snooze.remind_at > CURRENT_TIMESTAMP
-    ORDER BY snooze.remind_at
-    LIMIT CAST(:most AS bigint) + 1
+    -- So many of each kind, that many resting ones hide none that failed.
+    SELECT of_kind.promise, of_kind.state
+    FROM (VALUES ('rested'), ('failed'), ('neither')) AS kind (name)
+    CROSS JOIN LATERAL (
+        SELECT COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise, waits.state
+        FROM email_snoozes AS snooze
+        CROSS JOIN LATERAL snooze_waits_for(snooze, :known_schema) AS waits
+        WHERE NOT snooze.inactive
+          AND snooze.claimed_at IS NULL
+          AND snooze.scheduled_for IS NOT NULL
+          AND snooze.remind_at > CURRENT_TIMESTAMP
+          AND CASE
+              WHEN snooze.deferred_until >= snooze.remind_at THEN 'rested'
+              WHEN snooze.attempts > 0 OR snooze.last_error IS NOT NULL THEN 'failed'
+              ELSE 'neither'
+          END = kind.name
+        ORDER BY snooze.remind_at
+        LIMIT CAST(:most AS bigint) + 1
+    ) AS of_kind
 ),
 paused AS MATERIALIZED (
-    SELECT waits.state
-    FROM email_snoozes AS snooze
-    CROSS JOIN LATERAL snooze_waits_for(snooze, :known_schema) AS waits
-    WHERE snooze.inactive
-      AND snooze.outcome IS NULL
-    ORDER BY snooze.id
-    LIMIT CAST(:most AS bigint) + 1
+    SELECT of_kind.state
+    FROM (VALUES (TRUE), (FALSE)) AS kind (by_operator)
+    CROSS JOIN LATERAL (
+        SELECT waits.state
+        FROM email_snoozes AS snooze
+        CROSS JOIN LATERAL snooze_waits_for(snooze, :known_schema) AS waits
+        WHERE snooze.inactive
+          AND snooze.outcome IS NULL
+          AND (snooze.paused_by IS NOT NULL) = kind.by_operator
+        ORDER BY snooze.id
+        LIMIT CAST(:most AS bigint) + 1
+    ) AS of_kind
 ),
 in_flight AS MATERIALIZED (
     SELECT claimed_at
@@ -71,10 +87,11 @@ SELECT
     (SELECT COALESCE(sum(rows), 0)::bigint FROM waits WHERE state = 'paused') AS paused,
     (SELECT COALESCE(sum(rows), 0)::bigint FROM waits WHERE state = 'paused_operator') AS paused_by_operator,
     (SELECT COALESCE(sum(rows), 0)::bigint FROM waits WHERE state = 'paused_database') AS paused_in_database,
+    (SELECT count(*) FROM paused WHERE state <> 'paused_operator') > CAST(:most AS bigint) AS more_paused,
     (SELECT count(*) FROM in_flight) AS claimed,
     (SELECT min(claimed_at) FROM in_flight) AS oldest_claim,
     (SELECT COALESCE(sum(rows), 0)::bigint FROM waits WHERE state = 'asleep') + CASE
-        WHEN estimate.rows > 100000 AND CAST(:most AS bigint) > 100000 THEN estimate.rows
+        WHEN estimate.rows > 100000 AND CAST(:most AS bigint) >= 100000 THEN estimate.rows
         ELSE (
             SELECT count(*)
             FROM (

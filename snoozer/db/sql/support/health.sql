@@ -27,12 +27,12 @@ SELECT
     worker.lost,
     worker.heard,
     (SELECT count(*) FROM open_breakers) AS breakers_open,
-    (SELECT max(finished_at) FROM housekeeping_runs) AS housekeeping,
+    (SELECT max(finished_at) FROM housekeeping_runs WHERE chore = ANY(CAST(:sweep AS text[]))) AS housekeeping,
     COALESCE(
         (
             SELECT extract(epoch FROM clock_timestamp() - max(finished_at))
             FROM housekeeping_runs
-            WHERE chore = 'recover'
+            WHERE chore = ANY(CAST(:sweep AS text[]))
         ),
         -1
     ) AS housekeeping_age
