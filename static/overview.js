@@ -22,9 +22,9 @@
 
   // Why nothing is refreshed; empty while it is.
   function held() {
-    if (isPaused()) return "Paused";
-    if (pressed || isSelected()) return "Paused while something is selected";
-    return isFocused() ? "Paused while something has the focus" : "";
+    if (isPaused()) return state.dataset.paused;
+    if (pressed || isSelected()) return state.dataset.selected;
+    return isFocused() ? state.dataset.focused : "";
   }
 
   function age(seconds) {
@@ -36,7 +36,8 @@
     const seconds = Math.max(Math.round((Date.now() - shown) / 1000), 0);
     const why = held();
     state.classList.toggle("stale", seconds >= OLD);
-    const text = `${why || (seconds >= OLD ? "No newer figures come" : "Live")}: read ${age(seconds)} ago`;
+    const how = why || (seconds >= OLD ? state.dataset.stale : state.dataset.live);
+    const text = state.dataset.read.replace("#", how).replace("%", age(seconds));
     if (state.textContent !== text) state.textContent = text;
   }
 
