@@ -192,9 +192,10 @@ def autocommit(engine: Engine) -> Connection:
 
 
 def limit_transaction(connection: Connection, *, seconds: float) -> None:
-    """Limit each statement, and idle time, in this transaction: a caller that polls leaves nothing running."""
-    limit = f"{seconds * 1000:.0f}ms"
-    execute(connection, "session/limits", statement_timeout=limit, idle_in_transaction_session_timeout=limit)
+    """Limit each statement, and idle time, in this transaction: a caller that polls leaves nothing running. A process
+    that stands still for a moment between two statements is not idle."""
+    limit, idle = (f"{limited * 1000:.0f}ms" for limited in (seconds, max(seconds, MIN_IDLE_TIMEOUT)))
+    execute(connection, "session/limits", statement_timeout=limit, idle_in_transaction_session_timeout=idle)
 
 
 def _json(text: str | bytes) -> Any:
