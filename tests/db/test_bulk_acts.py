@@ -329,7 +329,7 @@ def test_what_many_rows_become_is_what_one_becomes(many: str, single: str) -> No
         [clause] = re.findall(r"^SET (.+?)^WHERE", (SQL / f"{name}.sql").read_text(), re.M | re.S)
         return dict(re.findall(r"^\s*(\w+) = (.+?),?$", clause, re.M))
 
-    paused = "inactive AND COALESCE(scheduled_for, remind_at) = :remind_at"
+    paused = "inactive AND paused_by IS NULL AND COALESCE(scheduled_for, remind_at) = :remind_at"
     known = {} if single == "cancel" else {"note": ":note", "inactive": paused}
     assert assigned(many) | known == assigned(single)
 
