@@ -52,7 +52,7 @@ def test_processes_side_by_side_have_ports_of_their_own(place: Field) -> None:
         lasting.terminate()
         lasting.communicate(timeout=TIMEOUT)
     assert len(scrapes) == 2
-    assert all(b"workers_alive" in metrics for metrics in scrapes)
+    assert all(b"\nprocess_cpu_seconds_total " in metrics for metrics in scrapes)
 
 
 def _metrics(port: int) -> bytes:
