@@ -158,7 +158,7 @@ def newer_release(engine: Engine) -> None:
         (waits, "backlog", "Reminders go out late: 3 reminders are due, the oldest for 2 min…"),
         (unwatched, "mailboxes", "1 of 1 mailboxes is watched by no process (start one with: snoozer mailbox)."),
         (uncertain, "uncertain", "1 reminder may have been sent, and it is not known, the first since HH."),
-        (new_case, "cases new", "1 case waits for a decision, 1 of them since an hour."),
+        (new_case, "cases new", "1 case waits for a decision, 1 of them in the last hour."),
         (old_case, "cases", "1 case waits for a decision."),
         (newer_release, "deferred", "1 reminder is due that only a newer release can send."),
     ],

@@ -63,14 +63,6 @@ def one(connection: Connection, *, id: int) -> Found | None:
     ).first()
 
 
-def of_row(connection: Connection, *, id: int) -> Found | None:
-    """The pause that holds a snooze back, or would at its claim."""
-    holding = func.coalesce(Snooze.paused_by, func.snooze_pause(Snooze.user_email, Snooze.priority, "mail"))
-    return connection.execute(
-        select(*columns(Pause, _COLUMNS)).join(Snooze, Pause.id == holding).where(Snooze.id == id)
-    ).first()
-
-
 def holds(connection: Connection, *, email: str) -> Holds:
     """What operators hold back of a person, as their pages say it."""
 

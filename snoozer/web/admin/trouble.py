@@ -268,7 +268,7 @@ class _Judge:
         queue, new = self._reading.queue.value, self._reading.new_cases.value
         if queue is None or not queue.cases:
             return
-        lately = f", {_many(new, None)} of them since an hour" if new else ""
+        lately = f", {_many(new, None)} of them in the last hour" if new else ""
         verb = "waits" if queue.cases == 1 else "wait"
         kind = "cases new" if new else "cases"
         yield Trouble(kind=kind, text=f"{_many(queue.cases, 'case')} {verb} for a decision{lately}.", is_notice=True)
