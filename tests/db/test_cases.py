@@ -9,6 +9,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db.queries import Cursor, case_groups, cases
 from snoozer.db.queries.case_filter import CLASSES, Filter, InvalidFilter
+from snoozer.housekeeping import chores
+from tests.db.archived import RETENTION
 from tests.factories import ANN, HOUR, a_snooze, now
 
 BOB = "bob@other.example"
@@ -142,21 +144,8 @@ def test_each_field_of_a_filter_leaves_out_what_it_says(engine: Engine) -> None:
 def test_a_person_is_known_by_a_snooze_that_was_archived(engine: Engine) -> None:
     one, old = a_case(engine), a_snooze(engine, inactive=True, outcome="sent", finished_at=now() - 90 * 24 * HOUR)
     a_case(engine, user_email=BOB)
-    with engine.begin() as connection:
-        month = "PARTITION OF email_snoozes_archive FOR VALUES FROM ('2020-01-01') TO ('2099-01-01')"
-        connection.execute(text(f"CREATE TABLE email_snoozes_archive_all {month}"))
-        connection.execute(
-            text(
-                "WITH gone AS (DELETE FROM email_snoozes WHERE id = :id RETURNING *)"
-                " INSERT INTO email_snoozes_archive SELECT * FROM gone"
-            ),
-            {"id": old},
-        )
-    try:
-        assert ids(engine, Filter(person=old)) == {one}
-    finally:
-        with engine.begin() as connection:
-            connection.execute(text("DROP TABLE email_snoozes_archive_all"))
+    assert chores.archive(engine, config=RETENTION) == 1
+    assert ids(engine, Filter(person=old)) == {one}
 
 
 def test_a_filter_survives_its_address(engine: Engine) -> None:

@@ -61,7 +61,7 @@ class Player:
             for name, value in environment.items():
                 if name.startswith(("SNOOZER_", "DATABASE_URL", "SMTP_URL", "SECRET_KEY", "MAIL_FROM", "BASE_URL")):
                     patch.setenv(name, str(value))
-            return CliRunner().invoke(commands, words, env={"COLUMNS": "240"}).output
+            return _invoke(words)
 
     def execute(self, statement: str, **fill: str) -> None:
         """Executes a statement of the page."""
@@ -74,6 +74,14 @@ class Player:
 
     def assert_all_was_typed(self) -> None:
         assert set(self._typed) == {*typed(self.page), *typed(self.page, "sql")}
+
+
+def _invoke(words: list[str]) -> str:
+    """What a command prints."""
+    result = CliRunner().invoke(commands, words, env={"COLUMNS": "240"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
 
 
 def no_worker(play: Player) -> None:
@@ -100,8 +108,9 @@ def late(play: Player) -> None:
 
 def mail_server_away(play: Player) -> None:
     id = a_snooze(play.place.engine)
-    with socket.create_server(("127.0.0.1", 0)) as nothing:
-        port = nothing.getsockname()[1]
+    nothing = socket.socket()
+    nothing.bind(("127.0.0.1", 0))  # Never listens, so that it refuses, and keeps the port from everybody else.
+    port = nothing.getsockname()[1]
     play.place.settings = {"SMTP_URL": f"smtp://127.0.0.1:{port}", "SNOOZER_BREAKER_COOLDOWN_SECONDS": "1"}
     worker = play.place.start("worker")
     try:
@@ -115,6 +124,7 @@ def mail_server_away(play: Player) -> None:
     play.place.settings = {}
     assert play.place.run("worker", "--drain").returncode == 0
     wait(lambda: drained(play.place, id))
+    nothing.close()
 
 
 def failed_last(engine: Engine) -> list[object]:
