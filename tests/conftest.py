@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
-from asyncio import events
+from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -114,13 +114,13 @@ def chromium() -> Iterator[Browser]:
 def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
     """Playwright's loop counts as running in its thread between its calls, and `asyncio.run` refuses there: what a
     test without a browser sees must not depend on whether one came before it."""
-    running = None if "chromium" in request.fixturenames else events._get_running_loop()
+    running = None if "chromium" in request.fixturenames else _get_running_loop()
     if running is None:
         yield
         return
-    events._set_running_loop(None)
+    _set_running_loop(None)
     yield
-    events._set_running_loop(running)
+    _set_running_loop(running)
 
 
 @pytest.fixture(scope="session")
