@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from snoozer.db import accounts
-from snoozer.web.api.models import Snooze
+from snoozer.web.api.models.snoozes import Snooze
 from snoozer.web.api.problems import Refused
 
 HEADER = "Idempotency-Key"

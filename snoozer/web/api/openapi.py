@@ -12,7 +12,7 @@ from spectree import SecurityScheme, SpecTree
 from spectree.models import SecureType, SecuritySchemeData
 from spectree.plugins.flask_plugin import FlaskPlugin
 
-from snoozer.web.api.models import Problem
+from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.problems import MEDIA_TYPE
 
 PREFIX = "/api/v1"

@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from werkzeug.exceptions import HTTPException
 
 from snoozer.snoozing import SnoozeError
-from snoozer.web.api.models import Problem
+from snoozer.web.api.models.problem import Problem
 from snoozer.web.body_limits import MAX_BODY_BYTES
 from snoozer.web.front import Refusal
 

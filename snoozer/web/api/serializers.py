@@ -10,19 +10,19 @@ from snoozer.db.queries import Found
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale
 from snoozer.web import context
-from snoozer.web.api import models
+from snoozer.web.api.models.snoozes import Links, Send, Snooze, SnoozeHistory
 from snoozer.web.text.phrase_text import recurrence_text
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.status import late_because, row_state
 from snoozer.web.text.time_format import TimeFormatter
 
 
-def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
+def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
     """Times carry the offset of the snooze's own zone."""
     clock = _clock(row, account=account, now=now)
     late = late_because(row, now=now)
     show, page = url_for("api.show", id=row.id), url_for("snoozes.show", id=row.id)
-    return models.Snooze(
+    return Snooze(
         id=row.id,
         state=row_state(row, now=now),
         message_id=row.message_id,
@@ -38,21 +38,21 @@ def snooze(row: Found, *, account: Account, now: datetime) -> models.Snooze:
         reply_policy=row.reply_policy or "keep",
         reply_scope=row.reply_scope or "message",
         at_any_hour=row.at_any_hour,
-        links=models.Links(self=absolute(show), page=absolute(page)),
+        links=Links(self=absolute(show), page=absolute(page)),
     )
 
 
-def history(row: Found, sends: Sequence[Found], *, account: Account, now: datetime) -> models.SnoozeHistory:
+def history(row: Found, sends: Sequence[Found], *, account: Account, now: datetime) -> SnoozeHistory:
     """The snooze with its attempts, its last error and its reminders in the ledger."""
     clock = _clock(row, account=account, now=now)
-    return models.SnoozeHistory(
+    return SnoozeHistory(
         **snooze(row, account=account, now=now).model_dump(exclude_unset=True),
         sent_at=clock.local(row.sent_at).isoformat() if row.sent_at else None,
         attempts=row.attempts,
         last_error=None if row.last_error is None else without_addresses(row.last_error),
         last_error_at=clock.local(row.last_error_at).isoformat() if row.last_error_at else None,
         sends=[
-            models.Send(
+            Send(
                 state=send.state,
                 scheduled_for=clock.local(send.scheduled_for).isoformat(),
                 sent_at=clock.local(send.sent_at).isoformat() if send.sent_at else None,

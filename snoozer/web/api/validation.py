@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from snoozer.domain.state import State
 from snoozer.mime import headers
-from snoozer.web.api.models import Request
+from snoozer.web.api.models.fields import Request
 from snoozer.web.api.problems import Refused, invalid_fields
 
 RequestModel = TypeVar("RequestModel", bound=Request)

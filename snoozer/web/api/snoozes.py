@@ -1,4 +1,4 @@
-"""The routes of the API. A reminder goes to the address of the token's owner and to no other.
+"""The routes of snoozes. A reminder goes to the address of the token's owner and to no other.
 
 The docstrings of the routes are published in openapi.json.
 """
@@ -8,41 +8,39 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from flask import Blueprint, Response, url_for
+from flask import Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import quotas, snoozing, telemetry, timephrase
+from snoozer import quotas, snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes, snoozes
 from snoozer.db.queue import ReminderTime
 from snoozer.db.statements import database_time
-from snoozer.timephrase import ParsedTime, zones
+from snoozer.timephrase import ParsedTime
 from snoozer.web import context
-from snoozer.web.api import models, openapi, problems, serializers
+from snoozer.web.api import serializers
 from snoozer.web.api.auth import bearer_token, caller
+from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import respond, run_once
-from snoozer.web.api.models import Change, NewSnooze, SnoozeQuery, WhenQuery
+from snoozer.web.api.models.headers import IdempotencyHeaders
+from snoozer.web.api.models.snoozes import Change, NewSnooze, Snooze, SnoozeHistory, SnoozePage, SnoozeQuery
 from snoozer.web.api.openapi import operation
 from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import json_object, query_of, validate
 from snoozer.web.text.status import row_state
 
-ROUTE = "api"
 MAX_SENDS = 50
 RequestedTime = tuple[ReminderTime, ParsedTime | None]
-
-blueprint = Blueprint("api", __name__, url_prefix=openapi.PREFIX)
-problems.register(blueprint)
 
 
 @blueprint.post("/snoozes")
 @operation(
     "createSnooze",
     json=NewSnooze,
-    headers=models.IdempotencyHeaders,
+    headers=IdempotencyHeaders,
     returns={
-        201: (models.Snooze, "A new snooze; Location names it."),
-        200: (models.Snooze, "The message was away already and now has this time."),
+        201: (Snooze, "A new snooze; Location names it."),
+        200: (Snooze, "The message was away already and now has this time."),
     },
     refuses=(400, 403, 415, 422),
 )
@@ -58,7 +56,7 @@ def create() -> Response:
 
 
 @blueprint.get("/snoozes")
-@operation("listSnoozes", query=SnoozeQuery, returns={200: (models.SnoozePage, "One page.")}, refuses=(422,))
+@operation("listSnoozes", query=SnoozeQuery, returns={200: (SnoozePage, "One page.")}, refuses=(422,))
 def browse() -> Response:
     """The owner's snoozes, newest first"""
     with caller() as (connection, account):
@@ -69,13 +67,11 @@ def browse() -> Response:
         )
     listed = [serializers.snooze(row, account=account, now=now) for row in page.rows]
     path = url_for(".browse", limit=query.limit, state=query.state, cursor=page.next_cursor)
-    return respond(
-        200, models.SnoozePage(snoozes=listed, next=serializers.absolute(path) if page.next_cursor else None)
-    )
+    return respond(200, SnoozePage(snoozes=listed, next=serializers.absolute(path) if page.next_cursor else None))
 
 
 @blueprint.get("/snoozes/<row:id>")
-@operation("getSnooze", returns={200: (models.SnoozeHistory, "The snooze.")}, refuses=(404,))
+@operation("getSnooze", returns={200: (SnoozeHistory, "The snooze.")}, refuses=(404,))
 def show(id: int) -> Response:
     """One snooze and what became of it"""
     with caller() as (connection, account):
@@ -89,7 +85,7 @@ def show(id: int) -> Response:
 @operation(
     "changeSnooze",
     json=Change,
-    returns={200: (models.Snooze, "The snooze as it is now.")},
+    returns={200: (Snooze, "The snooze as it is now.")},
     refuses=(400, 403, 404, 409, 415, 422),
 )
 def change(id: int) -> Response:
@@ -111,7 +107,7 @@ def change(id: int) -> Response:
 
 
 @blueprint.delete("/snoozes/<row:id>")
-@operation("cancelSnooze", returns={200: (models.Snooze, "The snooze, cancelled.")}, refuses=(404, 409))
+@operation("cancelSnooze", returns={200: (Snooze, "The snooze, cancelled.")}, refuses=(404, 409))
 def cancel(id: int) -> Response:
     """No reminder after all"""
     with caller() as (connection, account):
@@ -121,47 +117,12 @@ def cancel(id: int) -> Response:
         return respond(200, _snooze(connection, account, id))
 
 
-@blueprint.get("/when")
-@operation(
-    "readPhrase",
-    query=WhenQuery,
-    returns={
-        200: (models.Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to.")
-    },
-    refuses=(422,),
-)
-def read() -> Response:
-    """What a phrase means"""
-    with caller() as (connection, account):
-        now = database_time(connection)
-    query = query_of(WhenQuery)
-    zone = query.zone or account.zone
-    try:
-        if query.now is not None:
-            now = query.now if query.now.tzinfo else zones.resolve_wall_time(query.now, zones.zone_of(zone))[0]
-    except OverflowError:
-        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
-    try:
-        parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
-    except timephrase.ParseError as error:
-        raise Refused(422, error.code, error.message, **error.as_json()) from None
-    return respond(200, models.Reading.model_validate(parsed.as_json()))
-
-
-@blueprint.get("/openapi.json")
-@operation("describe", returns={200: (models.Document, "OpenAPI 3.1.")}, public=True)
-def describe() -> Response:
-    """This description"""
-    servers = {"servers": [{"url": serializers.absolute(openapi.PREFIX)}]}
-    return respond(200, models.Document(openapi.document() | servers))
-
-
 def _spend_snooze(connection: Connection, account: Account) -> None:
     """Counts a snooze, or a change of one, whose row is locked: locks are always taken in this order."""
     quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
 
 
-def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, models.Snooze]:
+def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, Snooze]:
     time, parsed = _time(connection, account, new, note=new.note)
     id, is_new, ended = snoozing.snooze(
         connection,
@@ -220,7 +181,7 @@ def _changed_time(connection: Connection, account: Account, body: Change, row: F
 
 def _snooze(
     connection: Connection, account: Account, id: int, parsed: ParsedTime | None = None, *, ended: bool = False
-) -> models.Snooze:
+) -> Snooze:
     """The snooze as it is now, with the reading and the flags of `parsed`, and a flag for a recurrence that ended."""
     row = _own(connection, account, id)
     snooze = serializers.snooze(row, account=account, now=database_time(connection))

@@ -1,0 +1,17 @@
+"""The route of the API's description."""
+
+from flask import Response
+
+from snoozer.web.api import openapi, serializers
+from snoozer.web.api.blueprint import blueprint
+from snoozer.web.api.idempotency import respond
+from snoozer.web.api.models.document import Document
+from snoozer.web.api.openapi import operation
+
+
+@blueprint.get("/openapi.json")
+@operation("describe", returns={200: (Document, "OpenAPI 3.1.")}, public=True)
+def describe() -> Response:
+    """This description"""
+    servers = {"servers": [{"url": serializers.absolute(openapi.PREFIX)}]}
+    return respond(200, Document(openapi.document() | servers))

@@ -1,0 +1,193 @@
+"""The fields that several nouns share, and what each of them takes."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from snoozer.db.queries import Cursor, InvalidCursor
+from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
+from snoozer.mime import headers
+from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
+from snoozer.timephrase import locales, zones
+
+MAX_SUBJECT_LENGTH = 998
+MAX_TEXT_LENGTH = 8192
+MAX_PAGE_SIZE = 200
+ANY_HOUR = (
+    "Whether it comes when it was promised although its owner's day has quiet hours, a day off or a vacation then."
+)
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
+
+# In the notation that Python and JSON Schema share.
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
+NO_NUL = r"^[^\u0000]*$"
+NOT_BLANK = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
+
+
+def text_check(limit: str = f"{MAX_TEXT_LENGTH} characters") -> BeforeValidator:
+    """Returns a check that a value is a text that can be stored. `limit` is the field's own limit, for the message."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, str):
+            raise PydanticCustomError("not_text", "must be a text.")
+        if len(value) > MAX_TEXT_LENGTH or re.search("[\x00\ud800-\udfff]", value):
+            message = f"must be a text of at most {limit}, without NUL or halves of characters."
+            raise PydanticCustomError("not_storable", message)
+        return value
+
+    return BeforeValidator(check)
+
+
+def _identifier(text: str) -> str:
+    if re.search(f"[{_CONTROLS}]", text):
+        raise PydanticCustomError("control", "must be in one line, without line breaks and other control characters.")
+    return text
+
+
+def _subject(text: str) -> str | None:
+    """The subject as a person reads it, in one line; None when nothing visible is left."""
+    if len(text) > MAX_SUBJECT_LENGTH:
+        raise PydanticCustomError("too_long", f"has more than {MAX_SUBJECT_LENGTH} characters.")
+    return headers.sanitize_line(text) or None
+
+
+def canonical_form(lookup: Callable[[str], str | None], error: str, message: str) -> AfterValidator:
+    """Returns a validator that replaces a text by its canonical form, which `lookup` returns, or None."""
+
+    def replace(text: str) -> str:
+        found = lookup(text)
+        if found is None:
+            raise PydanticCustomError(error, message)
+        return found
+
+    return AfterValidator(replace)
+
+
+def _instant(text: str) -> datetime:
+    """An ISO 8601 date and time; naive when it has no offset."""
+    if not _INSTANT.fullmatch(text):
+        raise PydanticCustomError("not_instant", "must be a date and time such as 2027-03-21T09:00:00+01:00.")
+    try:
+        return datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise PydanticCustomError("no_instant", "names a date or time that does not exist.") from None
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_PAGE_SIZE:
+        return int(text)
+    raise PydanticCustomError("bad_limit", f"must be a number from 1 to {MAX_PAGE_SIZE}.")
+
+
+def _cursor(text: str) -> Cursor:
+    try:
+        cursor = Cursor.parse(text)
+        if str(cursor) != text:
+            raise InvalidCursor("That is not a cursor this list gave out.")
+    except (InvalidCursor, OverflowError) as error:
+        raise sentence_error("cursor", f"{error} Take it from `next`, unchanged.") from None
+    return cursor
+
+
+def sentence_error(field: str, sentence: str) -> PydanticCustomError:
+    """Returns an error about `field` whose message is a sentence of its own."""
+    return PydanticCustomError("sentence", sentence, {"field": field})
+
+
+MessageId = Annotated[
+    str,
+    text_check(f"{MAX_MESSAGE_ID_OCTETS} octets"),
+    AfterValidator(_identifier),
+    Field(
+        description="Any text in one line that names the message for you, of 998 octets in UTF-8 at most.",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": MAX_MESSAGE_ID_OCTETS,
+            "pattern": rf"^[^{_CONTROLS}]*[^{_CONTROLS}\s][^{_CONTROLS}]*$",
+        },
+    ),
+]
+Subject = Annotated[
+    str,
+    text_check(f"{MAX_SUBJECT_LENGTH} characters"),
+    AfterValidator(_subject),
+    Field(json_schema_extra={"maxLength": MAX_SUBJECT_LENGTH, "pattern": NO_NUL}),
+]
+Address = Annotated[
+    str,
+    text_check(),
+    AfterValidator(_identifier),
+    canonical_form(headers.address, "bad_address", "must be a bare address such as ann@example.org."),
+    Field(json_schema_extra={"format": "idn-email", "pattern": f"^[^{_CONTROLS}]+@[^{_CONTROLS}]+$"}),
+]
+Note = Annotated[
+    str,
+    text_check(f"{MAX_NOTE_LENGTH} characters"),
+    Field(json_schema_extra={"maxLength": MAX_NOTE_LENGTH, "pattern": NO_NUL}),
+]
+Phrase = Annotated[
+    str,
+    text_check(),
+    Field(
+        description="A phrase for one instant or for what repeats, such as every monday 9am. One that ends with if no "
+        "reply has a reply cancel the snooze; one that only waits for a reply can be read but not snoozed to.",
+        json_schema_extra={"maxLength": 200, "pattern": NOT_BLANK, "examples": ["tomorrow 8am"]},
+    ),
+]
+Zone = Annotated[
+    str,
+    text_check(),
+    canonical_form(zones.canonical, "unknown_zone", "must be an IANA name such as Europe/Berlin, or UTC."),
+    Field(
+        description="IANA name; the account's zone unless given.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["Europe/Berlin"]},
+    ),
+]
+LocaleName = Annotated[
+    str,
+    text_check(),
+    canonical_form(locales.canonical, "unknown_locale", "must be a language and a country such as en_GB or de_DE."),
+    Field(
+        description="Decides the order of dates; the account's locale unless given. An unknown one is refused.",
+        json_schema_extra={"pattern": "^[A-Za-z][A-Za-z0-9_.@-]*$", "examples": ["en_GB"]},
+    ),
+]
+Instant = Annotated[
+    datetime,
+    PlainValidator(_instant, json_schema_input_type=str),
+    text_check(),
+    Field(
+        description="ISO 8601 date and time. Without an offset it is a time on the clock in `zone`.",
+        json_schema_extra={"pattern": f"^{_INSTANT.pattern}$", "examples": ["2027-03-21T09:00:00+01:00"]},
+    ),
+]
+PageCursor = Annotated[
+    Cursor,
+    PlainValidator(_cursor, json_schema_input_type=str),
+    text_check(),
+    Field(description="Opaque; comes with `next`.", json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,52}$"}),
+]
+PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE), BeforeValidator(_limit)]
+POLICIES = (
+    "What a reply to the message does: keep brings it back at its time anyway, cancel_on_reply ends the snooze and all "
+    "that it repeats, until_reply brings it back at once. "
+)
+GivenPolicy = Annotated[
+    ReplyPolicy,
+    Field(description=f"{POLICIES}Keeps what the snooze has unless given: at first keep, or what the phrase says."),
+]
+GivenScope = Annotated[
+    ReplyScope,
+    Field(description="Whether only a reply to the message counts, or one to any message of its thread."),
+]
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+
+
+class Request(BaseModel, extra="forbid"):
+    """What a client sends. Unknown fields are refused; null is the same as absent, except for the note of a change."""

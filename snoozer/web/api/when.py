@@ -1,0 +1,39 @@
+"""The route that reads a phrase."""
+
+from flask import Response
+
+from snoozer import timephrase
+from snoozer.db.statements import database_time
+from snoozer.timephrase import zones
+from snoozer.web.api.auth import caller
+from snoozer.web.api.blueprint import blueprint
+from snoozer.web.api.idempotency import respond
+from snoozer.web.api.models.when import Reading, WhenQuery
+from snoozer.web.api.openapi import operation
+from snoozer.web.api.problems import Refused, invalid_fields
+from snoozer.web.api.validation import query_of
+
+
+@blueprint.get("/when")
+@operation(
+    "readPhrase",
+    query=WhenQuery,
+    returns={200: (Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to.")},
+    refuses=(422,),
+)
+def read() -> Response:
+    """What a phrase means"""
+    with caller() as (connection, account):
+        now = database_time(connection)
+    query = query_of(WhenQuery)
+    zone = query.zone or account.zone
+    try:
+        if query.now is not None:
+            now = query.now if query.now.tzinfo else zones.resolve_wall_time(query.now, zones.zone_of(zone))[0]
+    except OverflowError:
+        raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
+    try:
+        parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
+    except timephrase.ParseError as error:
+        raise Refused(422, error.code, error.message, **error.as_json()) from None
+    return respond(200, Reading.model_validate(parsed.as_json()))
