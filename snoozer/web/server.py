@@ -52,6 +52,7 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
         self._deadlines = worker.deadlines
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._turned_away = self._malformed = self._half_closed = self._discarding = False
+        self._close_announced = False
         self._body_pieces = self._body_bytes = self._discarded_bytes = 0
         self._discarding_since = 0.0
 
@@ -120,6 +121,17 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
 
     def _will_close(self, request: Any, response_requires_close: bool) -> bool:
         return self._half_closed or super()._will_close(request, response_requires_close)
+
+    def _send_response_start(self, status: int, headers: Any, request: Any, close: bool = False) -> None:
+        announced = {value.lower() for name, value in headers if name.lower() == b"connection"}
+        self._close_announced = self._close_announced or b"close" in announced
+        super()._send_response_start(status, headers, request, close=close)
+
+    async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
+        """Returns whether the connection serves another request. gunicorn passes the site's `Connection: close` on to
+        the client, but would answer what follows on the connection."""
+        keeps = await super()._serve_http_request(request, sockname, peername)
+        return keeps and not self._close_announced
 
     def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:
         """Refuses a malformed request; neither the log nor the response repeats what it holds."""

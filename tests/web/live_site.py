@@ -35,11 +35,13 @@ class LiveSite:
         """A connection on which nothing is waited for longer than half a minute."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
-    def send(self, request: bytes) -> str:
-        """Returns the whole response to these bytes, until the connection is closed."""
+    def send(self, request: bytes, *, ends: bool = True) -> str:
+        """Returns the whole response to these bytes, until the connection is closed; the client ends its own side
+        before, unless `ends` is false."""
         with closing(socket.create_connection(("127.0.0.1", self.port), timeout=30)) as connection:
             connection.sendall(request)
-            connection.shutdown(socket.SHUT_WR)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(65_536), b"")).decode("utf-8", "replace")
 
     def request(self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, str]:

@@ -1,7 +1,6 @@
 """Requests that break the rules of HTTP are refused, and what follows on their connection is no request."""
 
 import re
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -61,22 +60,26 @@ def site(migrated: Engine, postgres_url: str, tmp_path_factory: pytest.TempPathF
         yield site
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["and nothing follows", "and more may follow"])
 @pytest.mark.parametrize("kind", MALFORMED)
-def test_a_malformed_request_is_refused_once(site: LiveSite, kind: str) -> None:
-    response = site.send(MALFORMED[kind] + SECOND)
+def test_a_malformed_request_is_refused_once(site: LiveSite, kind: str, ends: bool) -> None:
+    response = site.send(MALFORMED[kind] + SECOND, ends=ends)
     statuses = re.findall(r"HTTP/1\.[01] (\d{3}) ", response)
     assert len(statuses) == 1, response
     assert statuses[0] in {"400", "414", "431", "501", "505"}, response
     assert "evil.example" not in response
 
 
-@pytest.mark.parametrize("host", [b"", b" evil.example"])
-def test_nothing_is_read_after_a_request_without_a_host_that_is_served(site: LiveSite, host: bytes) -> None:
+@pytest.mark.parametrize(("host", "status"), [("", "400"), (" evil.example", "421")])
+@pytest.mark.parametrize("second", [b"", SECOND])
+@pytest.mark.parametrize("ends", [True, False])
+def test_nothing_is_read_after_a_request_without_a_host_that_is_served(
+    site: LiveSite, host: str, status: str, second: bytes, ends: bool
+) -> None:
     """Also where the client has not hung up when the response is written."""
-    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as connection:
-        connection.sendall(b"GET /sign-in HTTP/1.1\r\nHost:" + host + b"\r\n\r\n")
-        response = b"".join(iter(lambda: connection.recv(65_536), b"")).lower()
-    assert b"\r\nconnection: close\r\n" in response
+    response = site.send(f"GET /sign-in HTTP/1.1\r\nHost:{host}\r\n\r\n".encode() + second, ends=ends)
+    assert re.findall(r"HTTP/1\.[01] (\d{3}) ", response) == [status]
+    assert "\r\nconnection: close\r\n" in response.lower()
 
 
 def test_an_upgrade_to_a_websocket_is_not_offered(site: LiveSite) -> None:
