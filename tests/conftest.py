@@ -23,6 +23,7 @@ from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
 from snoozer.settings import Settings
 from tests import corpus
+from tests.compiled_templates import CompiledTemplates
 from tests.factories import People
 from tests.stalling import StallingWay
 
@@ -153,7 +154,15 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres_url: str) -> Iterator[Engine]:
+def compiled_templates() -> None:
+    """Every app has the templates that the first one compiled: that takes longer than most requests of a test."""
+    from snoozer.web import Site
+
+    Site.jinja_options["bytecode_cache"] = CompiledTemplates()
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres_url: str, compiled_templates: None) -> Iterator[Engine]:
     engine = make_engine(postgres_url, name="tests", pool_size=10)
     schema.upgrade(engine)
     yield engine
