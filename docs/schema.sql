@@ -1,4 +1,4 @@
--- The whole schema after migration 0061, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0062, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1326,6 +1326,7 @@ CREATE TABLE reminder_sends (
     refusals smallint DEFAULT 0 NOT NULL,
     delayed_by text,
     locale text,
+    late_from timestamp with time zone,
     CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
     CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
     CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
@@ -1369,7 +1370,8 @@ CREATE TABLE reminder_sends_archive (
     looked_at timestamp with time zone,
     refusals smallint NOT NULL,
     delayed_by text,
-    locale text
+    locale text,
+    late_from timestamp with time zone
 )
 PARTITION BY RANGE (finished_at);
 

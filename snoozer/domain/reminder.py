@@ -41,7 +41,7 @@ WORKER_LOST = {
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions. `claimed_at` is
-    by the database's clock."""
+    by the database's clock; it is late from `late_from` on: its promise, or the end of the rest that deferred it."""
 
     id: int
     claim_token: UUID
@@ -56,6 +56,7 @@ class Claim:
     serialization_key: str | None = None
     crash_count: int = 0
     claimed_at: datetime | None = None
+    late_from: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

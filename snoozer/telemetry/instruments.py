@@ -39,13 +39,13 @@ class Instruments:
         self._wait = histogram(
             "queue.wait",
             unit="s",
-            description="From the promise to the claim",
+            description="From the promise, or the end of the rest that deferred it, to the claim",
             explicit_bucket_boundaries_advisory=LATENESS_BUCKETS,
         )
         self._lateness = histogram(
             "reminders.lateness",
             unit="s",
-            description="From the promise to the mail server's 250",
+            description="From the promise, or the end of the rest that deferred it, to the mail server's 250",
             explicit_bucket_boundaries_advisory=LATENESS_BUCKETS,
         )
         self._requests = histogram(
@@ -113,4 +113,4 @@ class Instruments:
 def _waited(claim: Claim) -> float | None:
     if claim.claimed_at is None:
         return None
-    return max(0.0, (claim.claimed_at - claim.scheduled_for).total_seconds())
+    return max(0.0, (claim.claimed_at - (claim.late_from or claim.scheduled_for)).total_seconds())

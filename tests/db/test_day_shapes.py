@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer import day_shapes
-from snoozer.db import health_checks, mailbox_store, queue
+from snoozer.db import health_checks, mailbox_store, queue, support
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import snoozes
 from snoozer.db.queries.returned import last_returns
@@ -16,6 +16,7 @@ from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.domain.day_shape import DayShape
 from snoozer.domain.reminder import Deferral, DeliveryOutcome
+from snoozer.housekeeping import chores
 from snoozer.housekeeping.returns import return_due
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
 from tests.db.invariants import look
@@ -63,6 +64,37 @@ def test_what_is_due_in_quiet_hours_comes_at_their_end(engine: Engine) -> None:
     assert the_send(engine, id).scheduled_for == promise
     assert the_send(engine, id).delayed_by == "queue"
     assert look(engine) == {}
+
+
+def test_a_reminder_is_late_from_the_end_of_the_rest_on_and_so_all_say(engine: Engine) -> None:
+    resting(engine)
+    promise = now() - 3 * HOUR
+    id = a_snooze(engine, remind_at=promise)
+    assert sent(engine) == []
+    pass_rest(engine)
+    end = the_row(engine, id).deferred_until
+    [delivery] = turn(engine)
+    assert delivery.claim.late_from == end
+    assert delivery.send is not None
+    assert mark(engine, delivery.send)
+    with engine.begin() as connection:
+        fact = a_fact(delivery.send)
+        settle(connection, [Ending(claim=delivery.claim, outcome=DeliveryOutcome.SENT, fact=fact)], config=CONFIG)
+    send = the_send(engine, id)
+    assert (send.scheduled_for, send.late_from) == (promise, end)
+    # As if it had been sent two minutes ago, so that its minute is over.
+    change(
+        engine,
+        "UPDATE reminder_sends "
+        "SET sent_at = sent_at - INTERVAL '2 minutes', late_from = late_from - INTERVAL '2 minutes'",
+    )
+    late = (send.sent_at - end).total_seconds()
+    assert late < 2 * HOUR.total_seconds() < (send.sent_at - promise).total_seconds()
+    chores.record_minutes(engine)
+    with engine.connect() as connection:
+        [minute] = connection.execute(text("SELECT p50, p99 FROM queue_minutes WHERE sent > 0"))
+        [waited, _] = support.read(connection, "wait")
+    assert (minute.p50, minute.p99) == (waited.p50, waited.p99) == pytest.approx((late, late))
 
 
 def test_a_row_of_any_producer_waits_too(engine: Engine) -> None:

@@ -22,7 +22,8 @@ TRUTH = text("""
         percentile_cont(0.5) WITHIN GROUP (ORDER BY late) FILTER (WHERE kind = 'sent') AS p50,
         percentile_cont(0.99) WITHIN GROUP (ORDER BY late) FILTER (WHERE kind = 'sent') AS p99
     FROM (
-        SELECT 'sent' AS kind, sent_at AS at, CAST(extract(epoch FROM sent_at - scheduled_for) AS float) AS late
+        SELECT 'sent' AS kind, sent_at AS at,
+            CAST(extract(epoch FROM sent_at - COALESCE(late_from, scheduled_for)) AS float) AS late
         FROM reminder_sends WHERE state = 'sent' AND channel = 'email'
         UNION ALL
         SELECT kind, at, NULL FROM snooze_events

@@ -221,7 +221,10 @@ def test_counters_have_the_worker_the_verdict_and_the_class(monkeypatch: pytest.
     monkeypatch.setattr(telemetry.reading, "instruments", Instruments(meter, worker=WORKER))
     promised = datetime(2026, 3, 5, 9, 0, tzinfo=UTC)
     claim = a_claim(42, remind_at=promised)
-    claim = type(claim)(**vars(claim) | {"claimed_at": promised + timedelta(seconds=3)})
+    claim = type(claim)(
+        **vars(claim)
+        | {"claimed_at": promised + timedelta(hours=9, seconds=3), "late_from": promised + timedelta(hours=9)}
+    )
     telemetry.count_claimed([claim])
     for outcome, error in (
         (DeliveryOutcome.SENT, None),

@@ -45,6 +45,7 @@ def a_sent_reminder(
         "zone": "Europe/Berlin",
         "bytes_sha256": "0" * 64,
         "reserved_at": mailed,
+        "late_from": max(promised, row.deferred_until or promised),
         "dot_authorised_at": mailed,
         "sent_at": mailed + timedelta(seconds=1),
         "smtp_code": 250,

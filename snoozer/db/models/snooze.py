@@ -238,6 +238,7 @@ class Send(Base):
     refusals: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     delayed_by: Mapped[str | None]
     locale: Mapped[str | None]
+    late_from: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),

@@ -158,7 +158,7 @@ def _own_answer(send: Any, times: TimeFormatter) -> str:
     if send.state != "sent":
         return _(_SEND_STATES[send.state])
     rest = REST_ENDS.get(send.delayed_by or "")
-    late = _(rest) if rest else _lateness(send.sent_at - send.scheduled_for, send.delayed_by)
+    late = _(rest) if rest else _lateness(send.sent_at - (send.late_from or send.scheduled_for), send.delayed_by)
     at = times.inline(send.sent_at)
     if late:
         return _("Yes. The mail server took it %(when)s, %(late)s.", when=at, late=late)

@@ -98,12 +98,13 @@ digest AS (
 entered AS (
     INSERT INTO reminder_sends (
         snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
-        state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale
+        state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale, late_from
     )
     SELECT
         id, user_email, message_id, scheduled_for, 'email', bucket,
         snooze_reminder_name(id, user_email, message_id, scheduled_for, CAST(:domain AS text)),
-        'reserved', gen_random_uuid(), subject, sender_email, note, spoken_zone, CURRENT_TIMESTAMP, deferred_by, locale
+        'reserved', gen_random_uuid(), subject, sender_email, note, spoken_zone, CURRENT_TIMESTAMP, deferred_by, locale,
+        GREATEST(scheduled_for, deferred_until)
     FROM many
     WHERE position > 0
     ON CONFLICT (user_email, message_id, scheduled_for, channel) DO NOTHING

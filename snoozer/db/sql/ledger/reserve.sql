@@ -4,10 +4,11 @@
 -- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
 -- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet, or
 -- that the day of its owner defers, or that a digest reminds of, or may yet, or that operators have paused. What is late
--- by now is entered with the reason, as it is known.
+-- by now is entered with the reason, as it is known, and with what it is late from: its promise, or the end of a rest.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,
+        GREATEST(snooze.scheduled_for, snooze.deferred_until) AS late_from,
         (
             SELECT entry.id
             FROM reminder_sends AS entry
@@ -28,7 +29,7 @@ entry AS MATERIALIZED (
 )
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
-    state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale
+    state, claim_token, subject, sender_email, note, zone, reserved_at, delayed_by, locale, late_from
 )
 SELECT
     promise.id,
@@ -46,11 +47,11 @@ SELECT
     COALESCE(promise.zone, accounts.zone, 'UTC'),
     CURRENT_TIMESTAMP,
     CASE
-        WHEN GREATEST(promise.scheduled_for, promise.deferred_until) >= CURRENT_TIMESTAMP - INTERVAL '30 seconds'
+        WHEN promise.late_from >= CURRENT_TIMESTAMP - INTERVAL '30 seconds'
             THEN promise.deferred_by
         WHEN promise.crash_count > 0 THEN 'worker'
         WHEN promise.attempts > 0 THEN 'failure'
-        WHEN promise.last_error_at >= GREATEST(promise.scheduled_for, promise.deferred_until) THEN 'mail server'
+        WHEN promise.last_error_at >= promise.late_from THEN 'mail server'
         WHEN EXISTS (
             SELECT 1
             FROM mailbox_messages AS its
@@ -63,11 +64,12 @@ SELECT
             SELECT 1
             FROM circuit_breakers AS breaker
             WHERE breaker.state <> 'closed'
-               OR breaker.closed_at >= GREATEST(promise.scheduled_for, promise.deferred_until)
+               OR breaker.closed_at >= promise.late_from
         ) THEN 'mail server'
         ELSE 'queue'
     END,
-    accounts.locale
+    accounts.locale,
+    promise.late_from
 FROM promise
 LEFT JOIN accounts ON accounts.email = promise.user_email
 LEFT JOIN (
@@ -117,6 +119,7 @@ SET snooze_id = EXCLUDED.snooze_id,
         WHEN EXCLUDED.delayed_by IS NOT NULL AND send.refusals > 0 THEN 'recipient'
         ELSE EXCLUDED.delayed_by
     END,
+    late_from = EXCLUDED.late_from,
     looks = 0,
     looked_at = NULL,
     state = 'reserved'

@@ -22,7 +22,7 @@ sends AS MATERIALIZED (
         date_bin(INTERVAL '1 minute', sent_at, '2000-01-01 00:00+00') AS starts_at,
         count(*) AS sent,
         percentile_cont(ARRAY[0.5, 0.99]) WITHIN GROUP (
-            ORDER BY CAST(extract(epoch FROM sent_at - scheduled_for) AS double precision)
+            ORDER BY CAST(extract(epoch FROM sent_at - COALESCE(late_from, scheduled_for)) AS double precision)
         ) AS lateness
     FROM reminder_sends
     WHERE state = 'sent'

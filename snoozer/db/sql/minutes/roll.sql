@@ -36,7 +36,7 @@ rolled AS (
         SELECT
             count(*) AS sent,
             percentile_cont(ARRAY[0.5, 0.99]) WITHIN GROUP (
-                ORDER BY CAST(extract(epoch FROM sent_at - scheduled_for) AS double precision)
+                ORDER BY CAST(extract(epoch FROM sent_at - COALESCE(late_from, scheduled_for)) AS double precision)
             ) AS lateness
         FROM reminder_sends
         WHERE state = 'sent'

@@ -79,6 +79,7 @@ RETURNING
     snooze.message_id,
     snooze.remind_at,
     snooze.scheduled_for,
+    GREATEST(snooze.scheduled_for, snooze.deferred_until) AS late_from,
     snooze.attempts,
     snooze.crash_count,
     snooze.serialization_key,

@@ -33,7 +33,7 @@ WITH waiting AS MATERIALIZED (
     LIMIT CAST(:most AS bigint)
 ),
 sent AS MATERIALIZED (
-    SELECT send.sent_at, send.scheduled_for, send.snooze_id
+    SELECT CAST(extract(epoch FROM send.sent_at - COALESCE(send.late_from, send.scheduled_for)) AS double precision) AS seconds
     FROM reminder_sends AS send
     WHERE send.state = 'sent'
       AND send.channel = 'email'
@@ -47,18 +47,8 @@ late AS MATERIALIZED (
     FROM waiting
     WHERE promise <= CURRENT_TIMESTAMP
     UNION ALL
-    SELECT
-        'sent',
-        CAST(extract(epoch FROM sent.sent_at - GREATEST(sent.scheduled_for, rest.deferred_until)) AS double precision)
+    SELECT 'sent', seconds
     FROM sent
-    -- One by one: a planner that expects few rests reads all snoozes in search of them.
-    LEFT JOIN LATERAL (
-        SELECT snooze.deferred_until
-        FROM email_snoozes AS snooze
-        WHERE snooze.id = sent.snooze_id
-          AND snooze.scheduled_for = sent.scheduled_for
-        LIMIT 1
-    ) AS rest ON TRUE
 )
 SELECT
     kind.what,
