@@ -21,7 +21,7 @@ from snoozer.db.engine import deadline, limit_transaction
 
 # Gauges that are read within this time share one query.
 CACHE_SECONDS = 0.5
-# There are six queries, and Prometheus waits for ten seconds.
+# There are five queries, and Prometheus waits for ten seconds.
 TIMEOUT = 1.5
 # Counts stop above it, so that a backlog of a million is read in time.
 MOST = 100_000
@@ -31,13 +31,18 @@ MOST = 100_000
 class Gauge:
     """An instrument, and the support query and its column that it shows. A column is a number, or a list of objects:
     the `value` of each, with its other fields as attributes. Of a query with several rows, `by` is the column that
-    tells them apart, an attribute."""
+    tells them apart, an attribute. `columns` are several of the row whose `what` is this gauge's `column`; there, `by`
+    is the attribute that tells the columns apart, by their keys."""
 
     name: str
     query: str
     column: str
     description: str
     by: str | None = None
+    columns: Mapping[str, str] | None = None
+
+
+BANDS = {"≤ 10 s": "within_10_s", "≤ 60 s": "within_60_s", "≤ 30 min": "within_30_min", "more": "more"}
 
 
 GAUGES = (
@@ -66,8 +71,17 @@ GAUGES = (
     Gauge("breaker.open", "health", "breakers_open", "Mail servers that are left alone for now"),
     Gauge("workers.alive", "health", "workers", "Workers that are alive"),
     Gauge("workers.lost", "health", "lost", "Workers of the last day that stopped reporting without ending"),
-    Gauge("queue.late", "bands", "waits", "Snoozes that should have come, by how late they are", by="band"),
-    Gauge("reminders.sent_late", "bands", "sent", "Reminders of the last hour, by how late they were", by="band"),
+    Gauge(
+        "queue.late", "wait", "waits", "Snoozes that should have come, by how late they are", by="band", columns=BANDS
+    ),
+    Gauge(
+        "reminders.sent_late",
+        "wait",
+        "sent",
+        "Reminders of the last hour, by how late they were",
+        by="band",
+        columns=BANDS,
+    ),
     Gauge(
         "reminders.late_p50_seconds", "wait", "p50", "How late half of them are: sent within an hour, or due", by="what"
     ),
@@ -130,6 +144,9 @@ class Source:
 
 
 def _values(row: Mapping[str, Any], gauge: Gauge) -> list[tuple[float, dict[str, str]]]:
+    if gauge.columns is not None:
+        is_its = row["what"] == gauge.column
+        return [(float(row[column]), {str(gauge.by): key}) for key, column in gauge.columns.items() if is_its]
     attributes = {} if gauge.by is None else {gauge.by: str(row[gauge.by])}
     found = row[gauge.column]
     if not isinstance(found, list):
