@@ -1,4 +1,4 @@
--- The whole schema after migration 0062, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0063, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1199,6 +1199,27 @@ CREATE SEQUENCE email_snoozes_id_seq
 
 ALTER SEQUENCE email_snoozes_id_seq OWNED BY email_snoozes.id;
 
+CREATE TABLE feeds (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    shows_subject boolean DEFAULT true NOT NULL,
+    secret_hash text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT ck_feeds_kind CHECK ((kind = ANY (ARRAY['calendar'::text, 'returned'::text])))
+);
+
+CREATE SEQUENCE feeds_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE feeds_id_seq OWNED BY feeds.id;
+
 CREATE TABLE housekeeping_runs (
     chore text NOT NULL,
     finished_at timestamp with time zone NOT NULL
@@ -1934,6 +1955,8 @@ ALTER TABLE ONLY digests ALTER COLUMN id SET DEFAULT nextval('digests_id_seq'::r
 
 ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snoozes_id_seq'::regclass);
 
+ALTER TABLE ONLY feeds ALTER COLUMN id SET DEFAULT nextval('feeds_id_seq'::regclass);
+
 ALTER TABLE ONLY kept_messages ALTER COLUMN id SET DEFAULT nextval('kept_messages_id_seq'::regclass);
 
 ALTER TABLE ONLY mailbox_messages ALTER COLUMN id SET DEFAULT nextval('mailbox_messages_id_seq'::regclass);
@@ -2007,6 +2030,9 @@ ALTER TABLE ONLY email_snoozes
 
 ALTER TABLE ONLY email_snoozes_archive
     ADD CONSTRAINT pk_email_snoozes_archive PRIMARY KEY (id, finished_at);
+
+ALTER TABLE ONLY feeds
+    ADD CONSTRAINT pk_feeds PRIMARY KEY (id);
 
 ALTER TABLE ONLY housekeeping_runs
     ADD CONSTRAINT pk_housekeeping_runs PRIMARY KEY (chore);
@@ -2100,6 +2126,9 @@ ALTER TABLE ONLY digest_members
 
 ALTER TABLE ONLY digests
     ADD CONSTRAINT uq_digests_promise UNIQUE (snooze_id, scheduled_for);
+
+ALTER TABLE ONLY feeds
+    ADD CONSTRAINT uq_feeds_secret_hash UNIQUE (secret_hash);
 
 ALTER TABLE ONLY imports
     ADD CONSTRAINT uq_imports_account UNIQUE (account_id);
@@ -2198,6 +2227,8 @@ CREATE INDEX ix_email_snoozes_poison ON email_snoozes USING btree (remind_at) WH
 CREATE INDEX ix_email_snoozes_put_back ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (scheduled_for IS NOT NULL));
 
 CREATE INDEX ix_email_snoozes_reply ON email_snoozes USING btree (user_email) WHERE ((NOT inactive) AND (reply_policy = ANY (ARRAY['cancel_on_reply'::text, 'until_reply'::text])));
+
+CREATE INDEX ix_feeds_account ON feeds USING btree (account_id);
 
 CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (created_at);
 
@@ -2368,6 +2399,9 @@ ALTER TABLE ONLY digest_members
 
 ALTER TABLE ONLY digests
     ADD CONSTRAINT fk_digests_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY feeds
+    ADD CONSTRAINT fk_feeds_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY idempotency_keys
     ADD CONSTRAINT fk_idempotency_keys_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -13,6 +13,7 @@ from sqlalchemy import Engine, insert, text
 from snoozer import accounts, inbox
 from snoozer.db.models import ConnectedMailbox, Snooze
 from snoozer.domain.reminder import Claim
+from snoozer.feeds.access import Kind, create
 from snoozer.timephrase import parse
 
 _numbers = itertools.count(1)
@@ -138,6 +139,14 @@ def a_kept_message(engine: Engine, *, user_email: str = ANN, original: bytes | N
     """One message in the mailbox that Snoozer keeps, brought in through the use case."""
     with engine.begin() as connection:
         return inbox.store(connection, user_email=user_email, original=original or an_original(**parts)).id
+
+
+def a_feed(engine: Engine, *, account_id: int = 1, kind: Kind = "calendar") -> str:
+    """The secret of a new feed."""
+    with engine.begin() as connection:
+        made = create(connection, account_id=account_id, kind=kind, name="Phone", shows_subject=True)
+    assert made is not None
+    return made.secret
 
 
 def a_mailbox(engine: Engine, *, account_id: int = 1, **columns: Any) -> int:

@@ -40,6 +40,7 @@ INVARIANTS = (
 CHECKS = {
     "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
     "audit_log": ("ck_audit_log_actor", "ck_audit_log_texts_fit", "ck_audit_log_without_addresses"),
+    "feeds": ("ck_feeds_kind",),
     "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),
     "email_snoozes": (
         "ck_email_snoozes_attempts",

@@ -54,6 +54,7 @@ from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.devices.routes import blueprint as devices
+from snoozer.web.feeds.routes import blueprint as feeds
 from snoozer.web.health.routes import blueprint as health
 from snoozer.web.live import streams
 from snoozer.web.live.routes import blueprint as live
@@ -88,6 +89,7 @@ BLUEPRINTS = (
     mailbox_sign_in,
     connected_mail,
     devices,
+    feeds,
     push,
     share,
     pwa,

@@ -14,7 +14,14 @@ LISTS = ["/mailbox", "/mailbox?q=Letter", "/", "/?q=Letter"]
 KEYS = [*"jkbhxxeczugigak/?", "Enter", "Shift", "Ctrl", "Esc"]
 COMMANDS = {
     *("Snooze: Tomorrow", "Snooze: Next week", "Go to Asleep", "Go to Mailbox", "Go to Add", "Go to Settings"),
-    *("Go to Your day", "Go to Your mailboxes", "Go to Your devices", "Go to Your data", "Show all keys"),
+    *(
+        "Go to Your day",
+        "Go to Your mailboxes",
+        "Go to Your devices",
+        "Go to Your feeds",
+        "Go to Your data",
+        "Show all keys",
+    ),
 }
 
 

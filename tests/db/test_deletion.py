@@ -71,6 +71,7 @@ def fill(engine: Engine, account_id: int, email: str) -> None:
             "INSERT INTO idempotency_keys VALUES (:id, :email, '', 200, '')",
             "INSERT INTO imports (account_id) VALUES (:id)",
             "INSERT INTO day_shapes (account_id) VALUES (:id)",
+            "INSERT INTO feeds (account_id, kind, name, secret_hash) VALUES (:id, 'calendar', :email, :email)",
             "INSERT INTO sink_messages (mail_from, rcpt_to, original) VALUES ('x@y', :email, 'x')",
             "INSERT INTO mailbox_sign_ins (state_hash, session_hash, account_id, provider, address, verifier) "
             "VALUES (:email, 'y', :id, 'google', :email, '')",

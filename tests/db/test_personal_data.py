@@ -19,8 +19,8 @@ from sqlalchemy import Engine, text
 from snoozer import accounts
 from snoozer.db.models import Account, metadata
 from snoozer.db.queries.personal_data import SECTIONS
+from snoozer.feeds.calendar import rule_of
 from snoozer.housekeeping import chores
-from snoozer.personal_data.calendar import rule_of
 from snoozer.personal_data.files import FILES
 from snoozer.personal_data.table import COLUMNS, read_cell, write_cell
 from snoozer.timephrase import parse
@@ -28,7 +28,7 @@ from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_of
 from tests.db.archived import RETENTION, finished
 from tests.db.pushes import a_pushed_device
-from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, asked_for, now
+from tests.factories import ANN, HOUR, People, a_feed, a_kept_message, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
 
 BOB = "bob@snoozer.example"
@@ -105,6 +105,7 @@ def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Eng
             connection.execute(text(identity), {"id": account.id, "subject": str(account.id)})
             connection.execute(text("INSERT INTO account_phrases VALUES (:id, 'friday')"), {"id": account.id})
             connection.execute(text("INSERT INTO day_shapes (account_id) VALUES (:id)"), {"id": account.id})
+        a_feed(engine, account_id=account.id)
         a_pushed_device(engine, account_id=account.id, url=f"https://push.example/secret/{email}")
     a_sent_reminder(engine)
     content = exported(engine, "json").decode()

@@ -24,6 +24,7 @@ STATEMENT_FOLDERS = {
     "events": ["events"],
     "health_checks": ["health_checks"],
     "deletions": ["deletions"],
+    "feeds": ["feeds"],
     "grants": ["grants"],
     "imports": ["imports"],
     "lab": ["lab"],

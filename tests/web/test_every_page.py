@@ -14,13 +14,14 @@ from snoozer.db.models import metadata
 from snoozer.settings import Settings
 from snoozer.web import create_app, from_environment
 from snoozer.web.mailbox.files import FRAME_POLICY
-from tests.factories import ANN, People, a_kept_message, a_mailbox, a_snooze, an_original, now
+from tests.factories import ANN, People, a_feed, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder
 
 
 def checksum(engine: Engine) -> str:
-    """Returns a digest of every table but sessions, whose last visit is updated once an hour."""
-    names = [table.name for table in metadata.sorted_tables if table.name != "sessions"]
+    """Returns a digest of every table but sessions and feeds, whose last use is updated once an hour, and what
+    counts refusals."""
+    names = [table.name for table in metadata.sorted_tables if table.name not in {"sessions", "feeds", "quota_usage"}]
     content = "SELECT coalesce(md5(string_agg(t::text, ',' ORDER BY t::text)), '') FROM {} t"
     with engine.connect() as connection:
         return " ".join(str(connection.execute(text(content.format(name))).scalar_one()) for name in names)
@@ -37,12 +38,13 @@ def placeholders(engine: Engine, settings: Settings, people: People) -> dict[str
     with engine.begin() as connection:
         mailbox_store.save_captured(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
     link = a_link(engine, settings, a_sent_reminder(engine))
+    secret = a_feed(engine)
     return {
         "<row:id>": "1",
         "<token>": link.removeprefix("/r/"),
         "<act>": "tomorrow",
         "<path:filename>": "snoozer.css",
-        **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0"},
+        **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0", "<secret>": secret},
         "<uuid:id>": "00000000-0000-4000-8000-000000000001",
     }
 
@@ -96,7 +98,7 @@ def test_every_page_has_its_security_headers_and_nothing_inline(
             continue
         assert "unsafe" not in headers["Content-Security-Policy"]
         if not path.startswith("/static"):
-            assert headers["Cache-Control"] == "no-store", path
+            assert headers["Cache-Control"] == ("private, no-cache" if path.endswith(".ics") else "no-store"), path
         if kind == "text/html":
             assert not re.search(r"<style|<script(?! src=\"/static/)|\son\w+=|style=|javascript:", page), path
             assert not re.search(r'(?:src|href|action)="(?:https?:)?//', page), path

@@ -42,6 +42,7 @@ ACCESS = {
     "search_suggestions": "person",
     "mailbox_sign_in": "person",
     "devices": "person",
+    "feeds": "person",
     "push": "link",
     "pwa": "everybody",
     "share": "everybody",
@@ -64,6 +65,8 @@ EXCEPTIONS = {
     "settings.choose_keys": "everybody",
     "settings.choose_language": "everybody",
     "api.describe": "everybody",
+    "feeds.calendar": "link",
+    "feeds.returned": "link",
     "push.open_message": "person",
     "deletion.sign_out_first": "everybody",  # Its answer is the sign-in page.
 }
@@ -128,7 +131,7 @@ class Place:
         path = rule.rule
         values = {
             **{"<row:id>": "1", "<act>": "tomorrow", "<path:filename>": "snoozer.css"},
-            **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0"},
+            **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0", "<secret>": "no-such-secret"},
             "<uuid:id>": "00000000-0000-4000-8000-000000000001",
         }
         token = self.token if rule.endpoint.startswith("reminder_links.") else "no-such-token"

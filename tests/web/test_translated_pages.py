@@ -52,7 +52,7 @@ PAGES = [
         "/mailbox/1",
         "/mailbox/1/snooze",
     ),
-    *("/settings", "/settings/day", "/settings/devices"),
+    *("/settings", "/settings/day", "/settings/devices", "/settings/feeds"),
     *("/settings/mailboxes", "/settings/mailboxes/1", "/settings/mailboxes/new", "/settings/mailboxes/connect"),
     *("/settings/data", "/settings/data/delete"),
 ]

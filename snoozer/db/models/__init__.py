@@ -20,6 +20,7 @@ from snoozer.db.models.case_view import SavedCaseView
 from snoozer.db.models.day_shape import SavedDayShape
 from snoozer.db.models.deletion import AccountDeletion
 from snoozer.db.models.digest import Digest, DigestMember
+from snoozer.db.models.feed import StoredFeed
 from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn, SnoozedMessage

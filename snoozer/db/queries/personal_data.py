@@ -22,6 +22,7 @@ from snoozer.db.models import (
     Session,
     Snooze,
     SnoozedMessage,
+    StoredFeed,
     TypedPhrase,
     UserPreset,
     promised_time,
@@ -58,6 +59,7 @@ SECTIONS = (
     Section(type="session", model=Session, columns=("device", "created_at", "seen_at", "expires_at")),
     Section(type="identity", model=Identity, columns=("issuer", "subject", "created_at")),
     Section(type="api_token", model=ApiToken, columns=("created_at", "revoked_at")),
+    Section(type="feed", model=StoredFeed, columns=("kind", "name", "shows_subject", "created_at", "used_at")),
     Section(
         type="mailbox",
         model=ConnectedMailbox,

@@ -1,5 +1,5 @@
 -- Begin the deletions that are due, up to batch_size: the accounts are closed for good, sessions, links, tokens,
--- notifications and the shape of the day end, and connected mailboxes give back what is snoozed in them.
+-- feeds, notifications and the shape of the day end, and connected mailboxes give back what is snoozed in them.
 WITH due AS MATERIALIZED (
     SELECT account_id
     FROM account_deletions
@@ -23,6 +23,9 @@ ended_links AS (
 ),
 ended_tokens AS (
     DELETE FROM api_tokens USING due WHERE api_tokens.account_id = due.account_id
+),
+ended_feeds AS (
+    DELETE FROM feeds USING due WHERE feeds.account_id = due.account_id
 ),
 ended_devices AS (
     DELETE FROM push_devices USING due WHERE push_devices.account_id = due.account_id
