@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
+from sqlalchemy import Connection
 
 from snoozer import settings, triage
 from snoozer.cli.console import open_engine, refuse
-from snoozer.db import health_checks, timeline
+from snoozer.db import audit, health_checks, timeline
+from snoozer.db.audit import Entry
 from snoozer.mime import headers
 
 ROUTE = "restored"
@@ -30,7 +32,7 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
     if until is None:
         config = settings.load()
         with open_engine(config, name=ROUTE).begin() as connection:
-            timeline.accept(connection, accepted_by=ROUTE)
+            _accept(connection)
         click.echo("Accepted: workers go on with this database.", err=True)
         return
     stopped_at = _instant(until)
@@ -43,12 +45,20 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
         domain = headers.mail_from_domain(config.mail_from)
         found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
         if apply:
-            timeline.accept(connection, accepted_by=ROUTE)
+            _accept(connection, [one.id for one in found if not one.repeats])
             connection.commit()
     for one in found:
         repeats = "  repeats" if one.repeats else ""
         click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}{repeats}")
     click.echo(_summary([one.repeats for one in found], apply=apply), err=True)
+
+
+def _accept(connection: Connection, retired: Sequence[int] = ()) -> None:
+    """Let workers go on, and record that, with the snoozes that became cases."""
+    timeline.accept(connection, accepted_by=ROUTE)
+    cases = [Entry(snooze_id=id, after={"outcome": "retired"}) for id in retired]
+    audit.append(connection, actor="command", act="retire_restored", entries=cases)
+    audit.append(connection, actor="command", act="accept_database", entries=[Entry(target="database")])
 
 
 def _instant(until: str) -> datetime:

@@ -7,7 +7,8 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 
 from snoozer import security_log
-from snoozer.db import deletions, pauses, queue
+from snoozer.db import audit, deletions, pauses, queue
+from snoozer.db.audit import Entry
 from snoozer.db.deletions import BegunDeletion
 from snoozer.db.statements import database_time
 from snoozer.housekeeping.chore_runner import run_exclusive
@@ -26,7 +27,7 @@ SETTLE = timedelta(minutes=5)
 def erase_accounts(engine: Engine, *, settle: timedelta = SETTLE) -> int:
     """Begin the deletions that are due, and go on with those that have begun: one step of each. Returns how many
     accounts are gone."""
-    run_exclusive(engine, "begin deletions", partial(deletions.begin, batch_size=BATCH_SIZE))
+    run_exclusive(engine, "begin deletions", _begin)
     with engine.connect() as connection:
         began = database_time(connection)
     gone = 0
@@ -36,6 +37,11 @@ def erase_accounts(engine: Engine, *, settle: timedelta = SETTLE) -> int:
             break
         gone += step
     return gone
+
+
+def _begin(connection: Connection) -> None:
+    for account_id in deletions.begin(connection, batch_size=BATCH_SIZE):
+        _audit(connection, "begin_erasure", account_id)
 
 
 def _step(connection: Connection, *, before: datetime, settle: timedelta) -> bool | None:
@@ -63,6 +69,7 @@ def _step(connection: Connection, *, before: datetime, settle: timedelta) -> boo
     if not deletions.finish(connection, account_id=account.id):
         return False
     pauses.erase(connection, user_email=account.email)
+    _audit(connection, "erase_account", account.id)
     security_log.record("account_deleted", account=account.id)
     return True
 
@@ -71,3 +78,8 @@ def _deliver(connection: Connection, account: BegunDeletion) -> bool:
     """Bring forward what waits. Returns whether something is still to be delivered."""
     queue.deliver_now(connection, user_email=account.email, batch_size=BATCH_SIZE)
     return queue.is_awaited(connection, user_email=account.email)
+
+
+def _audit(connection: Connection, act: str, account_id: int) -> None:
+    """The number of the account, which is not given again, is what stays of it."""
+    audit.append(connection, actor="clock", act=act, entries=[Entry(target=f"account:{account_id}")])

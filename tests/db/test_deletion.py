@@ -98,7 +98,7 @@ def test_everything_of_the_person_is_erased_and_nothing_of_another(engine: Engin
     assert erase(engine) == 1
     after = content(engine)
     # What the clock and the quotas wrote is of no one in particular.
-    technical = {"housekeeping_runs", "list_changes", "quota_usage"}
+    technical = {"audit_log", "housekeeping_runs", "list_changes", "quota_usage"}
     assert {name for name in after if after[name] != before[name]} - technical <= {
         "accounts",
         "sessions",
@@ -110,6 +110,18 @@ def test_everything_of_the_person_is_erased_and_nothing_of_another(engine: Engin
     assert rows(engine, "sessions") == 1
     people.ann()
     assert rows(engine, "email_snoozes", f"user_email = '{ANN}'") == 0
+
+
+def test_the_audit_log_has_the_erasure_and_nothing_of_the_person(engine: Engine, people: People) -> None:
+    ann = people.ann()
+    fill(engine, ann.id, ANN)
+    ask(engine, ann.id)
+    assert erase(engine) == 1
+    with engine.connect() as connection:
+        log = connection.execute(text("SELECT actor, act, target, snooze_id, before, after, reason FROM audit_log"))
+        assert [tuple(row) for row in log] == [
+            ("clock", act, f"account:{ann.id}", None, None, None, None) for act in ("begin_erasure", "erase_account")
+        ]
 
 
 def test_nothing_is_deleted_before_its_day_has_passed_or_once_it_is_taken_back(engine: Engine, people: People) -> None:

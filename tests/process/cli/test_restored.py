@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from snoozer import triage
 from snoozer.db import health_checks
@@ -35,6 +35,13 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
     assert the_row(engine, held).claim_token is None
     assert the_row(engine, due).scheduled_for == before.remind_at
     assert lines(engine, tmp_path) == listed[2:]
+    with engine.connect() as connection:
+        log = connection.execute(text("SELECT act, snooze_id, target FROM audit_log ORDER BY id")).all()
+    assert [tuple(row) for row in log] == [
+        ("retire_restored", due, None),
+        ("retire_restored", held, None),
+        ("accept_database", None, "database"),
+    ]
     with engine.begin() as connection:
         assert triage.reactivate(connection, ids=[due], actor="operator:1", route="admin") == [due]
         assert triage.dismiss(connection, ids=[held], actor="operator:1", route="admin") == [held]
