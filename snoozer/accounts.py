@@ -7,6 +7,8 @@ requested it; its typed code has five tries.
 import hashlib
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -43,7 +45,7 @@ class InvalidZone(ValueError):
 
 
 class LastAdmin(Exception):
-    """The account is the last one that was given the role admin."""
+    """The account is the last one that was given the role admin, and stays."""
 
     def __init__(self) -> None:
         super().__init__("That is the last admin; give another account the role admin first.")
@@ -96,6 +98,17 @@ def set_role(connection: Connection, *, id: int, role: Role) -> accounts.RoleCha
     return changed
 
 
+@contextmanager
+def an_admin_stays(connection: Connection) -> Iterator[None]:
+    """Raises LastAdmin at the end of the block where there was an admin before it, and there is none any more. Others
+    that change who is one wait until the transaction ends."""
+    accounts.lock_roles(connection)
+    had_one = accounts.has_admin(connection)
+    yield
+    if had_one and not accounts.has_admin(connection):
+        raise LastAdmin
+
+
 def _keep_an_admin(connection: Connection, *, role_before: str | None, role: str) -> None:
     if role_before == "admin" and role != "admin" and not accounts.has_admin(connection):
         raise LastAdmin
@@ -104,9 +117,11 @@ def _keep_an_admin(connection: Connection, *, role_before: str | None, role: str
 def close(connection: Connection, *, email: str) -> ClosedAccount | None:
     """Close an account: sessions end, signing in and tokens are refused. Returns None when there is no such account.
 
-    Its snoozes still come back by mail: what was accepted is not lost.
+    Its snoozes still come back by mail: what was accepted is not lost. Raises LastAdmin, whereupon the transaction is
+    to be rolled back.
     """
-    closed = accounts.close(connection, email=normalize(email))
+    with an_admin_stays(connection):
+        closed = accounts.close(connection, email=normalize(email))
     if closed is None:
         return None
     sessions = accounts.end_sessions(connection, account_id=closed.id)

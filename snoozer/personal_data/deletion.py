@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from snoozer import accounts
 from snoozer.db import deletions
 
 DELAY = timedelta(hours=24)
@@ -11,8 +12,9 @@ DELAY = timedelta(hours=24)
 
 def request(connection: Connection, *, account_id: int, deliver: bool) -> datetime | None:
     """Ask for it; with `deliver` what is still to come back is delivered first, else it is cancelled. Returns when it
-    is due, None where that was asked for before."""
-    return deletions.request(connection, account_id=account_id, delay=DELAY, deliver=deliver)
+    is due, None where that was asked for before. Raises LastAdmin, whereupon the transaction is to be rolled back."""
+    with accounts.an_admin_stays(connection):
+        return deletions.request(connection, account_id=account_id, delay=DELAY, deliver=deliver)
 
 
 def withdraw(connection: Connection, *, account_id: int) -> bool:

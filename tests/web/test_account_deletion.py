@@ -70,6 +70,20 @@ def test_who_signed_in_long_ago_signs_in_again_first(
     assert ann.get("/settings/data/delete").status_code == 303
 
 
+def test_the_last_admin_cannot_leave_and_one_of_two_can(
+    app: Flask, people: People, engine: Engine, notices: list[dict[str, object]]
+) -> None:
+    browsers = [app.test_client() for _ in range(2)]
+    for browser, email in zip(browsers, (ANN, BOB), strict=True):
+        browser.set_cookie("snoozer_session", people.ann(email, role="admin").session)
+    refused = "You are the last admin of this Snoozer."
+    answers = [browser.post("/settings/data/delete", follow_redirects=True).text for browser in browsers]
+    assert [refused in answer for answer in answers] == [False, True]
+    assert ([notice["to"] for notice in notices], len(pending(engine))) == ([ANN], 1)
+    browsers[0].post("/settings/data/delete/keep")
+    assert refused not in browsers[1].post("/settings/data/delete", follow_redirects=True).text
+
+
 def test_another_choice_is_refused(ann: FlaskClient, engine: Engine) -> None:
     assert ann.post("/settings/data/delete", data={"pending": "now"}).status_code == 400
     assert pending(engine) == []

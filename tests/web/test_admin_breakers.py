@@ -46,6 +46,24 @@ def test_an_operator_stops_a_mail_server_with_a_reason_and_resets_it(operator: F
     assert "ann@" not in str(log)
 
 
+def test_who_confirmed_long_ago_is_asked_before_a_mail_server_is_stopped(operator: FlaskClient, engine: Engine) -> None:
+    all_is_well(engine)
+    a_breaker(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE sessions SET confirmed_at = now() - INTERVAL '11 minutes'"))
+    asked = operator.post("/admin/breakers/trip", data={"server": "mail.example:25", "reason": "Moved"})
+    assert (asked.status_code, asked.headers["Location"]) == (303, "/admin/confirm")
+    with engine.begin() as connection:
+        assert (
+            connection.execute(text("SELECT count(*) FROM circuit_breakers WHERE tripped_at IS NOT NULL")).scalar() == 0
+        )
+        connection.execute(text("UPDATE sessions SET confirmed_at = now()"))
+    assert "until you reset it" in trip(operator)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE sessions SET confirmed_at = NULL"))
+    assert "send by mail.example:25 again" in trip(operator, "reset")
+
+
 @pytest.mark.parametrize("server", ["", "another.example:25", "mail.example:25\0"])
 def test_a_mail_server_that_is_not_known_cannot_be_stopped(operator: FlaskClient, engine: Engine, server: str) -> None:
     a_breaker(engine)

@@ -10,7 +10,7 @@ from snoozer.db.audit import Entry
 from snoozer.db.models import Account
 from snoozer.web import context
 from snoozer.web.admin import watching
-from snoozer.web.auth import operator_required
+from snoozer.web.auth import confirmation_required, operator_required
 from snoozer.web.context import flash
 from snoozer.web.forms import one_line
 from snoozer.web.text.redaction import without_addresses
@@ -22,8 +22,9 @@ MAX_REASON_LENGTH = 200
 
 @blueprint.post("/trip")
 @operator_required
+@confirmation_required
 def trip(account: Account) -> ResponseReturnValue:
-    """Nothing is sent by this mail server until the breaker is reset."""
+    """Nothing is sent by this mail server until the breaker is reset. Asks again who one is."""
     return _act(account, "trip")
 
 

@@ -41,8 +41,14 @@ def ask(account: Account) -> ResponseReturnValue:
     if not _signed_in_just_now(account):
         flash(_("Sign in again first. Nothing was changed."))
         return redirect(url_for(".show"), code=303)
-    with context.transaction() as connection:
-        due_at = deletion.request(connection, account_id=account.id, deliver=pending == "deliver")
+    try:
+        with context.transaction() as connection:
+            due_at = deletion.request(connection, account_id=account.id, deliver=pending == "deliver")
+    except accounts.LastAdmin:
+        flash(
+            _("You are the last admin of this Snoozer. Give another account the role admin first. Nothing was deleted.")
+        )
+        return redirect(url_for(".show"), code=303)
     if due_at is not None:
         security_log.record("account_deletion_asked", account=account.id)
         due = time_formatter().inline(due_at)

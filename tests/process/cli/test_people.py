@@ -89,7 +89,12 @@ def test_what_creating_an_account_again_changed_is_reported(run: Run) -> None:
     for role in ((), ("--role", "admin")):
         again = run("account", "create", ANN, *role).stdout
         assert again == f"There is already the account {ANN} (admin); nothing was changed.\n"
-    run("account", "close", ANN)
+    last = run("account", "close", ANN)
+    assert (last.exit_code, last.stdout) == (2, "")
+    assert "last admin" in last.stderr
+    run("account", "create", "vera@snoozer.example", "--role", "admin")
+    assert "Closed the account" in run("account", "close", ANN).stdout
+    assert "last admin" in run("account", "close", "vera@snoozer.example").stderr
     assert "It is closed" in run("account", "create", ANN).stdout
 
 

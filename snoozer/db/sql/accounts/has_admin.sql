@@ -1,2 +1,8 @@
--- Whether an open account was given the role admin, whatever groups say.
-SELECT EXISTS (SELECT 1 FROM accounts WHERE role = 'admin' AND disabled_at IS NULL) AS found
+-- Whether an open account was given the role admin, whatever groups say, and its owner has not asked for its deletion.
+SELECT EXISTS (
+    SELECT 1
+    FROM accounts
+    WHERE role = 'admin'
+      AND disabled_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM account_deletions WHERE account_deletions.account_id = accounts.id)
+) AS found
