@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 from bench.environment import Environment
 from bench.report import BenchError
-from snoozer import accounts
+from snoozer import accounts, api_tokens
 from snoozer.dev import ports
 from snoozer.resources import PYTHON_MODULE
 
@@ -42,7 +42,7 @@ def web_server(environment: Environment) -> Iterator[Site]:
     """The product's pages on a free port of loopback, served as by `snoozer up`, until the end of the block."""
     with environment.engine.begin() as connection:
         accounts.create(connection, email=READER)
-        token = accounts.create_token(connection, email=READER) or ""
+        made = api_tokens.create(connection, email=READER)
     port = ports.any_free()
     command = [*PYTHON_MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
     command.append("snoozer.web:from_environment()")
@@ -50,7 +50,7 @@ def web_server(environment: Environment) -> Iterator[Site]:
         command, env=environment.variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=environment.home
     )
     try:
-        site = Site(port=port, token=token)
+        site = Site(port=port, token=made.secret if made else "")
         _wait_until_served(site, server)
         yield site
     finally:

@@ -1,4 +1,4 @@
--- The whole schema after migration 0063, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0064, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1030,7 +1030,13 @@ CREATE TABLE api_tokens (
     account_id bigint NOT NULL,
     token_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    revoked_at timestamp with time zone
+    revoked_at timestamp with time zone,
+    name text DEFAULT ''::text NOT NULL,
+    scopes text[] DEFAULT '{snoozes:read,snoozes:write,settings:read,settings:write,mailboxes:read,webhooks:read,webhooks:write}'::text[] NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    CONSTRAINT ck_api_tokens_name CHECK ((char_length(name) <= 60)),
+    CONSTRAINT ck_api_tokens_scopes CHECK ((cardinality(scopes) >= 1))
 );
 
 CREATE SEQUENCE api_tokens_id_seq

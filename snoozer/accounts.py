@@ -1,4 +1,4 @@
-"""USE CASE of accounts: sign-in by mailed link or typed code, sessions, API tokens.
+"""USE CASE of accounts: sign-in by mailed link or typed code, sessions.
 
 Tokens are 256 random bits and are stored as sha256 only. A mailed link works once, for ten minutes, in the browser that
 requested it; its typed code has five tries.
@@ -29,7 +29,6 @@ SESSION_LIFETIME = timedelta(days=90)
 CONFIRMED_FOR = timedelta(minutes=10)
 MAX_LINKS_PER_HOUR = 5
 MAX_LISTED_SESSIONS = 50
-TOKEN_PREFIX = "snz_"  # noqa: S105 - a public prefix, so that a leaked token can be recognised
 
 _ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x20\x7f-\U0010ffff]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
@@ -141,7 +140,7 @@ def id_of(connection: Connection, *, email: str) -> int | None:
 def find(connection: Connection, *, email: str) -> Account | None:
     """The account of an address, open or closed. Raises InvalidAddress."""
     account_id = id_of(connection, email=email)
-    return None if account_id is None else _account(connection, id=account_id)
+    return None if account_id is None else by_id(connection, id=account_id)
 
 
 def is_closed(connection: Connection, *, email: str) -> bool:
@@ -253,7 +252,7 @@ def session_account(connection: Connection, *, session: str) -> Account | None:
     if account_id is None:
         return None
     accounts.touch_session(connection, token_hash=digest(session))
-    return _account(connection, id=account_id)
+    return by_id(connection, id=account_id)
 
 
 def is_confirmed(connection: Connection, *, session: str) -> bool:
@@ -297,35 +296,6 @@ def browsers_forgotten(connection: Connection, *, email: str) -> int:
     return connection.execute(count).scalar_one_or_none() or 0
 
 
-def create_token(connection: Connection, *, email: str) -> str | None:
-    """Create an API token, shown only now; None when there is no such account."""
-    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    return token if accounts.create_token(connection, email=normalize(email), token_hash=digest(token)) else None
-
-
-def list_tokens(connection: Connection, *, email: str | None) -> list[accounts.Token]:
-    """The tokens of one person, or of all people, without their secrets."""
-    return accounts.list_tokens(connection, email=None if email is None else normalize(email))
-
-
-def revoke_tokens(connection: Connection, *, which: str) -> list[tuple[int, str]]:
-    """Revoke a token by its id or its secret, or all tokens of an address.
-
-    Returns id and owner of each token that was revoked. Raises InvalidAddress.
-    """
-    if which.isascii() and which.isdigit() and len(which) < 19:
-        return accounts.revoke_tokens(connection, id=int(which))
-    if which.startswith(TOKEN_PREFIX) and "@" not in which:
-        return accounts.revoke_tokens(connection, token_hash=digest(which))
-    return accounts.revoke_tokens(connection, email=normalize(which))
-
-
-def token_account(connection: Connection, *, token: str) -> Account | None:
-    """The account of this token."""
-    account_id = accounts.token_owner(connection, token_hash=digest(token))
-    return None if account_id is None else _account(connection, id=account_id)
-
-
 def digest(secret: str) -> str:
     """The hash under which a secret is stored: 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -340,6 +310,7 @@ def _digest_or_none(secret: str | None) -> str | None:
     return None if secret is None else digest(secret)
 
 
-def _account(connection: Connection, *, id: int) -> Account | None:
+def by_id(connection: Connection, *, id: int) -> Account | None:
+    """The account of an id, open or closed."""
     with Session(bind=connection, expire_on_commit=False) as session:
         return session.execute(select(Account).where(Account.id == id)).scalar_one_or_none()

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, insert, text
 
-from snoozer import accounts, inbox
+from snoozer import accounts, api_tokens, inbox
 from snoozer.db.models import ConnectedMailbox, Snooze
 from snoozer.domain.reminder import Claim
 from snoozer.feeds.access import Kind, create
@@ -192,10 +192,10 @@ class People:
             link = accounts.console_sign_in_token(connection, email=email)
             assert link is not None
             session = accounts.sign_in_by_link(connection, token=link, browser=None)
-            token = accounts.create_token(connection, email=email)
+            token = api_tokens.create(connection, email=email)
             assert session is not None
             assert token is not None
-            return Person(id=account.id, email=email, session=session, token=token)
+            return Person(id=account.id, email=email, session=session, token=token.secret)
 
     def operator(self) -> Person:
         return self.ann("olga@snoozer.example", role="operator")

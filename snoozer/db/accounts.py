@@ -1,4 +1,4 @@
-"""Accounts, sign-ins, sessions and tokens: one function per file in `sql/accounts`, of the same name."""
+"""Accounts, sign-ins and sessions: one function per file in `sql/accounts`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,17 +49,6 @@ class EndedGroupRole:
 
     id: int
     role_before: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Token:
-    """An API token by its id; the secret is not stored."""
-
-    id: int
-    email: str
-    created_at: datetime
-    revoked_at: datetime | None
-    closed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,27 +174,6 @@ def confirm_session(connection: Connection, *, token_hash: str, account_id: int)
 
 def close_session(connection: Connection, *, token_hash: str) -> None:
     execute(connection, "accounts/close_session", token_hash=token_hash)
-
-
-def create_token(connection: Connection, *, email: str, token_hash: str) -> bool:
-    return execute(connection, "accounts/create_token", email=email, token_hash=token_hash).first() is not None
-
-
-def token_owner(connection: Connection, *, token_hash: str) -> int | None:
-    return execute(connection, "accounts/token_owner", token_hash=token_hash).scalar_one_or_none()
-
-
-def list_tokens(connection: Connection, *, email: str | None) -> list[Token]:
-    """The tokens of one person, or of all people."""
-    return rows_as(execute(connection, "accounts/list_tokens", email=email), Token)
-
-
-def revoke_tokens(
-    connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
-) -> list[tuple[int, str]]:
-    """Revoke by one of the three; returns id and owner of each token revoked by this call."""
-    rows = execute(connection, "accounts/revoke_tokens", id=id, token_hash=token_hash, email=email)
-    return [(row.id, row.email) for row in rows]
 
 
 def close(connection: Connection, *, email: str) -> AccountState | None:

@@ -39,6 +39,7 @@ INVARIANTS = (
 # What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
 CHECKS = {
     "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
+    "api_tokens": ("ck_api_tokens_name", "ck_api_tokens_scopes"),
     "audit_log": ("ck_audit_log_actor", "ck_audit_log_texts_fit", "ck_audit_log_without_addresses"),
     "feeds": ("ck_feeds_kind",),
     "kept_messages": ("ck_kept_messages_folder", "ck_kept_messages_return_is_whole"),

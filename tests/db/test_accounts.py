@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from snoozer import accounts
+from snoozer import accounts, api_tokens
 from snoozer.accounts import Invitation
 from tests.factories import ANN
 from tests.factories import People as _People
@@ -136,7 +136,7 @@ def test_a_disabled_account_is_signed_out_at_once(engine: Engine, people: _Peopl
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET disabled_at = now()"))
         assert accounts.session_account(connection, session=person.session) is None
-        assert accounts.token_account(connection, token=person.token) is None
+        assert api_tokens.find(connection, secret=person.token) is None
         assert accounts.console_sign_in_token(connection, email=ANN) is None
 
 
@@ -151,8 +151,8 @@ def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh
         assert closed.sessions >= 1
         assert accounts.is_closed(connection, email=ANN)
         assert accounts.session_account(connection, session=person.session) is None
-        assert accounts.token_account(connection, token=person.token) is None
-        assert accounts.create_token(connection, email=ANN) is None
+        assert api_tokens.find(connection, secret=person.token) is None
+        assert api_tokens.create(connection, email=ANN) is None
     assert enter(engine, invitation.token) is None
     assert invite(engine) is None
     with engine.begin() as connection:
@@ -163,30 +163,11 @@ def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh
         assert opened is not None
         assert opened.changed
         assert accounts.session_account(connection, session=person.session) is None
-        assert accounts.token_account(connection, token=person.token) is not None
+        assert api_tokens.find(connection, secret=person.token) is not None
     assert enter(engine, invitation.token) is None
     with engine.begin() as connection:
         assert accounts.close(connection, email="unknown@snoozer.example") is None
         assert accounts.reopen(connection, email="unknown@snoozer.example") is None
-
-
-def test_a_revoked_token_is_refused_and_the_others_are_not(engine: Engine, people: _People) -> None:
-    bob = people.ann("bob@snoozer.example")
-    with engine.begin() as connection:
-        made = [accounts.create_token(connection, email=ANN) for _ in range(3)]
-        by_number, by_itself, other = (token or "" for token in made)
-        number = max(token.id for token in accounts.list_tokens(connection, email=ANN)) - 2
-        assert accounts.revoke_tokens(connection, which=str(number)) == [(number, ANN)]
-        assert accounts.revoke_tokens(connection, which=str(number)) == []
-        assert [who for _, who in accounts.revoke_tokens(connection, which=by_itself)] == [ANN]
-        for token, holds in ((by_number, False), (by_itself, False), (other, True), (bob.token, True)):
-            assert (accounts.token_account(connection, token=token) is not None) == holds
-        accounts.revoke_tokens(connection, which=ANN)
-        assert accounts.token_account(connection, token=other) is None
-        assert accounts.token_account(connection, token=bob.token) is not None
-        assert accounts.revoke_tokens(connection, which="9" * 18) == []
-        with pytest.raises(accounts.InvalidAddress):
-            accounts.revoke_tokens(connection, which="9" * 30)
 
 
 def test_signing_out_ends_the_session(engine: Engine, people: _People) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer import accounts, api_tokens
 from snoozer.db import deletions, push, queue
 from snoozer.db.models import metadata
 from snoozer.housekeeping import chores, erasing
@@ -141,7 +141,7 @@ def test_nothing_is_deleted_before_its_day_has_passed_or_once_it_is_taken_back(e
         assert not deletion.withdraw(connection, account_id=ann.id)
         assert accounts.reopen(connection, email=ANN) is None
         assert accounts.session_account(connection, session=ann.session) is None
-        assert accounts.token_account(connection, token=ann.token) is None
+        assert api_tokens.find(connection, secret=ann.token) is None
 
 
 def test_what_waits_is_delivered_first_where_that_was_chosen_and_once(engine: Engine, people: People) -> None:

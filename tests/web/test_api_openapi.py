@@ -16,6 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
+from snoozer.domain.scopes import ALL_SCOPES
 from tests.factories import HOUR, People, a_snooze, now
 
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -67,11 +68,16 @@ def test_every_reference_is_defined_and_every_schema_is_used(document: dict[str,
     assert document["servers"] == [{"url": "http://snoozer.example/api/v1"}]
 
 
-def test_every_route_but_the_document_requires_the_bearer_token(document: dict[str, Any]) -> None:
+def test_every_route_but_the_document_requires_a_bearer_token_with_one_scope(document: dict[str, Any]) -> None:
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            assert operation["security"] == ([] if path == "/openapi.json" else [{"bearer": []}])
+            if path == "/openapi.json":
+                assert operation["security"] == []
+                continue
+            [requirement] = operation["security"]
+            [scope] = requirement["bearer"]
+            assert scope in ALL_SCOPES
 
 
 def test_every_refusal_is_described_as_a_problem(document: dict[str, Any]) -> None:

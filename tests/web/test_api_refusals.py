@@ -6,23 +6,13 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
-from werkzeug.test import TestResponse
 
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from tests.factories import People, a_snooze
+from tests.web.problems import is_problem
 
 SNOOZES = "/api/v1/snoozes"
-
-
-def is_problem(answer: TestResponse, status: int, code: str) -> dict[str, Any]:
-    assert (answer.status_code, answer.mimetype) == (status, "application/problem+json"), answer.get_data(as_text=True)
-    problem: dict[str, Any] = answer.get_json()
-    assert problem["type"] == "about:blank"
-    assert problem["status"] == status
-    assert problem["code"] == code
-    assert problem["title"] and problem["detail"].endswith((".", "?"))
-    return problem
 
 
 def nothing_is_saved(engine: Engine) -> bool:

@@ -2,12 +2,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
+from sqlalchemy import ARRAY, BigInteger, ForeignKey, Index, Integer, SmallInteger, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
 from snoozer.domain import roles
 from snoozer.domain.roles import Role
+from snoozer.domain.scopes import ALL_SCOPES
 
 NOW = text("now()")
 
@@ -105,7 +106,7 @@ class Identity(Base):
 
 
 class ApiToken(Base):
-    """A token of a person's program, sent as `Authorization: Bearer`."""
+    """A token of a person's program, sent as `Authorization: Bearer`. `scopes` are of domain.scopes."""
 
     __tablename__ = "api_tokens"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -113,6 +114,10 @@ class ApiToken(Base):
     token_hash: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     revoked_at: Mapped[datetime | None]
+    name: Mapped[str] = mapped_column(server_default="")
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=f"{{{','.join(ALL_SCOPES)}}}")
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_api_tokens_token_hash"),

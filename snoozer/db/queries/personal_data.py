@@ -58,7 +58,11 @@ SECTIONS = (
     ),
     Section(type="session", model=Session, columns=("device", "created_at", "seen_at", "expires_at")),
     Section(type="identity", model=Identity, columns=("issuer", "subject", "created_at")),
-    Section(type="api_token", model=ApiToken, columns=("created_at", "revoked_at")),
+    Section(
+        type="api_token",
+        model=ApiToken,
+        columns=("name", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"),
+    ),
     Section(type="feed", model=StoredFeed, columns=("kind", "name", "shows_subject", "created_at", "used_at")),
     Section(
         type="mailbox",

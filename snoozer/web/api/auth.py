@@ -1,35 +1,43 @@
-"""Bearer tokens (RFC 6750)."""
+"""Bearer tokens (RFC 6750), and the scope that each operation asks for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from flask import request
+from flask import current_app, request
 from sqlalchemy import Connection
 
-from snoozer import accounts, quotas, security_log
+from snoozer import api_tokens, quotas, security_log
+from snoozer.api_tokens import Grant, TokenExpired
 from snoozer.db.models import Account
+from snoozer.domain.scopes import Scope
 from snoozer.web import context
+from snoozer.web.api.openapi import scope_of
 from snoozer.web.api.problems import Refused
 from snoozer.web.network import network_id
+
+REALM = 'Bearer realm="snoozer"'
 
 
 @contextmanager
 def caller(*, verified: bool = False) -> Iterator[tuple[Connection, Account]]:
-    """One transaction for the account of `Authorization: Bearer`. Raises Refused with 401 without a valid token, and
-    with 403 when `verified` is asked for and the address, which then gets no reminders, is not."""
+    """One transaction for the account of `Authorization: Bearer`. Raises Refused with 401 without a valid token, with
+    403 for one without the scope that the route's `@operation` names, and with 403 when `verified` is asked for and
+    the address, which then gets no reminders, is not."""
     token = bearer_token()
     if not token:
-        detail = "Send a token of yours as Authorization: Bearer <token>. `snoozer token create` makes one."
-        raise Refused(401, "no_token", detail, headers={"WWW-Authenticate": 'Bearer realm="snoozer"'})
-    with context.transaction() as connection:
-        account = accounts.token_account(connection, token=token)
-        if account is not None:
-            if verified and account.verified_at is None:
-                raise Refused(403, "unverified", "Reminders go to verified addresses only. Sign in by mail once.")
-            yield connection, account
-            return
-    _refuse_token()
+        detail = "Send a token of yours as Authorization: Bearer <token>. Settings, Programs makes one."
+        raise Refused(401, "no_token", detail, headers={"WWW-Authenticate": REALM})
+    try:
+        with context.transaction() as connection:
+            grant = api_tokens.find(connection, secret=token)
+            if grant is not None:
+                _check(grant, verified=verified)
+                yield connection, grant.account
+                return
+    except TokenExpired:
+        _refuse_token("token_expired", "This token has expired. Make a new one in Settings, Programs.")
+    _refuse_token("bad_token", "This token is unknown, revoked, or belongs to a closed account.")
 
 
 def bearer_token() -> str | None:
@@ -38,12 +46,27 @@ def bearer_token() -> str | None:
     return given.token if given is not None and given.type == "bearer" else None
 
 
-def _refuse_token() -> NoReturn:
+def _check(grant: Grant, *, verified: bool) -> None:
+    """Raises Refused with 403."""
+    scope = _asked_scope()
+    if scope not in grant.scopes:
+        challenge = f'{REALM}, error="insufficient_scope", scope="{scope}"'
+        detail = f"This token does not have the scope {scope}. Its owner can make one that has."
+        raise Refused(403, "insufficient_scope", detail, headers={"WWW-Authenticate": challenge}, scope=scope)
+    if verified and grant.account.verified_at is None:
+        raise Refused(403, "unverified", "Reminders go to verified addresses only. Sign in by mail once.")
+
+
+def _asked_scope() -> Scope:
+    """What `@operation` of this request's route names: the description and the check cannot differ."""
+    return scope_of(current_app.view_functions[request.endpoint or ""])
+
+
+def _refuse_token(code: str, detail: str) -> NoReturn:
     """Raises Refused, or QuotaReached for a network with many of them; valid tokens still work from there."""
     network = network_id()
     security_log.record("token_refused", network=network)
     with context.transaction() as connection:
         quotas.spend_failed_token(connection, context.settings().limits, network=network)
-    detail = "This token is unknown, revoked, or belongs to a closed account."
-    challenge = 'Bearer realm="snoozer", error="invalid_token"'
-    raise Refused(401, "bad_token", detail, headers={"WWW-Authenticate": challenge})
+    challenge = f'{REALM}, error="invalid_token"'
+    raise Refused(401, code, detail, headers={"WWW-Authenticate": challenge})

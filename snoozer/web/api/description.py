@@ -10,7 +10,7 @@ from snoozer.web.api.openapi import operation
 
 
 @blueprint.get("/openapi.json")
-@operation("describe", returns={200: (Document, "OpenAPI 3.1.")}, public=True)
+@operation("describe", returns={200: (Document, "OpenAPI 3.1.")}, scope=None)
 def describe() -> Response:
     """This description"""
     servers = {"servers": [{"url": serializers.absolute(openapi.PREFIX)}]}

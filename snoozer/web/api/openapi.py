@@ -12,6 +12,7 @@ from spectree import SecurityScheme, SpecTree
 from spectree.models import SecureType, SecuritySchemeData
 from spectree.plugins.flask_plugin import FlaskPlugin
 
+from snoozer.domain.scopes import Scope
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.problems import MEDIA_TYPE
 
@@ -24,12 +25,17 @@ _DESCRIPTION = (
     "address of the token's owner and to no other."
 )
 _BEARER = SecuritySchemeData(
-    type=SecureType.HTTP, scheme="bearer", description="A token made by `snoozer token create EMAIL`."
+    type=SecureType.HTTP,
+    scheme="bearer",
+    description=(
+        "A token made in Settings, Programs, or by `snoozer token create EMAIL`. It has some of the scopes "
+        f"{', '.join(f'`{scope}`' for scope in Scope)}; each operation lists the one that it asks for."
+    ),
 )
 _REFUSALS = {
     400: "The body is not JSON.",
-    401: "No token, or one that is unknown or revoked.",
-    403: "The account's address is not verified.",
+    401: "No token, or one that is unknown, revoked or expired.",
+    403: "The token does not have the scope, or the account's address is not verified.",
     404: "There is no such snooze, or it is not yours.",
     408: "The body came too slowly.",
     409: "The snooze is over.",
@@ -43,19 +49,22 @@ _REFUSALS = {
 }
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
+_scopes: dict[Callable[..., Any], Scope] = {}
 
 
 def operation(
     id: str,
     *,
     returns: Mapping[int, tuple[type[BaseModel], str]],
+    scope: Scope | None,
     refuses: tuple[int, ...] = (),
-    public: bool = False,
     **request: type[BaseModel],
 ) -> Callable[[View], View]:
     """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
-    headers. The route itself validates, after it knows the caller: a request without a token gets 401 in any case."""
-    refuses = tuple(sorted({*refuses, *((408, 413, 421, 500, 503) if public else (401, 408, 413, 421, 429, 500, 503))}))
+    headers. `scope` is what `caller` asks of the token; None for a route that everybody may use. The route itself
+    validates, after it knows the caller: a request without a token gets 401 in any case."""
+    always = (408, 413, 421, 500, 503) if scope is None else (401, 403, 408, 413, 421, 429, 500, 503)
+    refuses = tuple(sorted({*refuses, *always}))
     replies = {**returns, **{status: (Problem, _REFUSALS[status]) for status in refuses}}
 
     def describe(view: View) -> View:
@@ -63,11 +72,18 @@ def operation(
             "operation_id": id,
             **request,
             "resp": Responses(**{f"HTTP_{status}": reply for status, reply in replies.items()}),
-            "security": [] if public else {"bearer": []},
+            "security": [] if scope is None else {"bearer": [scope.value]},
         }
+        if scope is not None:
+            _scopes[view] = scope
         return view
 
     return describe
+
+
+def scope_of(view: Callable[..., Any]) -> Scope:
+    """The scope that `operation` names for this view. KeyError for one that is described as open to everybody."""
+    return _scopes[view]
 
 
 class _Views(FlaskPlugin):

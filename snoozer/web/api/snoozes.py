@@ -16,6 +16,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes, snoozes
 from snoozer.db.queue import ReminderTime
 from snoozer.db.statements import database_time
+from snoozer.domain.scopes import Scope
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
 from snoozer.web.api import serializers
@@ -36,6 +37,7 @@ RequestedTime = tuple[ReminderTime, ParsedTime | None]
 @blueprint.post("/snoozes")
 @operation(
     "createSnooze",
+    scope=Scope.SNOOZES_WRITE,
     json=NewSnooze,
     headers=IdempotencyHeaders,
     returns={
@@ -56,7 +58,9 @@ def create() -> Response:
 
 
 @blueprint.get("/snoozes")
-@operation("listSnoozes", query=SnoozeQuery, returns={200: (SnoozePage, "One page.")}, refuses=(422,))
+@operation(
+    "listSnoozes", scope=Scope.SNOOZES_READ, query=SnoozeQuery, returns={200: (SnoozePage, "One page.")}, refuses=(422,)
+)
 def browse() -> Response:
     """The owner's snoozes, newest first"""
     with caller() as (connection, account):
@@ -71,7 +75,7 @@ def browse() -> Response:
 
 
 @blueprint.get("/snoozes/<row:id>")
-@operation("getSnooze", returns={200: (SnoozeHistory, "The snooze.")}, refuses=(404,))
+@operation("getSnooze", scope=Scope.SNOOZES_READ, returns={200: (SnoozeHistory, "The snooze.")}, refuses=(404,))
 def show(id: int) -> Response:
     """One snooze and what became of it"""
     with caller() as (connection, account):
@@ -84,6 +88,7 @@ def show(id: int) -> Response:
 @blueprint.patch("/snoozes/<row:id>")
 @operation(
     "changeSnooze",
+    scope=Scope.SNOOZES_WRITE,
     json=Change,
     returns={200: (Snooze, "The snooze as it is now.")},
     refuses=(400, 403, 404, 409, 415, 422),
@@ -107,7 +112,9 @@ def change(id: int) -> Response:
 
 
 @blueprint.delete("/snoozes/<row:id>")
-@operation("cancelSnooze", returns={200: (Snooze, "The snooze, cancelled.")}, refuses=(404, 409))
+@operation(
+    "cancelSnooze", scope=Scope.SNOOZES_WRITE, returns={200: (Snooze, "The snooze, cancelled.")}, refuses=(404, 409)
+)
 def cancel(id: int) -> Response:
     """No reminder after all"""
     with caller() as (connection, account):

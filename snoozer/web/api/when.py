@@ -4,6 +4,7 @@ from flask import Response
 
 from snoozer import timephrase
 from snoozer.db.statements import database_time
+from snoozer.domain.scopes import Scope
 from snoozer.timephrase import zones
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint
@@ -17,6 +18,7 @@ from snoozer.web.api.validation import query_of
 @blueprint.get("/when")
 @operation(
     "readPhrase",
+    scope=Scope.SNOOZES_READ,
     query=WhenQuery,
     returns={200: (Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to.")},
     refuses=(422,),

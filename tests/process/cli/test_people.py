@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer import accounts, api_tokens
 from snoozer.cli import commands
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
@@ -29,7 +29,7 @@ def test_tokens_are_listed_by_number_and_never_shown(run: Run, people: People) -
     people.ann("bob@snoozer.example")
     ann = people.ann()
     made = run("token", "create", ANN).stdout.strip()
-    assert made.startswith(accounts.TOKEN_PREFIX)
+    assert made.startswith(api_tokens.PREFIX)
     for listed in (run("token", "list", ANN), run("token", "list")):
         assert listed.exit_code == 0
         assert listed.stdout.count("in force") == (2 if listed.stdout.count("bob@") == 0 else 3)
@@ -47,7 +47,7 @@ def test_a_revoked_token_is_reported_by_number_and_owner(run: Run, people: Peopl
     assert (again.exit_code, again.stdout) == (2, "")
     assert "no such token in force" in again.stderr
     with engine.connect() as connection:
-        assert accounts.token_account(connection, token=token) is None
+        assert api_tokens.find(connection, secret=token) is None
 
 
 def test_all_that_is_stored_of_a_person_is_exported(run: Run, people: People, tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
--- The tokens of one person, or of all people, without the secrets: an id to name them by, and whether they are
--- accepted.
+-- The tokens of one person, or of all people, without the secrets: an id to name them by, what they may do, and
+-- whether they are accepted.
 SELECT
     token.id,
     account.email,
+    token.name,
+    token.scopes,
     token.created_at,
+    token.expires_at,
+    token.last_used_at,
     token.revoked_at,
+    COALESCE(token.expires_at <= clock_timestamp(), FALSE) AS expired,
     account.disabled_at IS NOT NULL AS closed
 FROM api_tokens AS token
 JOIN accounts AS account ON account.id = token.account_id
