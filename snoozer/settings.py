@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, Settin
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer import telemetry_config
+from snoozer.client.configuration import ClientSettings
 from snoozer.db import engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain import oauth_clients, secret_keys
@@ -63,7 +64,7 @@ def _parse_otel(value: Any) -> Any:
     return telemetry_config.parse(given) if value is None else value
 
 
-class Settings(OidcSettings, BaseSettings):
+class Settings(OidcSettings, ClientSettings, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)

@@ -1,0 +1,35 @@
+"""`snoozer list`: what is snoozed, by the API."""
+
+from itertools import islice
+from typing import get_args
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from snoozer.cli import console
+from snoozer.cli.remote import as_json, connected, printable
+from snoozer.domain.state import State
+
+MOST_OF_A_PAGE = 200
+
+
+@click.command("list", short_help="List what is snoozed, by the API.")
+@click.option("--state", type=click.Choice(get_args(State)), help="Only these.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the newest.")
+@click.option("--json", "json_wanted", is_flag=True, help="Print a line of JSON for each.")
+def command(state: str | None, limit: int, json_wanted: bool) -> None:
+    """List your snoozes, the newest first, at the Snoozer of SNOOZER_URL by your SNOOZER_TOKEN."""
+    with connected() as client:
+        snoozes = list(islice(client.list(state=state, page_size=min(limit, MOST_OF_A_PAGE)), limit))
+    if json_wanted:
+        for snooze in snoozes:
+            click.echo(as_json(snooze))
+        return
+    table = Table("number", "state", "when", "subject")
+    for snooze in snoozes:
+        subject = Text(printable(snooze.subject or "No subject"))
+        table.add_row(str(snooze.id), snooze.state, Text(printable(snooze.reading)), subject)
+    if not snoozes:
+        table.caption = "Nothing."
+    console.show(table)

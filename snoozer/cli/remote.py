@@ -1,0 +1,60 @@
+"""What commands of people share: their Snoozer by HTTP, exit codes, and what they print."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import click
+
+from snoozer import settings
+from snoozer.cli.console import refuse
+from snoozer.client import ApiError, Client, Failed, Snooze, Unreachable, WaitTooLong
+from snoozer.smtp.url import is_private
+
+# How long a command waits in all for a server that is away or has had enough.
+LONGEST_WAIT = 30.0
+
+
+@contextmanager
+def connected() -> Iterator[Client]:
+    """The Snoozer of SNOOZER_URL by SNOOZER_TOKEN. What fails for now ends in one sentence and code 1, what is refused
+    in code 2."""
+    config = settings.load()
+    url, token = config.client_url or config.base_url, config.client_token.get_secret_value()
+    if not token or not (token.isascii() and token.isprintable()):
+        refuse("SNOOZER_TOKEN is not set to a token; make one in the settings of your Snoozer.")
+    address = urlsplit(url)
+    if address.scheme == "http" and not is_private(address.hostname or "") and config.insecure_transport == "refuse":
+        refuse("SNOOZER_URL begins with http://, and everybody on the way can read the token; use https://.")
+    try:
+        client = Client(url, token, longest_wait=LONGEST_WAIT)
+    except ValueError:
+        refuse("SNOOZER_URL is not the address of a Snoozer, such as https://snooze.example.org.")
+    try:
+        with client:
+            yield client
+    except (Unreachable, WaitTooLong, Failed) as error:
+        click.echo(f"snoozer: {_sentence(error)}", err=True)
+        sys.exit(1)
+    except ApiError as error:
+        refuse(_sentence(error))
+
+
+def in_words(snooze: Snooze) -> str:
+    """The snooze in one line."""
+    return f"{snooze.id}  {printable(snooze.subject or 'No subject')}  {printable(snooze.reading)}"
+
+
+def as_json(snooze: Snooze) -> str:
+    """The snooze as one line of JSON."""
+    return snooze.model_dump_json(exclude_unset=True)
+
+
+def printable(text: str) -> str:
+    """Text of strangers, fit for a terminal."""
+    return "".join(character if character.isprintable() else "·" for character in text)
+
+
+def _sentence(error: ApiError) -> str:
+    return f"{' '.join(printable(str(error)).split()).rstrip('.')}."

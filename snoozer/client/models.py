@@ -1,0 +1,95 @@
+"""What the API answers, as far as this release knows it. What a newer server adds is kept, and is no error."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """An object of an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Links(Model):
+    self: str
+    page: str
+
+
+class Snooze(Model):
+    """A snooze. `scheduled_for` is when it was promised, `remind_at` the next try; `etag` is for `if_match`."""
+
+    id: int
+    state: str
+    message_id: str
+    subject: str | None
+    sender_email: str | None
+    note: str | None
+    remind_at: datetime
+    scheduled_for: datetime
+    reading: str
+    repeats: str | None
+    late_seconds: float | None
+    late_because: str | None
+    reply_policy: str
+    reply_scope: str
+    at_any_hour: bool
+    links: Links
+    flags: list[str] = Field(default_factory=list)
+
+
+class Send(Model):
+    """One reminder that was sent, or is on its way."""
+
+    state: str
+    scheduled_for: datetime
+    sent_at: datetime | None
+    late: bool
+    resends: int
+    message_id: str
+
+
+class SnoozeHistory(Snooze):
+    """A snooze, and what became of it."""
+
+    sent_at: datetime | None
+    attempts: int
+    last_error: str | None
+    last_error_at: datetime | None
+    sends: list[Send]
+
+
+class SnoozePage(Model):
+    """One page of a list; `next` is the address of the next one."""
+
+    snoozes: list[Snooze]
+    next: str | None
+
+
+class Reading(Model):
+    """What a phrase means; `at` is None for one that waits for a reply alone."""
+
+    kind: str
+    at: datetime | None
+    flags: list[str]
+    alternative: datetime | None
+    recurrence: dict[str, Any] | None
+    condition: str | None
+    reading: str
+
+
+class FieldError(Model):
+    field: str
+    detail: str
+
+
+class Problem(Model):
+    """Problem details (RFC 9457). `code` is for programs, `detail` for people."""
+
+    title: str = ""
+    status: int
+    code: str = ""
+    detail: str = ""
+    errors: list[FieldError] = Field(default_factory=list)
+    suggestions: list[str] = Field(default_factory=list)

@@ -1,0 +1,257 @@
+"""`snoozer.client` against the API itself, and against servers that fail."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from pydantic import BaseModel
+from sqlalchemy import Engine
+
+from snoozer.client import (
+    ApiError,
+    Client,
+    Conflict,
+    Failed,
+    Invalid,
+    NotFound,
+    Unauthorized,
+    Unreachable,
+    WaitTooLong,
+    models,
+)
+from snoozer.settings import Settings
+from tests.api_sites import Answer, a_script, a_site
+from tests.factories import HOUR, People, a_snooze, now, the_row
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "programs.md"
+SNOOZE = {
+    "id": 7,
+    "state": "asleep",
+    "message_id": "<7@x>",
+    "subject": "Lease",
+    "sender_email": None,
+    "note": None,
+    "remind_at": "2027-03-21T09:00:00+01:00",
+    "scheduled_for": "2027-03-21T09:00:00+01:00",
+    "reading": "Sunday.",
+    "repeats": None,
+    "late_seconds": None,
+    "late_because": None,
+    "reply_policy": "keep",
+    "reply_scope": "message",
+    "at_any_hour": False,
+    "links": {"self": "http://x/1", "page": "http://x/2"},
+    "something_new": 1,
+}
+
+
+def answered(body: Any = SNOOZE, status: int = 200, **headers: str) -> Answer:
+    return status, {name.replace("_", "-"): value for name, value in headers.items()}, json.dumps(body).encode()
+
+
+def problem(status: int, **headers: str) -> Answer:
+    return answered(
+        {"type": "about:blank", "title": "T", "status": status, "code": "c", "detail": "Why."}, status, **headers
+    )
+
+
+@pytest.fixture
+def client(engine: Engine, settings: Settings, people: People) -> Iterator[Client]:
+    token = people.ann().bearer["Authorization"].removeprefix("Bearer ")
+    with a_site(engine, settings) as url, Client(url, token, attempts=1) as client:
+        yield client
+
+
+def test_a_snooze_from_the_first_to_the_last(client: Client, engine: Engine) -> None:
+    made = client.snooze(subject="Lease", when="in 3 days", note="ask", zone="Europe/Berlin")
+    assert (made.state, made.note, made.scheduled_for.tzinfo is not None) == ("asleep", "ask", True)
+    at = datetime(2033, 5, 1, 8, tzinfo=UTC)
+    moved = client.change(made.id, remind_at=at)
+    assert (moved.scheduled_for, moved.note) == (at, "ask")
+    assert client.change(made.id, note=None).note is None
+    assert client.get(made.id).attempts == 0
+    assert client.cancel(made.id).state == "cancelled"
+    with pytest.raises(Conflict) as over:
+        client.cancel(made.id)
+    assert (over.value.code, over.value.status) == ("over", 409)
+    assert the_row(engine, made.id).outcome == "cancelled"
+
+
+def test_a_phrase_is_read_or_refused_with_others_that_would_do(client: Client) -> None:
+    reading = client.when("friday 9am")
+    assert (reading.kind, reading.at is not None) == ("instant", True)
+    with pytest.raises(Invalid) as refused:
+        client.when("frday 9am")
+    assert refused.value.code
+    assert "friday 9am" in refused.value.problem.suggestions
+
+
+def test_all_pages_of_a_list_are_read_and_no_more_than_are_asked_for(client: Client, engine: Engine) -> None:
+    ids = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(5)]
+    assert [snooze.id for snooze in client.list(page_size=2)] == ids[::-1]
+    assert next(client.list(page_size=2)).id == ids[-1]
+    assert list(client.list(state="sent")) == []
+
+
+def test_the_example_of_the_guide_runs_as_it_stands_there(
+    engine: Engine,
+    settings: Settings,
+    people: People,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [block] = re.findall(r"^```python\n(import os\n.+?)^```$", GUIDE.read_text(), re.M | re.S)
+    monkeypatch.setenv("SNOOZER_TOKEN", people.ann().bearer["Authorization"].removeprefix("Bearer "))
+    with a_site(engine, settings) as url:
+        monkeypatch.setenv("SNOOZER_URL", url)
+        exec(compile(block, str(GUIDE), "exec"), {})  # noqa: S102 - the page is ours
+    first, listed, refused = capsys.readouterr().out.splitlines()
+    assert first.startswith("1 ")
+    assert listed == "1 Ask about the lease"
+    assert "friday" in refused
+    assert the_row(engine, 1).outcome == "cancelled"
+
+
+def test_one_key_is_one_snooze(client: Client) -> None:
+    first, second = (client.snooze(subject="Backup", when="in 3 days", idempotency_key="nightly") for _ in range(2))
+    assert first == second
+    assert len(list(client.list())) == 1
+    with pytest.raises(Invalid, match="another body"):
+        client.snooze(subject="Other", when="in 3 days", idempotency_key="nightly")
+
+
+def test_errors_are_of_what_the_server_says(client: Client, engine: Engine, settings: Settings) -> None:
+    with pytest.raises(NotFound, match="no snooze 99"):
+        client.get(99)
+    with pytest.raises(Invalid) as invalid:
+        client.snooze(subject="x", when="in 3 days", nonsense=1)
+    assert [error.field for error in invalid.value.problem.errors] == ["nonsense"]
+    assert client.request("GET", "/when", query={"phrase": "tomorrow"})["kind"] == "instant"
+    with a_site(engine, settings) as url, Client(url, "snz_wrong") as stranger, pytest.raises(Unauthorized):
+        stranger.get(1)
+
+
+def test_a_lost_answer_is_asked_for_again_by_the_same_key() -> None:
+    waits: list[float] = []
+    with a_script(None, problem(500), problem(503), answered()) as server:
+        client = Client(server.url, "t", sleep=waits.append)
+        assert client.snooze(subject="Lease", when="friday").model_extra == {"something_new": 1}
+        client.close()
+    keys = {headers["Idempotency-Key"] for _, _, headers, _ in server.requests}
+    assert (len(server.requests), len(keys)) == (4, 1)
+    assert len({body for *_, body in server.requests}) == 1
+    assert len(waits) == 3
+    assert all(0.25 <= wait <= 0.75 * 2**number for number, wait in enumerate(waits))
+
+
+def test_a_change_whose_answer_is_lost_is_not_sent_again_and_says_so() -> None:
+    with a_script(None) as server, Client(server.url, "t", sleep=lambda _: None) as client:
+        with pytest.raises(Unreachable) as lost:
+            client.cancel(7)
+        assert lost.value.may_be_done
+    assert len(server.requests) == 1
+    client = Client(server.url, "t", attempts=3, sleep=lambda _: None)
+    with pytest.raises(Unreachable) as away:
+        client.cancel(7)
+    assert not away.value.may_be_done
+    client.close()
+
+
+def test_the_server_says_how_long_to_wait() -> None:
+    waits: list[float] = []
+    with (
+        a_script(problem(429, Retry_After="7"), answered()) as server,
+        Client(server.url, "t", sleep=waits.append) as client,
+    ):
+        assert client.change(7, note="x").id == 7
+    assert waits == [7.0]
+
+
+def test_a_wait_that_is_too_long_is_left_to_the_caller() -> None:
+    waits: list[float] = []
+    with (
+        a_script(problem(429, Retry_After="3600")) as server,
+        Client(server.url, "t", sleep=waits.append) as client,
+        pytest.raises(WaitTooLong, match="Why") as refused,
+    ):
+        client.get(7)
+    assert (refused.value.retry_after, waits, len(server.requests)) == (3600.0, [], 1)
+
+
+def test_so_many_attempts_and_no_more() -> None:
+    with (
+        a_script(problem(502)) as server,
+        Client(server.url, "t", attempts=3, sleep=lambda _: None) as client,
+        pytest.raises(Failed),
+    ):
+        client.get(7)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (302, {"Location": "http://elsewhere.example/"}, b""),
+        (404, {"Content-Type": "text/html"}, b"<h1>A proxy</h1>"),
+    ],
+    ids=["a redirect", "a page"],
+)
+def test_what_is_no_answer_of_the_api_is_an_error_and_no_redirect_is_followed(answer: Answer) -> None:
+    with (
+        a_script(answer) as server,
+        Client(server.url, "t") as client,
+        pytest.raises(ApiError, match=str(answer[0])),
+    ):
+        client.get(7)
+    assert len(server.requests) == 1
+
+
+def test_the_next_page_is_asked_for_at_the_server_of_the_token() -> None:
+    """Behind another name, `next` names BASE_URL: the token goes nowhere else."""
+    first = {"snoozes": [SNOOZE], "next": "https://elsewhere.example/mail/api/v1/snoozes?limit=1&cursor=abc"}
+    with (
+        a_script(answered(first), answered({"snoozes": [], "next": None})) as server,
+        Client(server.url, "t") as client,
+    ):
+        assert [snooze.id for snooze in client.list()] == [7]
+    assert server.requests[1][1] == "/api/v1/snoozes?limit=1&cursor=abc"
+
+
+@pytest.mark.parametrize("url", ["", "snooze.example.org", "ftp://x", "https://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="such as https://"):
+        Client(url, "t")
+
+
+MODELS = ["Snooze", "SnoozeHistory", "SnoozePage", "Send", "Reading", "Links", "Problem", "FieldError"]
+
+
+def kinds(schema: dict[str, Any], names: dict[str, Any]) -> set[str]:
+    """The types of JSON that a schema allows."""
+    if "$ref" in schema:
+        return kinds(names[schema["$ref"].rpartition("/")[2]], names)
+    if "anyOf" in schema:
+        return {kind for each in schema["anyOf"] for kind in kinds(each, names)}
+    if "enum" in schema or "const" in schema:
+        return {"string"}
+    named = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
+    return {"number" if kind == "integer" else kind for kind in named}
+
+
+def test_the_models_agree_with_the_description(app: Flask) -> None:
+    """Each field of the client is one of the API, of its types; what the API may leave out has a default here."""
+    described = app.test_client().get("/api/v1/openapi.json").get_json()["components"]["schemas"]
+    for name in MODELS:
+        model: type[BaseModel] = getattr(models, name)
+        own = model.model_json_schema()
+        [theirs] = [schema for title, schema in described.items() if title.partition(".")[0] == name]
+        for field, schema in own["properties"].items():
+            assert field in theirs["properties"], (name, field)
+            wanted = kinds(theirs["properties"][field], described)
+            assert kinds(schema, own.get("$defs", {})) == wanted, (name, field)
+        assert set(own.get("required", ())) <= set(theirs["required"]), name
