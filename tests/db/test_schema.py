@@ -95,6 +95,22 @@ def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_wri
     assert current == head
 
 
+def test_what_runs_with_its_owners_rights_finds_names_in_one_schema_only(migrated: Engine) -> None:
+    """Others may create a table or a function of the same name in a schema of theirs, or a temporary one."""
+    functions = text(
+        "SELECT proname, "
+        "COALESCE(format('search_path=%s, pg_temp', current_schema()) = ANY(proconfig), FALSE) AS is_safe "
+        "FROM pg_proc WHERE prosecdef AND pronamespace = current_schema()::regnamespace"
+    )
+    with migrated.connect() as connection:
+        found = connection.execute(functions).all()
+        assert len(found) >= 13
+        assert [row.proname for row in found if not row.is_safe] == []
+        connection.execute(text("CREATE FUNCTION careless() RETURNS INT LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'"))
+        assert [row.proname for row in connection.execute(functions) if not row.is_safe] == ["careless"]
+        connection.rollback()
+
+
 def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
     with engine.begin() as connection:
         id = connection.execute(
