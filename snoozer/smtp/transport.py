@@ -39,6 +39,8 @@ Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
 _LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])([^\n]*?))?\r?\n")
 _ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
+# A server that quotes a subject shows where it begins, and not where it ends.
+_SUBJECT = re.compile(r"""\b(subject)(?:\s+(?:line|header|field))?\s*(?:["'”’]?\s*[:=]|["'“‘«]).*""", re.IGNORECASE)
 _QUEUE_ID = re.compile(
     r"queued as <?([\w.+/-]{3,64})|queued mail[^\[]*\[?(?:InternalId=)?([\w.-]{3,64})|\bid=([\w-]{3,64})"
     r"|^(?:ok:?\s+)?((?=[\w.+-]*\d)[\w.+-]{6,64})\b",
@@ -68,9 +70,11 @@ class Reply:
 
     @cached_property
     def text(self) -> str:
-        """The words on one line of at most 500 characters: nothing invisible, every address masked."""
+        """The words on one line of at most 500 characters: nothing invisible, every address masked, and nothing from a
+        quoted subject on."""
         words = " ".join(_ENHANCED.sub("", line, count=1) for line in self.lines)
-        masked = _ADDRESS.sub("…@…", headers.sanitize_line(words, limit=4 * MAX_REPLY_LENGTH))
+        unquoted = _SUBJECT.sub(r"\1: …", headers.sanitize_line(words, limit=4 * MAX_REPLY_LENGTH))
+        masked = _ADDRESS.sub("…@…", unquoted)
         return headers.sanitize_line(masked, limit=MAX_REPLY_LENGTH)
 
     @property
