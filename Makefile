@@ -23,7 +23,7 @@ fast: ## the tests of rules and mail: half of all in less than a minute
 
 test: check ## every test, on a real Postgres, real mail servers and a real browser
 	@bin/prepare-tests
-	@.venv/bin/pytest -n 4 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= .venv/bin/pytest -n 4 --dist worksteal
 	@bin/prepare-tests --left-out
 
 check: ## style, types and the import map

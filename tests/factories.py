@@ -124,6 +124,7 @@ def wait_until_a_session_waits(engine: Engine, *, who: Thread | None = None, how
         while watcher.execute(waits).scalar_one() < how_many and (who is None or who.is_alive()):
             assert time.monotonic() < end, "no session waits"
             watcher.rollback()
+            time.sleep(0.005)
 
 
 def an_original(*, subject: str | None = "Hello", message_id: str | None = None, body: str = "How are you?") -> bytes:

@@ -1,5 +1,6 @@
 """ENTRANCE by name: `snoozer COMMAND`. A command's module is imported when it is called."""
 
+import gc
 import importlib
 
 import click
@@ -43,6 +44,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
+        gc.enable()
         return command
 
 

@@ -3,6 +3,7 @@
 The worker has gone on by another way meanwhile. Decisions are fenced by the claim's token, facts are facts whenever.
 """
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -47,6 +48,7 @@ def wait_for_abandoned_sessions(engine: Engine) -> None:
     with engine.connect() as connection:
         while connection.execute(left, {"name": NAME}).scalar_one():
             connection.rollback()
+            time.sleep(0.005)
 
 
 @pytest.mark.parametrize("lost", ["the mark", "its answer"])

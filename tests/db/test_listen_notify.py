@@ -44,6 +44,7 @@ def wait_for_a_listener(engine: Engine, *, other_than: int | None = None) -> int
         for pid in listeners(engine):
             if pid != other_than:
                 return pid
+        time.sleep(0.005)
 
 
 def was_silent(calls: SimpleQueue[None], engine: Engine) -> bool:

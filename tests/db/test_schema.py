@@ -1,6 +1,7 @@
 """The schema upgrades and downgrades, models agree with migrations, and an INSERT of three columns is a snooze."""
 
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,6 +74,7 @@ def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engin
             upgrading = another.submit(schema.upgrade, brief)
             while not upgrading.done() and not watcher.execute(waits).scalar_one():
                 watcher.rollback()
+                time.sleep(0.01)
         upgrading.result()
     brief.dispose()
     with empty.connect() as connection:

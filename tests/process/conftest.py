@@ -19,6 +19,8 @@ from tests.process.staller import Staller
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
+# Between two looks. One that looks without a pause takes a core from the processes that it waits for.
+LOOK = 0.01
 
 # Everything short enough for a test, in the proportions of the defaults.
 SHORT = {
@@ -134,4 +136,5 @@ def wait(is_there: Callable[[], bool]) -> None:
     while time.monotonic() < ends:
         if is_there():
             return
+        time.sleep(LOOK)
     pytest.fail("it did not come to pass")

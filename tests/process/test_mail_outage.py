@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import text
 
-from tests.process.conftest import TIMEOUT, Field
+from tests.process.conftest import LOOK, TIMEOUT, Field, wait
 
 DUE, WORKERS, THRESHOLD = 2000, 4, 5
 
@@ -110,14 +110,14 @@ def _wait_for_probes(place: Field, refuser: Refuser, *, wanted: int) -> int:
             opened_at = connection.execute(text("SELECT max(opened_at) FROM circuit_breakers")).scalar_one()
         if opened_at is not None and opened_at != last:
             probes, last = probes + (last is not None), opened_at
+        time.sleep(LOOK)
     assert probes == wanted
     return probes + 1
 
 
 def _wait_until_all_are_sent(place: Field) -> None:
-    ends = time.monotonic() + TIMEOUT
-    while time.monotonic() < ends:
+    def none_waits() -> bool:
         with place.engine.connect() as connection:
-            if not connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one():
-                return
-    pytest.fail("snoozes are still waiting")
+            return not connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one()
+
+    wait(none_waits)

@@ -1,12 +1,9 @@
 """A thousand rows by another program's INSERT, a thousand mails, once."""
 
-import time
-
-import pytest
 from sqlalchemy import text
 
 from tests.factories import a_kept_message, a_long_snooze, a_snooze, the_events, the_row, the_send
-from tests.process.conftest import TIMEOUT, Field
+from tests.process.conftest import TIMEOUT, Field, wait
 
 ROWS = 1000
 
@@ -55,12 +52,12 @@ def test_several_processes_share_the_work_and_stop_together(place: Field) -> Non
 
 def _wait_for_workers(place: Field, *, alive: int) -> None:
     count = text("SELECT count(*) FROM workers WHERE state = 'alive'")
-    ends = time.monotonic() + TIMEOUT
-    while time.monotonic() < ends:
+
+    def there_are() -> bool:
         with place.engine.connect() as connection:
-            if connection.execute(count).scalar_one() == alive:
-                return
-    pytest.fail(f"there are never {alive} workers")
+            return bool(connection.execute(count).scalar_one() == alive)
+
+    wait(there_are)
 
 
 def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(place: Field) -> None:

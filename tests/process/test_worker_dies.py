@@ -81,9 +81,7 @@ def test_a_dead_workers_row_is_recovered_by_the_clock(place: Field) -> None:
     assert the_row(place.engine, id).claimed_by is not None
     clock = place.start("clock")
     try:
-        ends = time.monotonic() + TIMEOUT
-        while the_row(place.engine, id).claimed_by is not None and time.monotonic() < ends:
-            pass
+        wait(lambda: the_row(place.engine, id).claimed_by is None)
     finally:
         clock.terminate()
         clock.communicate()

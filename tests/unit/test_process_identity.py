@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 from snoozer.runtime.process_identity import is_dead, process_name
 
@@ -20,6 +21,7 @@ def test_a_process_is_dead_once_it_was_killed_also_before_its_parent_knows() -> 
         assert child.stdout.read() == ""
         while not is_dead(name):
             assert child.returncode is None
+            time.sleep(0.001)
     assert is_dead(name)
 
 

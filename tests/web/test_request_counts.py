@@ -41,6 +41,7 @@ def wait_for_new_processes(site: LiveSite, old: Sequence[int]) -> None:
     ends = time.monotonic() + TIMEOUT
     while not set(old).isdisjoint(children(site)) or len(children(site)) != len(old) or files(site) & set(old):
         assert time.monotonic() < ends, "a process was not replaced"
+        time.sleep(0.02)
 
 
 def files(site: LiveSite) -> set[int]:

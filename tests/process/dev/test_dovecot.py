@@ -64,6 +64,7 @@ def login(server: ImapServer, *, password: str | None = None) -> imaplib.IMAP4:
             break
         except OSError:
             assert time.monotonic() < ends, server.log.read_text()
+            time.sleep(0.02)
     client.login(OWNER, password or server.state.password)
     return client
 
