@@ -18,12 +18,12 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
-from snoozer.db.models import metadata
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
 from snoozer.settings import Settings
 from tests import corpus
 from tests.compiled_templates import CompiledTemplates
+from tests.emptying import empty
 from tests.factories import People
 from tests.stalling import StallingWay
 
@@ -37,25 +37,6 @@ TESTS = Path(__file__).resolve().parent
 PEERS = TESTS.parent / "bench" / ".venv"
 # Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
 HANG_MILLISECONDS = 60_000
-# Used, in bytes, with the partitions; and the sequence of those that gave numbers.
-USED_TABLES = """
-    SELECT name, bytes, sequence
-    FROM unnest(CAST(:names AS text[])) AS name
-    CROSS JOIN LATERAL to_regclass(name) AS relation
-    CROSS JOIN LATERAL (
-        SELECT pg_relation_size(relation) + COALESCE(sum(pg_relation_size(relid)), 0) AS bytes
-        FROM pg_partition_tree(relation)
-    ) AS size
-    LEFT JOIN LATERAL (
-        SELECT seqrelid::regclass::text AS sequence
-        FROM pg_depend JOIN pg_sequence ON seqrelid = objid
-        WHERE refobjid = relation AND pg_sequence_last_value(seqrelid) IS NOT NULL
-    ) AS numbers ON TRUE
-    WHERE bytes > 0 OR sequence IS NOT NULL
-"""
-# To truncate a table makes a new file for it, its indexes and all that refer to it: 0.15 s, where to delete some rows
-# takes a thousandth. A table that grew is truncated, so that the dead rows of many tests never add up.
-MAX_DELETED_BYTES = 128 * 1024
 # The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
 FOLDERS = {"unit": "fast", "imap": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
 
@@ -187,19 +168,7 @@ def empty_database(migrated: Engine) -> Iterator[Engine]:
 @pytest.fixture
 def engine(migrated: Engine) -> Engine:
     """The migrated database, empty; ids begin at 1."""
-    names = [table.name for table in metadata.sorted_tables]
-    with migrated.begin() as connection:
-        # Without triggers: what follows a row is deleted too, and tables that only grow may be emptied here.
-        connection.execute(text("SET LOCAL session_replication_role = replica"))
-        used = connection.execute(text(USED_TABLES), {"names": names}).all()
-        grown = [table.name for table in used if table.bytes > MAX_DELETED_BYTES]
-        few = [table.name for table in used if table.bytes and table.name not in grown]
-        statements = [f"DELETE FROM {name}" for name in few]  # noqa: S608 - names of our own tables
-        statements += [f"SELECT setval('{table.sequence}', 1, FALSE)" for table in used if table.sequence]
-        if grown:
-            statements.append(f"TRUNCATE {', '.join(grown)} CASCADE")
-        if statements:
-            connection.execute(text("; ".join(statements)))
+    empty(migrated)
     return migrated
 
 

@@ -21,6 +21,7 @@ from snoozer.db.queue import Claims, Lane, ReminderTime
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
 from tests.db.transitions import LEASE
+from tests.emptying import empty
 from tests.factories import ANN, a_snooze, now
 
 WORKERS = ("first", "second")
@@ -45,8 +46,7 @@ class Interleavings(RuleBasedStateMachine):
     def __init__(self, engine: Engine, *, key: str | None) -> None:
         super().__init__()
         self.engine = engine
-        with engine.begin() as connection:
-            connection.execute(text("TRUNCATE email_snoozes, reminder_sends, snooze_events RESTART IDENTITY"))
+        empty(engine)
         for number in range(1, SNOOZES + 1):
             a_snooze(engine, message_id=_message(number), serialization_key=key)
         self.actors = {name: Actor(name, engine.connect()) for name in (*WORKERS, PERSON, CLOCK)}

@@ -29,6 +29,7 @@ from tests.db.series import (
     undo,
 )
 from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.emptying import empty
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row
 
 
@@ -66,8 +67,7 @@ def test_what_is_being_sent_is_left_alone_and_before_that_the_person_wins(
     assert the_row(engine, held.id).claim_token is None
     assert not mark(engine, send)
     assert change.event
-    with engine.begin() as connection:
-        connection.execute(text("TRUNCATE email_snoozes, reminder_sends CASCADE"))
+    empty(engine)
     held, send = a_reserved_send(engine, **columns)
     assert mark(engine, send)
     assert refused(engine, act, held.id, **values) == "being_sent"
@@ -112,8 +112,7 @@ def test_a_paused_snooze_whose_time_passed_comes_back_when_it_is_resumed(engine:
     id = a_snooze(engine, remind_at=now() - DAY, inactive=True)
     assert do(engine, occurrences.resume, id).by_mail
     assert [held.id for held in claim(engine)] == [id]
-    with engine.begin() as connection:
-        connection.execute(text("TRUNCATE email_snoozes CASCADE"))
+    empty(engine)
     id = a_kept_snooze(engine, remind_at=now() - DAY, inactive=True)
     change = do(engine, occurrences.resume, id)
     assert (change.by_mail, change.outcome) == (False, "cancelled")

@@ -14,13 +14,13 @@ from snoozer.operations import chunks
 from snoozer.operations.requests import cancel
 from tests.db.operations import OPERATOR, an_operation
 from tests.db.transitions import claim, finalize, mark, record, reserve
+from tests.emptying import empty
 from tests.factories import ANN
 from tests.web.cases import an_uncertain_case
 
 # `make storm` runs all examples.
 FULL = os.environ.get("SNOOZER_STORM") == "1"
 STEPS = ("chunk 1", "chunk 2", "cancel 1", "cancel 2", "person", "undo", "deliver", "lose", "late")
-EMPTY = "TRUNCATE email_snoozes, reminder_sends, snooze_events, operations, operation_members"
 
 
 class Story:
@@ -28,8 +28,7 @@ class Story:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        with engine.begin() as connection:
-            connection.execute(text(EMPTY))
+        empty(engine)
         self.ids = [an_uncertain_case(engine) for _ in range(2)]
         self.dots: Counter[int] = Counter()
         self.sent: set[int] = set()

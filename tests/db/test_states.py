@@ -18,6 +18,7 @@ from tests.conftest import missing
 from tests.db import schema_file
 from tests.db.operators_statements import OPERATORS_ACTS
 from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
+from tests.emptying import empty
 from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,8 +283,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
 
 def a_row_in(engine: Engine, state: str) -> Claim:
     """The only row, in that state, as its worker would hold it."""
-    with engine.begin() as connection:
-        connection.execute(text("TRUNCATE email_snoozes, email_snoozes_archive CASCADE"))
+    empty(engine)
     id = a_snooze(engine, **ROWS[state])
     if state == "claimed":
         [held] = claim(engine)
