@@ -37,6 +37,8 @@ TESTS = Path(__file__).resolve().parent
 PEERS = TESTS.parent / "bench" / ".venv"
 # Far above what a page needs: only one that hangs is to fail, not one of a machine that stands still for seconds.
 HANG_MILLISECONDS = 60_000
+# Of memory, for the databases of all processes of a run, which take less than one GiB each.
+PLENTY_OF_BYTES = 8 * 1024**3
 # The quick half: rules and mail. What needs a database for nearly every test (db, web) has no marker.
 FOLDERS = {"unit": "fast", "imap": "fast", "mail": "fast", "process": "process", "chaos": "chaos", "browser": "browser"}
 
@@ -119,10 +121,20 @@ def real_messages() -> dict[str, bytes]:
     return corpus.messages()
 
 
+def _databases_folder() -> Path | None:
+    """A folder in memory where there is plenty of it, unless TMPDIR names one: a commit waits for a disk for as long as
+    ten statements take."""
+    memory, meminfo = Path("/dev/shm"), Path("/proc/meminfo")
+    if "TMPDIR" in os.environ or not memory.is_dir() or not meminfo.exists():
+        return None
+    available = int(meminfo.read_text().partition("MemAvailable:")[2].split()[0]) * 1024
+    return memory if min(available, shutil.disk_usage(memory).free) > PLENTY_OF_BYTES else None
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A server made for this run, on loopback, gone afterwards. SNOOZER_PG_BIN chooses another one's programs."""
-    home = Path(tempfile.mkdtemp(prefix="snoozer-tests-"))
+    home = Path(tempfile.mkdtemp(prefix="snoozer-tests-", dir=_databases_folder()))
     home.chmod(0o755)
     wanted = os.environ.get("SNOOZER_PG_BIN")
     with database_reaper() as register:

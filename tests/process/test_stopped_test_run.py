@@ -30,14 +30,18 @@ def test_waits(postgres_url):
 
 
 @pytest.mark.parametrize(("workers", "how"), [("0", signal.SIGHUP), ("1", signal.SIGTERM), ("1", signal.SIGKILL)])
-def test_a_stopped_test_run_leaves_no_postgres(tmp_path: Path, workers: str, how: signal.Signals) -> None:
+def test_a_stopped_test_run_leaves_no_postgres(
+    tmp_path: Path, open_folder: Path, workers: str, how: signal.Signals
+) -> None:
     """It lived on after SIGTERM, and after each run that a time limit ended there was one more."""
     test, pid_file = tmp_path / "test_waits.py", tmp_path / "pid"
     test.write_text(WAITING_TEST)
     run = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-n", workers, str(test)],
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        # A run that is killed leaves its folders.
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        | {"TMPDIR": str(open_folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
