@@ -3,7 +3,9 @@
 from sqlalchemy import Engine
 
 from snoozer.db import mailbox_store
+from snoozer.operations import pauses
 from snoozer.settings import Settings
+from tests.db.operations import OPERATOR, an_operation
 from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.cases import an_uncertain_case
 from tests.web.reminders import a_link, a_sent_reminder
@@ -66,4 +68,12 @@ def of_an_operator(engine: Engine) -> list[str]:
         last_error=LONG,
     )
     uncertain = an_uncertain_case(engine, subject=LONG)
-    return ["/admin", "/admin/cases", "/admin/mailboxes", f"/admin/cases/{case}", f"/admin/cases/{uncertain}"]
+    operation = an_operation(engine, act="dismiss", ids=[case, uncertain], reason=LONG)
+    with engine.begin() as connection:
+        pauses.pause(
+            connection, pauses.Scope(kind="domain", value=f"{LONG[:60]}.example"), actor=OPERATOR, reason=CANARY
+        )
+    return [
+        *("/admin", "/admin/cases", "/admin/mailboxes", "/admin/operations", "/admin/pauses"),
+        *(f"/admin/cases/{case}", f"/admin/cases/{uncertain}", f"/admin/operations/{operation}"),
+    ]
