@@ -22,6 +22,7 @@ from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain import roles
 from snoozer.domain.roles import Role
 from snoozer.settings import Settings
+from snoozer.translations import speaking
 from snoozer.web import context
 from snoozer.web.text.browser_name import browser_name
 from snoozer.web.text.time_format import TimeFormatter
@@ -199,7 +200,9 @@ def _role_required(view: Page[P], least: Role) -> Callable[P, ResponseReturnValu
     def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
         if not roles.at_least(account.role, least):
             _refuse(account)
-        return view(account, *args, **kwargs)
+        # Operators' pages are in English, with all that is formatted for them.
+        with speaking("en"):
+            return view(account, *args, **kwargs)
 
     page = login_required(guarded)
     _roles_of_views[page] = least

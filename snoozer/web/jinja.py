@@ -10,7 +10,7 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer import translations
 from snoozer.db.list_changes import is_snapshot
 from snoozer.resources import resource_folder
-from snoozer.translations import N_
+from snoozer.translations import N_, current_language, language_of
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
@@ -67,14 +67,15 @@ def init_app(app: Flask) -> None:
 
 def _page_variables() -> dict[str, Any]:
     """Returns the variables of every page. Does not look up the account: an error page needs no database."""
-    theme = auth.get_cookie("theme")
+    theme, locale = auth.get_cookie("theme"), g.get("locale", language.DEFAULT)
     return {
         "account": g.get("account"),
         "times": g.get("times"),
         "delivery": g.get("delivery"),
         "leaving": g.get("leaving"),
         "troubled_mailboxes": g.get("troubled_mailboxes", ()),
-        "locale": g.get("locale", language.DEFAULT),
+        "locale": locale,
+        "page_language": locale if language_of(locale) == current_language() else current_language(),
         "short_locales": language.SHORT_NAMES,
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",

@@ -2,11 +2,12 @@
 
 import secrets
 
-from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, g, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer import accounts, security_log
 from snoozer.db.models import Account
+from snoozer.translations import language_of, speaking
 from snoozer.web import auth, context
 from snoozer.web.auth import viewer_required
 from snoozer.web.context import flash
@@ -37,7 +38,8 @@ def mail_code(account: Account) -> ResponseReturnValue:
         invitation = accounts.request_sign_in(connection, email=account.email, browser=browser, known=known)
     if invitation is None:
         return _page(account, sent=True, error="Five codes were mailed within the hour. Wait a little."), 429
-    send_invitation(invitation, settings=context.settings())
+    with speaking(language_of(g.locale)):
+        send_invitation(invitation, settings=context.settings())
     # The link in the same mail opens a new session, and leads there too.
     session["onward"] = _next()
     response = make_response(redirect(url_for(".ask", sent="1", next=_next()), code=303))
