@@ -1,4 +1,4 @@
--- The whole schema after migration 0064, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0065, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -297,6 +297,80 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_webhook_insert() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM webhook_enter(
+        fresh.user_email, 'created', fresh.id, COALESCE(jsonb_typeof(fresh.recurrence), 'null') <> 'null',
+        COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.remind_at, fresh.reference, fresh.subject
+    )
+    FROM (SELECT * FROM fresh WHERE outcome IS NULL ORDER BY id) AS fresh;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION email_snoozes_webhook_update() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM webhook_enter(
+        changed.user_email, changed.event, changed.id, COALESCE(jsonb_typeof(changed.recurrence), 'null') <> 'null',
+        COALESCE(changed.scheduled_for, changed.remind_at), changed.remind_at, changed.reference, changed.subject
+    )
+    FROM (
+        SELECT
+            fresh.*,
+            CASE
+                WHEN fresh.outcome IS DISTINCT FROM gone.outcome THEN
+                    CASE
+                        WHEN fresh.outcome = 'cancelled' THEN 'cancelled'
+                        WHEN fresh.outcome = 'retired' THEN 'stuck'
+                        WHEN fresh.outcome IS NULL THEN 'edited'
+                    END
+                WHEN fresh.outcome IS NOT NULL THEN NULL
+                WHEN fresh.claimed_at IS NOT NULL AND gone.claimed_at IS NULL THEN 'due'
+                -- What repeats was sent, and is promised anew: that is no edit.
+                WHEN fresh.recurrence IS NOT NULL
+                    AND gone.claimed_at IS NOT NULL
+                    AND fresh.remind_at > gone.scheduled_for
+                    AND fresh.recurrence = gone.recurrence
+                    AND EXISTS (
+                        SELECT 1
+                        FROM reminder_sends AS send
+                        WHERE send.user_email = gone.user_email
+                          AND send.message_id = gone.message_id
+                          AND send.scheduled_for = gone.scheduled_for
+                          AND send.state = 'sent'
+                    )
+                    THEN NULL
+                WHEN (
+                    COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.recurrence, fresh.subject, fresh.note,
+                    fresh.reference, fresh.reply_policy, fresh.reply_scope, fresh.at_any_hour,
+                    fresh.inactive AND fresh.paused_by IS NULL
+                ) IS DISTINCT FROM (
+                    COALESCE(gone.scheduled_for, gone.remind_at), gone.recurrence, gone.subject, gone.note,
+                    gone.reference, gone.reply_policy, gone.reply_scope, gone.at_any_hour,
+                    gone.inactive AND gone.paused_by IS NULL
+                ) THEN 'edited'
+            END AS event
+        FROM fresh
+        JOIN gone ON gone.id = fresh.id
+        ORDER BY fresh.id
+    ) AS changed
+    WHERE changed.event IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION kept_messages_fill_return() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -324,6 +398,15 @@ BEGIN
         SELECT id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned FROM gone
     ) AS changed
     HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION kept_messages_webhook_done() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM webhook_enter_done(NEW.user_email, NEW.message_id, NULL);
     RETURN NULL;
 END
 $$;
@@ -466,6 +549,24 @@ BEGIN
     WHERE accounts.email = lower(NEW.user_email)
     ORDER BY device.id
     ON CONFLICT ON CONSTRAINT uq_push_sends_promise DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION reminder_sends_webhook() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM webhook_enter(
+        NEW.user_email, CASE NEW.channel WHEN 'email' THEN 'sent' ELSE 'returned' END, NEW.snooze_id,
+        COALESCE(jsonb_typeof(snooze.recurrence), 'null') <> 'null', NEW.scheduled_for, NULL, snooze.reference,
+        snooze.subject
+    )
+    FROM email_snoozes AS snooze
+    WHERE snooze.id = NEW.snooze_id;
     RETURN NULL;
 END
 $$;
@@ -630,6 +731,23 @@ CREATE FUNCTION snooze_error_fingerprint(error text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (snooze_error_class(error) || substr(md5(snooze_error_text(error)), 2));
 
+CREATE FUNCTION snooze_events_webhook_done() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM webhook_enter_done(snooze.user_email, snooze.message_id, snooze.id)
+    FROM email_snoozes AS snooze
+    WHERE snooze.id = NEW.snooze_id
+      AND NOT EXISTS (
+          SELECT 1
+          FROM kept_messages AS kept
+          WHERE kept.user_email = snooze.user_email
+            AND kept.message_id = snooze.message_id
+      );
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION snooze_may_be_gathered(person text, snooze bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -781,6 +899,7 @@ CREATE TABLE email_snoozes (
     deferred_by text,
     at_any_hour boolean DEFAULT false NOT NULL,
     paused_by bigint,
+    reference text,
     CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
     CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
     CONSTRAINT ck_email_snoozes_deferral_is_whole CHECK ((num_nulls(deferred_until, deferred_by) = ANY (ARRAY[0, 2]))),
@@ -792,6 +911,7 @@ CREATE TABLE email_snoozes (
     CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
     CONSTRAINT ck_email_snoozes_paused_is_inactive CHECK (((paused_by IS NULL) OR (inactive AND (outcome IS NULL)))),
     CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT ck_email_snoozes_reference CHECK ((char_length(reference) <= 200)),
     CONSTRAINT ck_email_snoozes_reply_policy CHECK ((reply_policy = ANY (ARRAY['keep'::text, 'cancel_on_reply'::text, 'until_reply'::text]))),
     CONSTRAINT ck_email_snoozes_reply_scope CHECK ((reply_scope = ANY (ARRAY['message'::text, 'thread'::text]))),
     CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
@@ -948,6 +1068,50 @@ CREATE FUNCTION snooze_waits_for(snooze email_snoozes, known_schema integer) RET
         WHEN snooze.scheduled_for < snooze.remind_at THEN 'put_off'
         ELSE 'asleep'
     END
+$$;
+
+CREATE FUNCTION webhook_enter(person text, event text, snooze bigint, repeats boolean, promise timestamp with time zone, remind_at timestamp with time zone, reference text, subject text) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO webhook_deliveries (
+        endpoint_id, account_id, event, snooze_id, repeats, scheduled_for, remind_at, reference, subject
+    )
+    SELECT
+        endpoint.id, endpoint.account_id, webhook_enter.event, webhook_enter.snooze, webhook_enter.repeats,
+        webhook_enter.promise, webhook_enter.remind_at, webhook_enter.reference,
+        CASE WHEN endpoint.shows_subject THEN webhook_enter.subject END
+    FROM accounts
+    JOIN webhook_endpoints AS endpoint ON endpoint.account_id = accounts.id
+    WHERE accounts.email = lower(person)
+      AND accounts.disabled_at IS NULL
+      AND endpoint.is_on
+      AND webhook_enter.event = ANY(endpoint.events)
+    ORDER BY endpoint.id
+    ON CONFLICT DO NOTHING
+$$;
+
+CREATE FUNCTION webhook_enter_done(person text, message text, snooze bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN;
+    END IF;
+    PERFORM webhook_enter(
+        person, 'done', send.snooze_id, COALESCE(jsonb_typeof(its.recurrence), 'null') <> 'null', send.scheduled_for,
+        NULL, its.reference, its.subject
+    )
+    FROM (
+        SELECT reminder_sends.snooze_id, reminder_sends.scheduled_for
+        FROM reminder_sends
+        WHERE reminder_sends.user_email = person
+          AND reminder_sends.message_id = message
+          AND (snooze IS NULL OR reminder_sends.snooze_id = snooze)
+        ORDER BY reminder_sends.scheduled_for DESC
+        LIMIT 1
+    ) AS send
+    JOIN email_snoozes AS its ON its.id = send.snooze_id;
+END
 $$;
 
 CREATE TABLE accepted_timelines (
@@ -1192,7 +1356,8 @@ CREATE TABLE email_snoozes_archive (
     deferred_until timestamp with time zone,
     deferred_by text,
     at_any_hour boolean NOT NULL,
-    paused_by bigint
+    paused_by bigint,
+    reference text
 )
 PARTITION BY RANGE (finished_at);
 
@@ -1261,6 +1426,7 @@ CREATE TABLE import_rows (
     finished_at timestamp with time zone,
     sends jsonb DEFAULT '[]'::jsonb NOT NULL,
     at_any_hour boolean DEFAULT false NOT NULL,
+    reference text,
     CONSTRAINT ck_import_rows_are_whole CHECK (((verdict = 'refused'::text) OR (num_nulls(state, message_id, promised, made_at) = 0))),
     CONSTRAINT ck_import_rows_refused_has_a_reason CHECK (((verdict = 'refused'::text) = (reason IS NOT NULL))),
     CONSTRAINT ck_import_rows_state CHECK ((state = ANY (ARRAY['waiting'::text, 'paused'::text, 'sent'::text, 'cancelled'::text]))),
@@ -1949,6 +2115,82 @@ CREATE SEQUENCE snooze_events_id_seq
 
 ALTER SEQUENCE snooze_events_id_seq OWNED BY snooze_events.id;
 
+CREATE TABLE webhook_deliveries (
+    id bigint NOT NULL,
+    number uuid DEFAULT gen_random_uuid() NOT NULL,
+    endpoint_id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    event text NOT NULL,
+    snooze_id bigint,
+    repeats boolean DEFAULT false NOT NULL,
+    scheduled_for timestamp with time zone,
+    remind_at timestamp with time zone,
+    reference text,
+    subject text,
+    occurred_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    claim_token uuid,
+    claimed_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    try_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    first_tried_at timestamp with time zone,
+    tried_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    status integer,
+    reason text,
+    answer text,
+    answer_ms integer,
+    CONSTRAINT ck_webhook_deliveries_claim_is_whole CHECK ((num_nulls(claim_token, claimed_until) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_webhook_deliveries_claimed_waits CHECK (((claim_token IS NULL) OR (state = 'waiting'::text))),
+    CONSTRAINT ck_webhook_deliveries_finished_is_dated CHECK (((state = 'waiting'::text) = (finished_at IS NULL))),
+    CONSTRAINT ck_webhook_deliveries_state CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+
+CREATE SEQUENCE webhook_deliveries_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE webhook_deliveries_id_seq OWNED BY webhook_deliveries.id;
+
+CREATE TABLE webhook_endpoints (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    url text NOT NULL,
+    events text[] NOT NULL,
+    shows_subject boolean DEFAULT false NOT NULL,
+    secret bytea NOT NULL,
+    previous_secret bytea,
+    previous_until timestamp with time zone,
+    is_on boolean DEFAULT true NOT NULL,
+    off_reason text,
+    off_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    quiet_until timestamp with time zone,
+    turn_at timestamp with time zone DEFAULT now() NOT NULL,
+    answer_ms integer,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ck_webhook_endpoints_events CHECK (((cardinality(events) >= 1) AND (events <@ ARRAY['created'::text, 'edited'::text, 'due'::text, 'sent'::text, 'returned'::text, 'done'::text, 'cancelled'::text, 'stuck'::text]))),
+    CONSTRAINT ck_webhook_endpoints_off_is_whole CHECK ((num_nulls(off_reason, off_at) =
+CASE
+    WHEN is_on THEN 2
+    ELSE 0
+END)),
+    CONSTRAINT ck_webhook_endpoints_previous_is_whole CHECK ((num_nulls(previous_secret, previous_until) = ANY (ARRAY[0, 2])))
+);
+
+CREATE SEQUENCE webhook_endpoints_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE webhook_endpoints_id_seq OWNED BY webhook_endpoints.id;
+
 ALTER TABLE ONLY accepted_timelines ALTER COLUMN id SET DEFAULT nextval('accepted_timelines_id_seq'::regclass);
 
 ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq'::regclass);
@@ -1988,6 +2230,10 @@ ALTER TABLE ONLY sign_ins ALTER COLUMN id SET DEFAULT nextval('sign_ins_id_seq':
 ALTER TABLE ONLY sink_messages ALTER COLUMN id SET DEFAULT nextval('sink_messages_id_seq'::regclass);
 
 ALTER TABLE ONLY snooze_events ALTER COLUMN id SET DEFAULT nextval('snooze_events_id_seq'::regclass);
+
+ALTER TABLE ONLY webhook_deliveries ALTER COLUMN id SET DEFAULT nextval('webhook_deliveries_id_seq'::regclass);
+
+ALTER TABLE ONLY webhook_endpoints ALTER COLUMN id SET DEFAULT nextval('webhook_endpoints_id_seq'::regclass);
 
 ALTER TABLE ONLY accepted_timelines
     ADD CONSTRAINT pk_accepted_timelines PRIMARY KEY (id);
@@ -2115,6 +2361,12 @@ ALTER TABLE ONLY sink_messages
 ALTER TABLE ONLY snooze_events
     ADD CONSTRAINT pk_snooze_events PRIMARY KEY (id);
 
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT pk_webhook_deliveries PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT pk_webhook_endpoints PRIMARY KEY (id);
+
 ALTER TABLE ONLY workers
     ADD CONSTRAINT pk_workers PRIMARY KEY (id);
 
@@ -2171,6 +2423,12 @@ ALTER TABLE ONLY sessions
 
 ALTER TABLE ONLY sign_ins
     ADD CONSTRAINT uq_sign_ins_token_hash UNIQUE (token_hash);
+
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT uq_webhook_deliveries_number UNIQUE (number);
+
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT uq_webhook_endpoints_url UNIQUE (account_id, url);
 
 CREATE INDEX ix_account_identities_account ON account_identities USING btree (account_id);
 
@@ -2306,11 +2564,29 @@ CREATE INDEX ix_snooze_events_at ON snooze_events USING brin (at);
 
 CREATE INDEX ix_snooze_events_snooze ON snooze_events USING btree (snooze_id, id);
 
+CREATE INDEX ix_webhook_deliveries_account ON webhook_deliveries USING btree (account_id);
+
+CREATE INDEX ix_webhook_deliveries_claimed ON webhook_deliveries USING btree (endpoint_id) WHERE (claim_token IS NOT NULL);
+
+CREATE INDEX ix_webhook_deliveries_endpoint ON webhook_deliveries USING btree (endpoint_id, id);
+
+CREATE INDEX ix_webhook_deliveries_occurred ON webhook_deliveries USING btree (occurred_at);
+
+CREATE INDEX ix_webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, snooze_id, id) WHERE (state = 'waiting'::text);
+
+CREATE INDEX ix_webhook_deliveries_try ON webhook_deliveries USING btree (try_at) WHERE (state = 'waiting'::text);
+
+CREATE INDEX ix_webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, try_at, id) WHERE (state = 'waiting'::text);
+
+CREATE INDEX ix_webhook_endpoints_on ON webhook_endpoints USING btree (turn_at, id) WHERE is_on;
+
 CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (serialization_key) WHERE ((claimed_at IS NOT NULL) AND (serialization_key IS NOT NULL));
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
+
+CREATE UNIQUE INDEX uq_webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, snooze_id, scheduled_for) WHERE (event = 'due'::text);
 
 CREATE TRIGGER accounts_move_day AFTER UPDATE ON accounts FOR EACH ROW WHEN ((new.zone <> old.zone)) EXECUTE FUNCTION accounts_move_day();
 
@@ -2348,6 +2624,10 @@ CREATE TRIGGER email_snoozes_texts_fit BEFORE INSERT ON email_snoozes FOR EACH R
 
 CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((new.serialization_key IS NOT NULL) AND (NOT new.inactive) AND (new.claimed_at IS NULL))) EXECUTE FUNCTION email_snoozes_wait_behind_key();
 
+CREATE TRIGGER email_snoozes_webhook_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_insert();
+
+CREATE TRIGGER email_snoozes_webhook_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_update();
+
 CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
 
 CREATE TRIGGER kept_messages_forget_deferral BEFORE UPDATE ON kept_messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
@@ -2357,6 +2637,8 @@ CREATE TRIGGER kept_messages_note_delete AFTER DELETE ON kept_messages REFERENCI
 CREATE TRIGGER kept_messages_note_insert AFTER INSERT ON kept_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
 
 CREATE TRIGGER kept_messages_note_update AFTER UPDATE ON kept_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION kept_messages_note_update();
+
+CREATE TRIGGER kept_messages_webhook_done AFTER UPDATE OF folder ON kept_messages FOR EACH ROW WHEN (((new.folder = 'done'::text) AND (old.folder <> 'done'::text))) EXECUTE FUNCTION kept_messages_webhook_done();
 
 CREATE TRIGGER mailbox_messages_fill_return BEFORE INSERT ON mailbox_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
 
@@ -2375,6 +2657,12 @@ CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH
 CREATE TRIGGER reminder_sends_push_reminder AFTER UPDATE ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'email'::text) AND (new.state = 'sent'::text) AND (old.state <> 'sent'::text) AND (new.resolution IS DISTINCT FROM 'answered'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
 
 CREATE TRIGGER reminder_sends_push_return AFTER INSERT ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'mailbox'::text) AND (new.state = 'sent'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_push();
+
+CREATE TRIGGER reminder_sends_webhook_reminder AFTER UPDATE ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'email'::text) AND (new.state = 'sent'::text) AND (old.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_webhook();
+
+CREATE TRIGGER reminder_sends_webhook_return AFTER INSERT ON reminder_sends FOR EACH ROW WHEN (((new.channel = 'mailbox'::text) AND (new.state = 'sent'::text) AND (new.sent_at > (clock_timestamp() - '01:00:00'::interval)))) EXECUTE FUNCTION reminder_sends_webhook();
+
+CREATE TRIGGER snooze_events_webhook_done AFTER INSERT ON snooze_events FOR EACH ROW WHEN ((new.kind = 'done'::text)) EXECUTE FUNCTION snooze_events_webhook_done();
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT fk_account_deletions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
@@ -2450,3 +2738,6 @@ ALTER TABLE ONLY sessions
 
 ALTER TABLE ONLY sign_ins
     ADD CONSTRAINT fk_sign_ins_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT fk_webhook_endpoints_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -10,20 +10,20 @@ from snoozer.cli.finding import Finding
 from snoozer.cli.worker import CONNECTIONS as WORKER_CONNECTIONS
 from snoozer.db import support
 from snoozer.db.engine import MAX_OVERFLOW, POOL_SIZE
-from snoozer.delivery.push_loop import CONNECTIONS as PUSH_CONNECTIONS
+from snoozer.delivery.send_loop import CONNECTIONS as SENDING_CONNECTIONS
 from snoozer.housekeeping.clock import CONNECTIONS as CLOCK_CONNECTIONS
 from snoozer.mailbox_sync.main import DATABASE_CONNECTIONS as MAILBOX_CONNECTIONS
 from snoozer.settings import Settings
 
-# How many connections one process opens at most, by application. A worker has an engine for pushes beside its own.
+# How many connections one process opens at most, by application. A worker has more engines than one.
 PER_PROCESS = {
     "snoozer-web": POOL_SIZE + MAX_OVERFLOW,
     "snoozer-inbound": POOL_SIZE + MAX_OVERFLOW,
     "snoozer-clock": CLOCK_CONNECTIONS + MAX_OVERFLOW,
     "snoozer-mailbox": MAILBOX_CONNECTIONS + MAX_OVERFLOW,
 }
-PER_WORKER = WORKER_CONNECTIONS + PUSH_CONNECTIONS + 2 * MAX_OVERFLOW
-OF_WORKERS = ("snoozer-worker", "snoozer-push")
+PER_WORKER = WORKER_CONNECTIONS + 2 * SENDING_CONNECTIONS + 3 * MAX_OVERFLOW
+OF_WORKERS = ("snoozer-worker", "snoozer-push", "snoozer-webhook")
 # A share of the connections that the server takes.
 NEARLY_ALL = 0.9
 

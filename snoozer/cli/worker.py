@@ -31,11 +31,14 @@ from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
+from snoozer.delivery.push import SENDERS as PUSH_SENDERS
 from snoozer.delivery.push import PushSender
-from snoozer.delivery.push_loop import CONNECTIONS as PUSH_CONNECTIONS
-from snoozer.delivery.push_loop import PushLoop
-from snoozer.delivery.push_loop import drain as drain_pushes
+from snoozer.delivery.send_loop import CONNECTIONS as SENDING_CONNECTIONS
+from snoozer.delivery.send_loop import SendLoop
+from snoozer.delivery.send_loop import drain as drain_sender
 from snoozer.delivery.settling import Settler, record_inherited_facts
+from snoozer.delivery.webhook import SENDERS as WEBHOOK_SENDERS
+from snoozer.delivery.webhook import WebhookSender
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
@@ -140,10 +143,15 @@ def run_worker(
             closing.callback(listener.stop)
         pushes = _push_sender(settings, failpoint=hook, stopping=stopping)
         closing.callback(pushes.engine.dispose)
+        webhooks = _webhook_sender(settings, failpoint=hook, stopping=stopping)
+        closing.callback(webhooks.engine.dispose)
         if not drain:
-            push_loop = PushLoop(pushes, poll=settings.poll)
+            push_loop = SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll)
             push_loop.start()
             closing.callback(push_loop.stop)
+            webhook_loop = SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll)
+            webhook_loop.start()
+            closing.callback(webhook_loop.stop)
             returns = ReturnLoop(engine, poll=settings.poll)
             returns.start()
             closing.callback(returns.stop)
@@ -155,7 +163,8 @@ def run_worker(
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)
-                drain_pushes(pushes)
+                drain_sender(pushes)
+                drain_sender(webhooks)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
@@ -255,25 +264,39 @@ def start_heartbeat(
 
 
 def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> PushSender:
-    """With an engine of its own, whose connections no delivery waits for."""
-    engine = make_engine(
-        settings.database_url.get_secret_value(),
-        name="push",
-        pool_size=PUSH_CONNECTIONS,
-        pgbouncer=settings.pgbouncer,
-        ping_after=PING_AFTER,
-        read_timeout=read_timeout_until(stopping),
-        by_index=True,
-    )
     is_named = settings.base_url.startswith("https://")
     return PushSender(
-        engine=engine,
+        engine=_sending_engine(settings, name="push", stopping=stopping),
         keys=settings.keys,
         contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
         allow_private=settings.allow_private_push_services,
         failpoint=failpoint,
         rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,
+    )
+
+
+def _webhook_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> WebhookSender:
+    return WebhookSender(
+        engine=_sending_engine(settings, name="webhook", stopping=stopping),
+        keys=settings.keys,
+        allow_private=settings.allow_private_push_services,
+        failpoint=failpoint,
+        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
+        stopping=stopping,
+    )
+
+
+def _sending_engine(settings: Settings, *, name: str, stopping: Event) -> Engine:
+    """Of its own, so that no delivery waits for its connections."""
+    return make_engine(
+        settings.database_url.get_secret_value(),
+        name=name,
+        pool_size=SENDING_CONNECTIONS,
+        pgbouncer=settings.pgbouncer,
+        ping_after=PING_AFTER,
+        read_timeout=read_timeout_until(stopping),
+        by_index=True,
     )
 
 

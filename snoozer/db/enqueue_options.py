@@ -1,4 +1,4 @@
-"""How workers are to treat a snooze that is entered in the queue."""
+"""What a program gives along with a snooze that is entered in the queue."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,16 @@ MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
 
 @dataclass(frozen=True, kw_only=True)
 class EnqueueOptions:
-    """How workers treat a snooze. None keeps the row's present value, or the table's default for a new row.
+    """How workers treat a snooze, and what its program calls it. None keeps the row's present value, or the table's
+    default for a new row.
 
     Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998
-    octets) only one is in flight at any time.
+    octets) only one is in flight at any time. webhooks name `reference` (at most 200 characters).
     """
 
     priority: int | None = None
     serialization_key: str | None = None
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         if self.priority is not None and not MIN_PRIORITY <= self.priority <= MAX_PRIORITY:

@@ -55,6 +55,7 @@ CHECKS = {
         "ck_email_snoozes_outcome_is_dated",
         "ck_email_snoozes_paused_is_inactive",
         "ck_email_snoozes_priority",
+        "ck_email_snoozes_reference",
         "ck_email_snoozes_reply_policy",
         "ck_email_snoozes_reply_scope",
         "ck_email_snoozes_time_kind",
@@ -98,6 +99,17 @@ CHECKS = {
         "ck_reminder_sends_sent_is_dated",
         "ck_reminder_sends_state",
     ),
+    "webhook_deliveries": (
+        "ck_webhook_deliveries_claim_is_whole",
+        "ck_webhook_deliveries_claimed_waits",
+        "ck_webhook_deliveries_finished_is_dated",
+        "ck_webhook_deliveries_state",
+    ),
+    "webhook_endpoints": (
+        "ck_webhook_endpoints_events",
+        "ck_webhook_endpoints_off_is_whole",
+        "ck_webhook_endpoints_previous_is_whole",
+    ),
 }
 TRIGGERS = {
     "audit_log": ("audit_log_append", "audit_log_keep"),
@@ -117,6 +129,8 @@ TRIGGERS = {
         "email_snoozes_promise_return",
         "email_snoozes_texts_fit",
         "email_snoozes_wait_behind_key",
+        "email_snoozes_webhook_insert",
+        "email_snoozes_webhook_update",
     ),
     "kept_messages": (
         "kept_messages_fill_return",
@@ -124,6 +138,7 @@ TRIGGERS = {
         "kept_messages_note_delete",
         "kept_messages_note_insert",
         "kept_messages_note_update",
+        "kept_messages_webhook_done",
     ),
     "mailbox_messages": (
         "mailbox_messages_fill_return",
@@ -133,7 +148,14 @@ TRIGGERS = {
         "mailbox_messages_note_update",
         "mailbox_messages_stay",
     ),
-    "reminder_sends": ("reminder_sends_keep_sent", "reminder_sends_push_reminder", "reminder_sends_push_return"),
+    "reminder_sends": (
+        "reminder_sends_keep_sent",
+        "reminder_sends_push_reminder",
+        "reminder_sends_push_return",
+        "reminder_sends_webhook_reminder",
+        "reminder_sends_webhook_return",
+    ),
+    "snooze_events": ("snooze_events_webhook_done",),
 }
 
 

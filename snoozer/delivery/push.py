@@ -8,24 +8,21 @@ sent again: a second notification is worth less than none.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 from random import Random
 from threading import Event
 
-from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Engine
 
 from snoozer import push_devices, push_encryption
 from snoozer.db import push
-from snoozer.db.errors import error_text
 from snoozer.db.push import ClaimedPush
+from snoozer.delivery.send_loop import write_fact
 from snoozer.domain import push_message
 from snoozer.encryption import Undecryptable
 from snoozer.runtime import outbound_http
-from snoozer.runtime.backoff import Backoff, delay
+from snoozer.runtime.backoff import delay
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.outbound_http import Answer, HttpError, Limits
 from snoozer.translations import gettext as _
@@ -42,8 +39,9 @@ MAX_DELAY = timedelta(minutes=30)
 MAX_DEFECTS = 3
 # An answer is a sentence at most.
 MAX_ANSWER = 64 * 1024
-# How long a fact is kept in memory while the database is away; after that it is uncertain.
-RECORD_SECONDS = 50.0
+# At once, and what one sweep ends.
+SENDERS = 4
+MAX_EXPIRED = 500
 
 GONE = frozenset({404, 410})
 # Its push service does not know our key, or was subscribed with another one.
@@ -68,6 +66,7 @@ class PushSender:
     rng: Random
     stopping: Event
     seconds: float = REQUEST_SECONDS
+    word: str = field(default="push", init=False)
 
     def claim(self) -> ClaimedPush | None:
         """The next push that is due; None where none is."""
@@ -92,6 +91,11 @@ class PushSender:
             return self._failed(claimed, error, marked=marked.is_set())
         self.failpoint("push_answered", str(claimed.device_id))
         return self._answered(claimed, answer)
+
+    def sweep(self) -> None:
+        """End what comes too late, and what a lost worker had marked."""
+        with self.engine.begin() as connection:
+            push.expire(connection, batch_size=MAX_EXPIRED)
 
     def release_failed(self, claimed: ClaimedPush) -> None:
         """A push that failed here is tried again a few times; one whose request may have left is uncertain. Raises
@@ -163,7 +167,7 @@ class PushSender:
         elif status in GONE:
             self._refuse(claimed, "gone", status, gone=True)
         elif status == 429 or status >= 500:
-            self._release(claimed, "busy", status, wait=_seconds(answer.retry_after))
+            self._release(claimed, "busy", status, wait=_wait(answer))
         else:
             self._refuse(claimed, "refused" if status in REFUSED else "answer", status)
 
@@ -179,9 +183,11 @@ class PushSender:
         else:
             self._release(claimed, error.code, None)
 
-    def _release(self, claimed: ClaimedPush, reason: str, status: int | None, *, wait: timedelta | None = None) -> None:
+    def _release(
+        self, claimed: ClaimedPush, reason: str, status: int | None, *, wait: timedelta = timedelta(0)
+    ) -> None:
         """Tried again after a growing wait, and not before the push service asked for it."""
-        pause = max(self._delay(max(claimed.attempts, claimed.failures)), wait or timedelta(0))
+        pause = max(self._delay(max(claimed.attempts, claimed.failures)), wait)
         self._write(
             lambda connection: push.release(connection, push=claimed, reason=reason, status=status, delay=pause)
         )
@@ -196,25 +202,10 @@ class PushSender:
     def _delay(self, failures: int) -> timedelta:
         return min(delay(failures + 1, first=FIRST_DELAY, rng=self.rng), MAX_DELAY)
 
-    def _write(self, statement: Callable[..., None]) -> None:
-        """Write a fact, again and again while the database is away. Raises SQLAlchemyError when that lasts."""
-        until, backoff = time.monotonic() + RECORD_SECONDS, Backoff(first=0.1, cap=5.0)
-        while True:
-            try:
-                with self.engine.begin() as connection:
-                    return statement(connection)
-            except SQLAlchemyError as error:
-                if time.monotonic() >= until or self.stopping.is_set():
-                    raise
-                log.warning("what became of a push is written later: %s", error_text(error))
-                self.stopping.wait(backoff.next_wait())
+    def _write(self, statement: Callable[[Connection], object]) -> None:
+        write_fact(self.engine, statement, word=self.word, stopping=self.stopping)
 
 
-def _seconds(retry_after: str | None) -> timedelta | None:
-    """What a Retry-After asks for, at most MAX_DELAY; None for none."""
-    text = (retry_after or "").strip()
-    if text.isascii() and text.isdigit():
-        return min(timedelta(seconds=min(int(text[:9]), 86_400)), MAX_DELAY)
-    with suppress(ValueError, TypeError):
-        return min(max(parsedate_to_datetime(text) - datetime.now(UTC), timedelta(0)), MAX_DELAY)
-    return None
+def _wait(answer: Answer) -> timedelta:
+    """What a Retry-After asks for, at most MAX_DELAY."""
+    return min(timedelta(seconds=outbound_http.seconds_of(answer.retry_after) or 0.0), MAX_DELAY)

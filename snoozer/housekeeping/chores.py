@@ -28,6 +28,7 @@ from snoozer.db import (
     push,
     queue,
     quotas,
+    webhooks,
     workers,
 )
 from snoozer.db import archive as archive_db
@@ -198,9 +199,9 @@ def prune_changes(engine: Engine) -> None:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes and
-    operations that are long over, and imports that were not confirmed; end roles by groups that are a day old; enter
-    in the ledger what digests reminded of."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes,
+    webhooks and operations that are long over, and imports that were not confirmed; end roles by groups that are a day
+    old; enter in the ledger what digests reminded of."""
     run_exclusive(engine, "forget workers", workers.prune)
     settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
     while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
@@ -224,6 +225,9 @@ def prune(engine: Engine) -> None:
         pass
     prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
+        pass
+    prune_webhooks = partial(webhooks.prune, batch_size=MAX_PRUNED)
+    while (run_exclusive(engine, "forget webhooks", prune_webhooks) or 0) >= MAX_PRUNED:
         pass
 
 

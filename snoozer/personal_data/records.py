@@ -23,7 +23,7 @@ Record = dict[str, Any]
 SNOOZE_COLUMNS = (
     *("subject", "sender_email", "created_at", "finished_at", "note", "recurrence", "reply_policy", "reply_scope"),
     *("wall_time", "zone", "time_kind", "snooze_duration_hours", "mailbox", "origin_folder", "at_any_hour"),
-    "last_error",
+    *("last_error", "reference"),
 )
 SEND_COLUMNS = (
     *("channel", "state", "reserved_at", "sent_at", "reminder_message_id", "bytes_sha256", "smtp_code", "reply"),

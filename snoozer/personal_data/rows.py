@@ -11,7 +11,7 @@ from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import canonical, wall_time
 from snoozer.translations import gettext as _
 
-MAX_SUBJECT, MAX_SENDER = 2_000, 320
+MAX_SUBJECT, MAX_SENDER, MAX_REFERENCE = 2_000, 320, 200
 MAX_SENDS = 1_000
 # What the grammar reads is far within these.
 MAX_INTERVAL, MAX_TIMES, MAX_YEARS = 1_000, 5_000, 11
@@ -45,6 +45,7 @@ class ImportRow:
     reply_policy: str | None = None
     reply_scope: str | None = None
     at_any_hour: bool = False
+    reference: str | None = None
     made_at: str | None = None
     finished_at: str | None = None
     sends: dict[str, str] = field(default_factory=dict)
@@ -82,6 +83,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
         reply_policy=_one_of(values.get("reply_policy"), get_args(ReplyPolicy)),
         reply_scope=_one_of(values.get("reply_scope"), get_args(ReplyScope)),
         at_any_hour=values.get("at_any_hour") in (True, "True"),
+        reference=_text(values.get("reference"), most=MAX_REFERENCE),
         made_at=made_at.isoformat(),
     )
     if state in {"sent", "cancelled"}:

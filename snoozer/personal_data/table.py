@@ -21,6 +21,7 @@ from snoozer.timephrase.zones import local
 COLUMNS = (
     *("state", "promised", "subject", "sender_email", "note", "recurrence", "message_id", "zone", "time_kind"),
     *("wall_time", "reply_policy", "reply_scope", "created_at", "finished_at", "at_any_hour"),
+    "reference",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 # Spreadsheets read UTF-8 only behind this mark.

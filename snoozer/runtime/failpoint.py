@@ -15,8 +15,13 @@ MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved"
 # Of a push to a device, which is named by its number.
 PUSH_STEPS = ("push_claimed", "push_marked", "push_answered", "push_recorded")
 
+# Of a webhook, which is named by the number of its endpoint.
+WEBHOOK_STEPS = ("webhook_claimed", "webhook_connected", "webhook_answered", "webhook_recorded")
+
 # Of a chunk of an operation, which is named by its number.
 OPERATION_STEPS = ("operation_changed", "operation_recorded", "operation_committed")
+
+ALL_STEPS = (*STEPS, *MOVE_STEPS, *PUSH_STEPS, *WEBHOOK_STEPS, *OPERATION_STEPS)
 
 # Called with the name of the step that is passed, and the Message-ID.
 FailpointHook = Callable[[str, str], None]
@@ -68,7 +73,7 @@ class Failpoint:
 def parse(spelling: str) -> Failpoint:
     """Read `NAME:kill|stop|raise[:N][@MESSAGE_ID]`. Raises InvalidFailpoint."""
     found = _SPELLING.fullmatch(spelling)
-    if not found or found["step"] not in (*STEPS, *MOVE_STEPS, *PUSH_STEPS, *OPERATION_STEPS):
-        steps = ", ".join((*STEPS, *MOVE_STEPS, *PUSH_STEPS, *OPERATION_STEPS))
+    if not found or found["step"] not in ALL_STEPS:
+        steps = ", ".join(ALL_STEPS)
         raise InvalidFailpoint(f"SNOOZER_FAILPOINT is NAME:kill|stop|raise[:N][@MESSAGE_ID], with NAME one of {steps}")
     return Failpoint(step=found["step"], act=found["act"], nth=int(found["nth"] or 1), message_id=found["message_id"])

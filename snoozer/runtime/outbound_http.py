@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -16,6 +18,7 @@ from snoozer.runtime.outbound import OutboundError
 
 MAX_URL_LENGTH = 2_000
 MAX_REDIRECTS = 3
+MAX_RETRY_AFTER = 86_400.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -41,12 +44,13 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """`seconds` for the whole of one request, `size` of its answer's body. `allow_private` also allows private
-    networks, other ports, and there http."""
+    """`seconds` for the whole of one request, `size` of its answer's body; what is longer is refused, with `cuts` cut
+    off. `allow_private` also allows private networks, other ports, and there http."""
 
     seconds: float
     size: int
     allow_private: bool = False
+    cuts: bool = False
 
 
 def get(url: str, *, limits: Limits, tls: ssl.SSLContext | None = None) -> Answer:
@@ -102,6 +106,17 @@ def request(
         raise HttpError("protocol", f"{target.hostname} gave no answer that a web server gives.") from None
 
 
+def seconds_of(retry_after: str | None) -> float | None:
+    """How long a Retry-After asks to wait, a day at most; None for none."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), MAX_RETRY_AFTER)
+    with suppress(ValueError, TypeError):
+        left = parsedate_to_datetime(text) - datetime.now(UTC)
+        return min(max(left.total_seconds(), 0.0), MAX_RETRY_AFTER)
+    return None
+
+
 def _checked(url: str, *, allow_private: bool) -> SplitResult:
     try:
         target = urlsplit(url)
@@ -154,11 +169,11 @@ def _exchange(
         client.request(method, path, body=body, headers={**headers, **own})
         with client.getresponse() as response:
             content = response.read(limits.size + 1)
-            if len(content) > limits.size:
+            if len(content) > limits.size and not limits.cuts:
                 raise HttpError("too_large", f"{target.hostname} answered with more than {limits.size} bytes.")
             return Answer(
                 status=response.status,
-                body=content,
+                body=content[: limits.size],
                 location=_location(response, target),
                 retry_after=response.getheader("Retry-After"),
             )

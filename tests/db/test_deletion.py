@@ -19,6 +19,7 @@ from tests.db.archived import RETENTION, finished
 from tests.db.pushes import a_pushed_device
 from tests.db.transitions import a_reserved_send, claim, finalize, mark, record
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, asked_for, now
+from tests.webhook_receiver import an_endpoint
 
 BOB = "bob@snoozer.example"
 DAY = timedelta(days=1)
@@ -53,6 +54,7 @@ def content(engine: Engine) -> dict[str, str]:
 
 def fill(engine: Engine, account_id: int, email: str) -> None:
     """Something of a person in every table that has people's data."""
+    an_endpoint(engine, account_id=account_id, url=f"https://hooks.example/{email}")
     held, send = a_reserved_send(engine, user_email=email, subject=f"{email} sent", message_id=f"<sent-{email}>")
     assert mark(engine, send)
     record(engine, send)

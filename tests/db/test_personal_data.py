@@ -30,6 +30,7 @@ from tests.db.archived import RETENTION, finished
 from tests.db.pushes import a_pushed_device
 from tests.factories import ANN, HOUR, People, a_feed, a_kept_message, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
+from tests.webhook_receiver import an_endpoint
 
 BOB = "bob@snoozer.example"
 # Tables with nothing of a person, or whose rows are in other records, each with its reason.
@@ -91,6 +92,7 @@ def test_every_table_is_exported_or_has_a_reason_not_to_be() -> None:
 def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Engine, people: People) -> None:
     for email in (ANN, BOB):
         account = people.ann(email)
+        an_endpoint(engine, account_id=account.id, url=f"https://hooks.example/{email}")
         a_snooze(engine, user_email=email, subject=f"{email} waits", note="call", remind_at=now() + HOUR)
         a_snooze(engine, user_email=email, inactive=True, remind_at=now() + HOUR)
         finished(engine, outcome="cancelled", user_email=email, subject=f"{email} archived")

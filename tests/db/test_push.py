@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import push
 from snoozer.delivery.push import MAX_DELAY, PushSender
-from snoozer.delivery.push_loop import drain, send, sweep
+from snoozer.delivery.send_loop import drain, send
 from snoozer.domain import links
 from tests.db.pushes import comes_back, sooner, the_sender
 from tests.db.reading import reading
@@ -212,7 +212,7 @@ def test_a_late_answer_is_a_fact(engine: Engine, service: PushService, phone: Su
     assert claimed is not None
     with engine.begin() as connection:
         assert push.mark(connection, push=claimed, lease=timedelta(seconds=-1))
-    sweep(sender)
+    sender.sweep()
     assert states(engine) == ["uncertain"]
     with engine.begin() as connection:
         push.record(connection, push=claimed, status=201)
@@ -296,7 +296,7 @@ def test_nothing_is_pushed_for_a_closed_account(
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET disabled_at = now()"))
     assert sender.claim() is None
-    sweep(sender)
+    sender.sweep()
     assert [(row.state, row.reason) for row in ledger(engine)] == [("failed", "removed")]
 
 

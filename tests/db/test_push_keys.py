@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer import push_devices
 from snoozer.db.push import ClaimedPush
 from snoozer.delivery.push import PushSender
-from snoozer.delivery.push_loop import PushLoop, drain
+from snoozer.delivery.send_loop import SendLoop, drain
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.pushes import comes_back, sooner, the_sender
 from tests.factories import People, Person
@@ -126,7 +126,7 @@ def test_the_loop_goes_on_after_errors_that_it_does_not_know(
             sent.set()
 
     given = vars(the_sender(engine, failpoint=failpoint))
-    loop = PushLoop(_Broken(**given), poll=0.02)
+    loop = SendLoop(_Broken(**given), senders=4, poll=0.02)
     comes_back(engine)
     loop.start()
     try:

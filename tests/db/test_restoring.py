@@ -89,7 +89,14 @@ def test_an_account_that_is_exported_deleted_and_imported_is_the_same(
     sent(engine, age=2 * DAY)
     finished(engine, outcome="cancelled", at=now() - DAY)
     asked_for(engine, "every monday 9am", message_id="<week@x>", note="each week")
-    a_snooze(engine, message_id="<any@x>", remind_at=now() + DAY, at_any_hour=True, reply_policy="cancel_on_reply")
+    a_snooze(
+        engine,
+        message_id="<any@x>",
+        remind_at=now() + DAY,
+        at_any_hour=True,
+        reference="deal-7",
+        reply_policy="cancel_on_reply",
+    )
     a_snooze(engine, message_id="<paused@x>", remind_at=now() + DAY, inactive=True)
     for name in ("week", "any", "paused", "read", "done"):
         a_kept_message(engine, original=an_original(message_id=f"<{name}@x>", subject=f"Grüße {name}"))

@@ -41,6 +41,7 @@ STATEMENT_FOLDERS = {
     "quotas": ["quotas"],
     "replies": ["replies"],
     "timeline": ["timeline"],
+    "webhooks": ["webhooks"],
     "workers": ["workers"],
 }
 # Modules that are continued in another one.

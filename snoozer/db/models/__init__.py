@@ -38,6 +38,7 @@ from snoozer.db.models.snooze import (
     is_send_of,
     promised_time,
 )
+from snoozer.db.models.webhook import WebhookDelivery, WebhookEndpoint
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, QueueMinute, ServerStart, Worker
 
 metadata = Base.metadata

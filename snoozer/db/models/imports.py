@@ -52,3 +52,4 @@ class ImportRow(Base):
     finished_at: Mapped[datetime | None]
     sends: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'"))
     at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))
+    reference: Mapped[str | None]

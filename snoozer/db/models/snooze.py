@@ -75,6 +75,7 @@ class Snooze(Base):
     deferred_by: Mapped[str | None]
     at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))
     paused_by: Mapped[int | None]
+    reference: Mapped[str | None]
 
     __table_args__ = (
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),

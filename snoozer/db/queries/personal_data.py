@@ -25,6 +25,8 @@ from snoozer.db.models import (
     StoredFeed,
     TypedPhrase,
     UserPreset,
+    WebhookDelivery,
+    WebhookEndpoint,
     promised_time,
 )
 from snoozer.db.queries import Found
@@ -96,6 +98,22 @@ SECTIONS = (
         columns=(
             *("device_id", "snooze_id", "scheduled_for", "state", "attempts", "created_at", "marked_at"),
             *("finished_at", "status", "reason"),
+        ),
+    ),
+    Section(
+        type="webhook",
+        model=WebhookEndpoint,
+        columns=(
+            *("id", "url", "events", "shows_subject", "is_on", "off_reason", "off_at", "failures", "delivered_at"),
+            "created_at",
+        ),
+    ),
+    Section(
+        type="webhook_delivery",
+        model=WebhookDelivery,
+        columns=(
+            *("id", "endpoint_id", "event", "snooze_id", "repeats", "scheduled_for", "remind_at", "reference"),
+            *("subject", "occurred_at", "state", "attempts", "tried_at", "finished_at", "status", "reason", "answer"),
         ),
     ),
 )

@@ -1,5 +1,5 @@
 -- Begin the deletions that are due, up to batch_size: the accounts are closed for good, sessions, links, tokens,
--- feeds, notifications and the shape of the day end, and connected mailboxes give back what is snoozed in them.
+-- feeds, notifications, webhooks and the shape of the day end, and connected mailboxes give back what is snoozed in them.
 WITH due AS MATERIALIZED (
     SELECT account_id
     FROM account_deletions
@@ -29,6 +29,9 @@ ended_feeds AS (
 ),
 ended_devices AS (
     DELETE FROM push_devices USING due WHERE push_devices.account_id = due.account_id
+),
+ended_webhooks AS (
+    DELETE FROM webhook_endpoints USING due WHERE webhook_endpoints.account_id = due.account_id
 ),
 ended_rests AS (
     DELETE FROM day_shapes USING due WHERE day_shapes.account_id = due.account_id

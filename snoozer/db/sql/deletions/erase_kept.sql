@@ -1,5 +1,5 @@
--- Erase kept messages of a person, what a trial's mail server kept, and what was pushed to devices, up to batch_size of
--- each. A push whose answer may still come is left for later.
+-- Erase kept messages of a person, what a trial's mail server kept, and what was pushed to devices or posted to webhooks, up
+-- to batch_size of each. What may still be answered is left for later.
 WITH captured AS (
     DELETE FROM sink_messages
     WHERE id = ANY(ARRAY(SELECT id FROM sink_messages WHERE rcpt_to = :user_email LIMIT :batch_size))
@@ -20,5 +20,20 @@ pushed AS (
         LIMIT :batch_size
     ))
     RETURNING 1
+),
+posted AS (
+    DELETE FROM webhook_deliveries
+    WHERE id = ANY(ARRAY(
+        SELECT id
+        FROM webhook_deliveries
+        WHERE account_id = :account_id
+          AND COALESCE(claimed_until <= CURRENT_TIMESTAMP, TRUE)
+        LIMIT :batch_size
+    ))
+    RETURNING 1
 )
-SELECT (SELECT count(*) FROM captured) + (SELECT count(*) FROM kept) + (SELECT count(*) FROM pushed) AS erased
+SELECT
+    (SELECT count(*) FROM captured)
+    + (SELECT count(*) FROM kept)
+    + (SELECT count(*) FROM pushed)
+    + (SELECT count(*) FROM posted) AS erased

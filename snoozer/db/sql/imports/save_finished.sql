@@ -5,14 +5,15 @@ WITH saved AS (
     INSERT INTO email_snoozes_archive (
         id, user_email, message_id, subject, sender_email, remind_at, scheduled_for, attempts, max_attempts, inactive,
         created_at, updated_at, outcome, finished_at, priority, crash_count, bucket, note, recurrence, reply_policy,
-        reply_scope, wall_time, zone, time_kind, schema_version, behind_key, at_any_hour
+        reply_scope, wall_time, zone, time_kind, schema_version, behind_key, at_any_hour, reference
     )
     SELECT
         nextval('email_snoozes_id_seq'), :user_email, read.message_id, read.subject, read.sender_email, read.promised,
         read.promised, 0, 5, TRUE, read.made_at, CURRENT_TIMESTAMP,
         CASE read.state WHEN 'sent' THEN 'sent' ELSE 'cancelled' END, COALESCE(read.finished_at, CURRENT_TIMESTAMP), 0,
         0, snooze_bucket(:user_email), read.note, read.recurrence, read.reply_policy, read.reply_scope, read.wall_time,
-        read.zone, read.time_kind, 1, FALSE, read.at_any_hour
+        read.zone, read.time_kind, 1, FALSE, read.at_any_hour,
+        read.reference
     FROM import_rows AS read
     WHERE read.import_id = :import_id
       AND read.verdict = 'new'

@@ -4,13 +4,15 @@
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,
-    priority, serialization_key, at_any_hour, reply_policy, reply_scope, reply_since
+    priority, serialization_key, at_any_hour, reply_policy, reply_scope, reply_since,
+    reference
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
     :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
     COALESCE(:priority, 0), :serialization_key, :at_any_hour, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
-    CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END
+    CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END,
+    CAST(:reference AS text)
 )
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE
 SET claimed_at = NULL,
@@ -36,6 +38,7 @@ SET claimed_at = NULL,
     priority = COALESCE(:priority, snooze.priority),
     serialization_key = COALESCE(:serialization_key, snooze.serialization_key),
     at_any_hour = EXCLUDED.at_any_hour,
+    reference = COALESCE(EXCLUDED.reference, snooze.reference),
     reply_policy = COALESCE(EXCLUDED.reply_policy, snooze.reply_policy),
     reply_scope = COALESCE(EXCLUDED.reply_scope, snooze.reply_scope),
     reply_since = CASE

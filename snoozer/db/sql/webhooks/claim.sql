@@ -1,0 +1,59 @@
+-- Claim the delivery that has been due the longest of an endpoint that this transaction has locked (webhooks/pick.sql). The
+-- events of one snooze go out in order: nothing is claimed while something before it waits.
+WITH due AS MATERIALIZED (
+    SELECT delivery.id
+    FROM webhook_deliveries AS delivery
+    WHERE delivery.endpoint_id = :endpoint_id
+      AND delivery.state = 'waiting'
+      AND delivery.try_at <= CURRENT_TIMESTAMP
+      AND COALESCE(delivery.claimed_until <= CURRENT_TIMESTAMP, TRUE)
+      AND COALESCE(
+          NOT EXISTS (
+              SELECT 1
+              FROM webhook_deliveries AS before
+              WHERE before.endpoint_id = delivery.endpoint_id
+                AND before.snooze_id = delivery.snooze_id
+                AND before.id < delivery.id
+                AND before.state = 'waiting'
+          ),
+          FALSE
+      )
+    ORDER BY delivery.try_at, delivery.id
+    LIMIT 1
+    FOR NO KEY UPDATE OF delivery SKIP LOCKED
+),
+turn AS (
+    UPDATE webhook_endpoints
+    SET turn_at = clock_timestamp()
+    FROM due
+    WHERE webhook_endpoints.id = :endpoint_id
+)
+UPDATE webhook_deliveries AS delivery
+SET claim_token = gen_random_uuid(),
+    claimed_until = clock_timestamp() + :lease,
+    tried_at = clock_timestamp(),
+    first_tried_at = COALESCE(delivery.first_tried_at, clock_timestamp())
+FROM due
+JOIN webhook_endpoints AS endpoint ON endpoint.id = :endpoint_id
+WHERE delivery.id = due.id
+RETURNING
+    delivery.id,
+    delivery.claim_token,
+    delivery.number,
+    delivery.endpoint_id,
+    delivery.event,
+    delivery.snooze_id,
+    delivery.repeats,
+    delivery.scheduled_for,
+    delivery.remind_at,
+    delivery.reference,
+    delivery.subject,
+    delivery.occurred_at,
+    delivery.tried_at,
+    delivery.attempts,
+    endpoint.url,
+    endpoint.failures,
+    endpoint.failures > 0 OR COALESCE(endpoint.answer_ms, 0) >= :slow_ms AS is_troubled,
+    endpoint.secret,
+    endpoint.previous_secret,
+    COALESCE(endpoint.previous_until > clock_timestamp(), FALSE) AS rotates

@@ -1,0 +1,9 @@
+-- Sign with another secret from now on, and with the present one too for `overlap`. Zero rows where this person has no such
+-- endpoint.
+UPDATE webhook_endpoints
+SET previous_secret = secret,
+    previous_until = clock_timestamp() + :overlap,
+    secret = :secret
+WHERE id = :id
+  AND account_id = :account_id
+RETURNING id

@@ -1,0 +1,11 @@
+-- Switch an endpoint of a person's on again: it gets what happens from now on. Zero rows where it is on, or not theirs.
+UPDATE webhook_endpoints
+SET is_on = TRUE,
+    off_reason = NULL,
+    off_at = NULL,
+    failures = 0,
+    quiet_until = NULL
+WHERE id = :id
+  AND account_id = :account_id
+  AND NOT is_on
+RETURNING id

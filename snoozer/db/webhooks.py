@@ -1,0 +1,189 @@
+"""Webhooks: endpoints, and the ledger of what is sent to them. One function per file in `sql/webhooks`, of its name.
+
+waiting (a trigger, with the fact) → delivered (record) · waiting → failed (release, end_waiting)
+delivered, failed → waiting (resend: by hand) · failed → delivered (record: a late answer)
+Without an answer a delivery waits again: it is repeated with the same id.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import execute, row_as
+
+# From then on an answer is late.
+SLOW_MS = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimedDelivery:
+    """A delivery that one sender holds. Secrets are encrypted; the previous one signs too while `rotates`. `subject` is
+    None where the endpoint asked for none, or there is none."""
+
+    id: int
+    claim_token: UUID
+    number: UUID
+    endpoint_id: int
+    event: str
+    snooze_id: int | None
+    repeats: bool
+    scheduled_for: datetime | None
+    remind_at: datetime | None
+    reference: str | None = field(repr=False)
+    subject: str | None = field(repr=False)
+    occurred_at: datetime
+    tried_at: datetime
+    attempts: int
+    url: str = field(repr=False)
+    failures: int
+    is_troubled: bool
+    secret: bytes = field(repr=False)
+    previous_secret: bytes | None = field(repr=False)
+    rotates: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a try: the status and the beginning of the answer, where one came, and how long that took."""
+
+    reason: str | None = None
+    status: int | None = None
+    answer: str | None = field(default=None, repr=False)
+    answer_ms: int | None = None
+
+
+def add(
+    connection: Connection,
+    *,
+    account_id: int,
+    url: str,
+    events: Sequence[str],
+    shows_subject: bool,
+    secret: bytes,
+    most: int,
+) -> int | None:
+    """Add an endpoint; returns its id, None where the person has `most`, or this URL already."""
+    values = {"url": url, "events": list(events), "shows_subject": shows_subject, "secret": secret, "most": most}
+    id: int | None = execute(connection, "webhooks/add", account_id=account_id, **values).scalar_one_or_none()
+    return id
+
+
+def change(connection: Connection, *, id: int, account_id: int, events: Sequence[str], shows_subject: bool) -> bool:
+    """Choose the events of an endpoint. Returns False when this person has no such endpoint."""
+    values = {"account_id": account_id, "events": list(events), "shows_subject": shows_subject}
+    return execute(connection, "webhooks/change", id=id, **values).first() is not None
+
+
+def remove(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Remove an endpoint with its deliveries. Returns False when this person has no such endpoint."""
+    return execute(connection, "webhooks/remove", id=id, account_id=account_id).first() is not None
+
+
+def rotate(connection: Connection, *, id: int, account_id: int, secret: bytes, overlap: timedelta) -> bool:
+    """Sign with another secret, for `overlap` with both. Returns False when this person has no such endpoint."""
+    values = {"account_id": account_id, "secret": secret, "overlap": overlap}
+    return execute(connection, "webhooks/rotate", id=id, **values).first() is not None
+
+
+def replace_secrets(
+    connection: Connection, *, delivery: ClaimedDelivery, secret: bytes, previous_secret: bytes | None
+) -> bool:
+    """Replace encrypted secrets by the same ones under a newer key of the ring."""
+    values = {
+        "known": delivery.secret,
+        "known_previous": delivery.previous_secret,
+        "secret": secret,
+        "previous_secret": previous_secret,
+    }
+    return execute(connection, "webhooks/replace_secrets", id=delivery.endpoint_id, **values).first() is not None
+
+
+def switch_on(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Switch an endpoint on again. Returns False when it is on, or not this person's."""
+    return execute(connection, "webhooks/switch_on", id=id, account_id=account_id).first() is not None
+
+
+def switch_off(connection: Connection, *, id: int, reason: str, account_id: int | None = None) -> bool:
+    """Switch an endpoint off, with what waits for it. Returns False when it is off, or not this person's."""
+    values = {"reason": reason, "account_id": account_id}
+    is_off = execute(connection, "webhooks/switch_off", id=id, **values).first() is not None
+    if is_off:
+        end_waiting(connection, endpoint_id=id)
+    return is_off
+
+
+def end_waiting(connection: Connection, *, endpoint_id: int) -> int:
+    """What waits for an endpoint that is off has failed; returns how many."""
+    return len(execute(connection, "webhooks/end_waiting", endpoint_id=endpoint_id).all())
+
+
+def enter_test(connection: Connection, *, id: int, account_id: int) -> int | None:
+    """Enter a test event; returns its delivery, None where another one waits or the endpoint is off."""
+    delivery: int | None = execute(connection, "webhooks/enter_test", id=id, account_id=account_id).scalar_one_or_none()
+    return delivery
+
+
+def resend(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Deliver something once more. Returns False where it waits already, or cannot be."""
+    return execute(connection, "webhooks/resend", id=id, account_id=account_id).first() is not None
+
+
+def pick(connection: Connection, *, at_once: int, any: bool) -> int | None:
+    """Choose and lock the endpoint whose turn it is, with `any` also one that fails or is slow; None where nothing can
+    be sent."""
+    values = {"at_once": at_once, "any": any, "slow_ms": SLOW_MS}
+    id: int | None = execute(connection, "webhooks/pick", **values).scalar_one_or_none()
+    return id
+
+
+def claim(connection: Connection, *, endpoint_id: int, lease: timedelta) -> ClaimedDelivery | None:
+    """Claim the next delivery of an endpoint that is locked; None where another process has it."""
+    values = {"endpoint_id": endpoint_id, "lease": lease, "slow_ms": SLOW_MS}
+    return row_as(execute(connection, "webhooks/claim", **values).first(), ClaimedDelivery)
+
+
+def record(connection: Connection, *, delivery: ClaimedDelivery, outcome: Outcome) -> None:
+    """Record that the endpoint took a delivery."""
+    values = {"status": outcome.status, "answer": outcome.answer, "answer_ms": outcome.answer_ms}
+    execute(connection, "webhooks/record", id=delivery.id, endpoint_id=delivery.endpoint_id, **values)
+
+
+def release(
+    connection: Connection,
+    *,
+    delivery: ClaimedDelivery,
+    outcome: Outcome,
+    delay: timedelta,
+    pause: timedelta,
+    retry_for: timedelta,
+    gone: bool = False,
+) -> bool | None:
+    """The delivery was not taken. Returns whether its endpoint is on; None where the claim is lost."""
+    is_on: bool | None = execute(
+        connection,
+        "webhooks/release",
+        id=delivery.id,
+        endpoint_id=delivery.endpoint_id,
+        claim_token=delivery.claim_token,
+        **vars(outcome),
+        delay=delay,
+        pause=pause,
+        retry_for=retry_for,
+        gone=gone,
+    ).scalar_one_or_none()
+    if is_on is False:
+        end_waiting(connection, endpoint_id=delivery.endpoint_id)
+    return is_on
+
+
+def give_back(connection: Connection, *, delivery: ClaimedDelivery) -> None:
+    """The delivery was not begun."""
+    execute(connection, "webhooks/give_back", id=delivery.id, claim_token=delivery.claim_token)
+
+
+def prune(connection: Connection, *, batch_size: int) -> int:
+    """Delete deliveries that are long over; returns how many."""
+    return len(execute(connection, "webhooks/prune", batch_size=batch_size).all())

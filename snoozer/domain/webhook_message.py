@@ -1,0 +1,45 @@
+"""What a webhook says: a pointer to a snooze, and no copy of it."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+# In the order in which they come to a snooze.
+EVENTS = ("created", "edited", "due", "sent", "returned", "done", "cancelled", "stuck")
+TEST = "test"
+
+
+def type_of(event: str) -> str:
+    """The type of an event on the wire."""
+    return "webhook.test" if event == TEST else f"snooze.{event}"
+
+
+def compose(
+    *,
+    event: str,
+    occurred_at: datetime,
+    snooze_id: int | None,
+    repeats: bool,
+    scheduled_for: datetime | None,
+    remind_at: datetime | None,
+    reference: str | None,
+    subject: str | None,
+) -> str:
+    """The body of a webhook: always the same text for the same event. `subject` is left out where it is None."""
+    data: dict[str, Any] = {}
+    if snooze_id is not None:
+        data = {
+            "id": snooze_id,
+            "kind": "repeating" if repeats else "once",
+            "scheduled_for": _written(scheduled_for),
+            "remind_at": _written(remind_at),
+            "reference": reference,
+        }
+    if subject is not None:
+        data["subject"] = subject
+    content = {"type": type_of(event), "timestamp": _written(occurred_at), "data": data}
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _written(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,181 @@
+"""A receiver of webhooks, of the tests' own: it verifies what comes by the library that receivers use."""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from threading import Event
+from typing import Any, Self
+
+from sqlalchemy import Engine, text
+from standardwebhooks import Webhook
+
+from snoozer import webhooks
+from snoozer.delivery.webhook import WebhookSender
+from snoozer.domain.webhook_message import EVENTS
+from snoozer.webhooks import Added
+
+KEYS = ("a-key-for-stories-of-enough-length",)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`hangs_up` closes the connection where the answer should begin."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    hangs_up: bool = False
+
+
+@dataclass(frozen=True)
+class Posted:
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.body)
+        return content
+
+    def verify(self, secret: str) -> None:
+        """Raises where it was not signed by this secret in the last minutes."""
+        Webhook(secret).verify(self.body, self.headers)
+
+
+class Receiver:
+    """Listens on loopback from `with` to its end, and takes everything, unless `answers` has others for a path: each is
+    used once, and a function is called first. `taken` has what was answered with 2xx, in order."""
+
+    def __init__(self) -> None:
+        receiver = self
+        self.posted: list[Posted] = []
+        self.taken: list[Posted] = []
+        self.answers: dict[str, list[Answer | Callable[[], Answer]]] = defaultdict(list)
+        self.lock = threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 30
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                posted = Posted(self.path, headers, body)
+                with receiver.lock:
+                    receiver.posted.append(posted)
+                    planned = receiver.answers[self.path]
+                    answer = planned.pop(0) if planned else Answer()
+                answer = answer if isinstance(answer, Answer) else answer()
+                if answer.hangs_up:
+                    self.close_connection = True
+                    return
+                if 200 <= answer.status < 300:
+                    with receiver.lock:
+                        receiver.taken.append(posted)
+                try:
+                    self.send_response(answer.status)
+                    for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(answer.body)
+                except OSError:
+                    return  # The sender was killed, or hung up.
+
+            def log_message(self, *_: Any) -> None:
+                """Nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    def url(self, name: str = "hook") -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/{name}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def an_endpoint(
+    engine: Engine,
+    *,
+    account_id: int,
+    url: str = "https://hooks.example/1",
+    events: tuple[str, ...] = EVENTS,
+    subject: bool = False,
+    keys: tuple[str, ...] = KEYS,
+) -> Added:
+    """Adds an endpoint through the use case."""
+    with engine.begin() as connection:
+        return webhooks.add(
+            connection,
+            account_id=account_id,
+            key_ring=keys,
+            url=url,
+            events=events,
+            shows_subject=subject,
+            allow_private=True,
+        )
+
+
+def the_sender(engine: Engine, **changes: Any) -> WebhookSender:
+    """A sender of webhooks without threads."""
+    given: dict[str, Any] = {
+        "engine": engine,
+        "keys": KEYS,
+        "allow_private": True,
+        "failpoint": lambda step, endpoint: None,
+        "rng": Random(1),
+        "stopping": Event(),
+    } | changes
+    return WebhookSender(**given)
+
+
+def deliveries(engine: Engine) -> list[Any]:
+    """The rows of the ledger, by their order."""
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM webhook_deliveries ORDER BY id")).all())
+
+
+def entered(engine: Engine) -> list[str]:
+    """The events in the ledger, by their order."""
+    return [row.event for row in deliveries(engine)]
+
+
+def the_endpoint(engine: Engine, id: int) -> Any:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT * FROM webhook_endpoints WHERE id = :id"), {"id": id}).one()
+
+
+def later(engine: Engine, *, hours: float = 3) -> None:
+    """As if so much time had passed for webhooks."""
+    with engine.begin() as connection:
+        values = {"by": f"{hours} hours"}
+        connection.execute(
+            text(
+                "UPDATE webhook_deliveries SET try_at = try_at - CAST(:by AS interval), "
+                "first_tried_at = first_tried_at - CAST(:by AS interval), "
+                "claimed_until = claimed_until - CAST(:by AS interval)"
+            ),
+            values,
+        )
+        connection.execute(
+            text(
+                "UPDATE webhook_endpoints SET quiet_until = quiet_until - CAST(:by AS interval), "
+                "delivered_at = delivered_at - CAST(:by AS interval)"
+            ),
+            values,
+        )
