@@ -92,7 +92,9 @@ def _token(stage: Stage) -> bool:
     _naive(lab, Slot.freeze)
     stage.tell(f"{hit.name} is frozen in the middle of its work. It does not know that time goes on.")
     lab.order_mail_server(think=0.25)
-    whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG)
+    # Where it had sent what it held, nothing else would keep it frozen until it is given up.
+    given_up = stage.until(lambda: _is_declared_dead(lab, hit), seconds=LONG)
+    whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG) and given_up
     stage.tell("It was declared dead, and others have sent its rows. Now it goes on as if nothing had happened.")
     hit.thaw()
     _naive_all(lab, Slot.thaw)
@@ -235,6 +237,12 @@ def _one_that_dies(stage: Stage, step: str, *, with_naive: bool = False) -> Sequ
 
 def _all_sent(lab: Lab, ids: Sequence[str]) -> bool:
     return all(lab.judge.mails_of(id) > 0 for id in ids)
+
+
+def _is_declared_dead(lab: Lab, slot: Slot) -> bool:
+    with lab.engine.connect() as connection:
+        known = lab_rows.list_workers(connection)
+    return any(row.state == "dead" for row in known if f"-{slot.view.pid}-" in row.id)
 
 
 def _late(lab: Lab, ids: Sequence[str]) -> str:

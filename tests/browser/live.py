@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.browser.waiting import wait_for
 from tests.conftest import HANG_MILLISECONDS
 from tests.factories import Person
 from tests.web.live_site import LiveSite, live_site
@@ -32,5 +33,5 @@ def listening(context: BrowserContext, path: str) -> Page:
     """A page of it, once it learns of changes: by its own stream, or by that of another tab."""
     page = context.new_page()
     page.goto(path)
-    page.wait_for_function("() => document.documentElement.dataset.listening !== undefined")
+    wait_for(page, "() => document.documentElement.dataset.listening !== undefined")
     return page

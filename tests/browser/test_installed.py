@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 from tests.browser.conftest import Opened
 from tests.browser.phone import looks_right
 from tests.browser.touch import PHONE
+from tests.browser.waiting import wait_for
 from tests.factories import an_original
 
 ALL_KEPT = """
@@ -23,7 +24,7 @@ def installed(quiet: Opened) -> Iterator[Page]:
     """A page on a phone that the service worker controls."""
     page = quiet("/mailbox", service_workers="allow", **PHONE)
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    wait_for(page, "navigator.serviceWorker.controller !== null")
     yield page
     page.context.set_offline(False)
 
@@ -55,7 +56,7 @@ def test_the_notice_is_in_the_language_of_the_pages(installed: Page, engine: Eng
     in_german = (
         "async () => (await (await caches.match('/offline', { ignoreVary: true })).text()).includes('lang=\"de-DE\"')"
     )
-    installed.wait_for_function(in_german)
+    wait_for(installed, in_german)
     kept = installed.evaluate(ALL_KEPT)
     assert kept.count("/offline") == 1
     installed.context.set_offline(True)
@@ -83,8 +84,9 @@ def test_another_version_of_the_shell_takes_the_place_of_the_old(installed: Page
     installed.evaluate("caches.open('snoozer-shell-of-last-year').then(() => null)")
     installed.evaluate("navigator.serviceWorker.getRegistration().then((one) => one.unregister()).then(() => null)")
     installed.goto("/mailbox")
-    installed.wait_for_function(
-        "async () => { const names = await caches.keys(); return names.length === 1 && !names[0].endsWith('year'); }"
+    wait_for(
+        installed,
+        "async () => { const names = await caches.keys(); return names.length === 1 && !names[0].endsWith('year'); }",
     )
 
 
@@ -126,7 +128,7 @@ def test_a_shared_text_fills_in_the_add_page(installed: Page, engine: Engine) ->
 def test_a_shared_message_waits_on_the_add_page_until_it_is_sent(installed: Page, engine: Engine) -> None:
     with installed.expect_navigation():
         installed.evaluate(SHARE, [{"title": "x"}, an_original(subject="Shared").decode()])
-    installed.wait_for_function("document.getElementById('message').files.length === 1")
+    wait_for(installed, "document.getElementById('message').files.length === 1")
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM kept_messages")).scalar_one() == 0
     installed.get_by_role("button", name="Put in my mailbox").click()

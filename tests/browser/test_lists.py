@@ -7,6 +7,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import queue
 from tests.browser.conftest import Opened
 from tests.browser.rows import TOMORROW, focused, folders, hold, is_same, letters, release, shown, watched
+from tests.browser.waiting import wait_for
 from tests.factories import ANN, HOUR, a_snooze, now
 
 pytestmark = pytest.mark.browser
@@ -32,7 +33,7 @@ def test_ten_messages_are_triaged_by_keys_without_a_reload(opened: Opened, engin
             page.keyboard.press("e")
         assert shown(page) == left, "the row has left before anything was saved"
     assert focused(page) == left[here] == "31"
-    page.wait_for_function("() => document.querySelectorAll('.row').length === 38")
+    wait_for(page, "() => document.querySelectorAll('.row').length === 38")
     expect(page.locator(".toast")).to_have_count(3)
     assert is_same(page)
     assert shown(page) == left
@@ -159,7 +160,7 @@ def test_a_list_that_changed_is_not_replaced_under_an_open_sheet(opened: Opened,
     expect(page.get_by_text("Done.")).to_be_attached()
     assert row.evaluate("row => row.isConnected")
     page.keyboard.press("Escape")
-    page.wait_for_function("row => !row.isConnected", arg=row)
+    wait_for(page, "row => !row.isConnected", arg=row)
     assert shown(page) == ["2", "3"]
 
 

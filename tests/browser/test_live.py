@@ -10,6 +10,7 @@ from snoozer.housekeeping.returns import return_due
 from tests.browser.conftest import Opened
 from tests.browser.live import a_browser, listening, site_with_streams
 from tests.browser.rows import focused, hold, is_same, letters, release, shown, watched
+from tests.browser.waiting import wait_for
 from tests.factories import HOUR, People, a_kept_message, a_snooze, now
 from tests.web.live_site import LiveSite
 
@@ -169,7 +170,7 @@ def test_what_came_on_top_moves_nothing_that_is_read_below(one: BrowserContext, 
     page.get_by_role("link", name="Letter 30", exact=True).focus()
     before = page.get_by_role("link", name="Letter 30", exact=True).bounding_box()
     a_kept_message(engine, subject="New")
-    page.wait_for_function("() => document.querySelector('.row-title').textContent.trim() === 'New'")
+    wait_for(page, "() => document.querySelector('.row-title').textContent.trim() === 'New'")
     assert page.get_by_role("link", name="Letter 30", exact=True).bounding_box() == before
     assert focused(page) == "30"
     assert is_same(page)
@@ -243,7 +244,7 @@ def test_without_streams_a_list_asks_twice_a_minute(quiet: Opened, engine: Engin
     page.clock.install()
     page.goto("/mailbox")
     watched(page)
-    page.wait_for_function("() => document.documentElement.dataset.listening === 'poll'")
+    wait_for(page, "() => document.documentElement.dataset.listening === 'poll'")
     a_kept_message(engine, subject="New")
     page.clock.fast_forward(31_000)
     expect(page.get_by_role("link", name="New", exact=True)).to_be_visible()

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from tests.browser.conftest import Opened
 from tests.browser.rows import folders, letters, shown
 from tests.browser.touch import PHONE, Finger
+from tests.browser.waiting import wait_for
 from tests.factories import HOUR, a_snooze, now
 
 FAR, SHORT = 150, 60
@@ -57,7 +58,7 @@ def test_a_swipe_that_is_taken_back_or_short_does_nothing(mailbox: Page, engine:
 
 def test_the_page_scrolls_up_and_down_under_a_finger(mailbox: Page) -> None:
     Finger(mailbox, row(mailbox, 4)).move(5, -200).lift()
-    mailbox.wait_for_function("scrollY > 100")
+    wait_for(mailbox, "scrollY > 100")
     assert mailbox.locator(".swipe-hint").count() == 0
     assert len(shown(mailbox)) == 12
 

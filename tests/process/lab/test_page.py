@@ -122,7 +122,7 @@ def test_with_reduced_motion_nothing_glides(lab: RunningLab, open_page: Open) ->
     page.evaluate("() => { Element.prototype.animate = () => { throw new Error('it moves') } }")
     page.get_by_role("button", name="Add 100", exact=True).click()
     until(lambda: lab.verdict()["sent"] >= before + 50)
-    page.wait_for_function("Number(document.body.dataset.seen) > 5")
+    until(lambda: page.evaluate("Number(document.body.dataset.seen) > 5"))
 
 
 def sent(page: Page) -> Locator:
