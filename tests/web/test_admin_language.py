@@ -36,9 +36,10 @@ def test_no_time_on_an_operators_page_is_in_another_language(operator: FlaskClie
 def test_the_pages_of_a_person_lead_to_the_operators_room_in_their_language(
     operator: FlaskClient, engine: Engine
 ) -> None:
-    assert '<span data-word="Operators">Operators</span>' in operator.get("/").text
+    assert '<span data-word="Admin">Admin</span>' in operator.get("/").text
     assert '<a href="/admin" aria-current="page">' in page(operator, "/admin")
     in_german(engine)
     german = operator.get("/").text
     assert '<html lang="de-DE"' in german
-    assert '<span data-word="Betrieb">Betrieb</span>' in german
+    assert 'aria-label="Bereiche"' in german
+    assert '<span data-word="Admin">Admin</span>' in german
