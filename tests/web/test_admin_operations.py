@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.operations import chunks
+from snoozer.web.admin import operations
 from tests.db.operations import an_operation, results, the_operation
 from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 from tests.web.cases import UNTIL, act, an_uncertain_case, claimable, page, visible_text
@@ -29,6 +30,22 @@ def test_a_preview_counts_and_changes_nothing(
     picked = operator.post("/admin/operations/preview", data={"act": "dismiss", "id": [ids[0], ids[1]]})
     assert "Dismiss 2 cases?" in visible_text(picked.get_data(as_text=True))
     assert {the_row(engine, id).outcome for id in [*ids, uncertain]} == {"retired"}
+
+
+def test_a_count_that_takes_too_long_is_a_page_that_says_so(
+    operator: FlaskClient, engine: Engine, a_case: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = a_case()
+    monkeypatch.setattr(operations, "COUNT_SECONDS", 0.2)
+    with engine.connect() as another:
+        another.execute(text("LOCK TABLE reminder_sends IN ACCESS EXCLUSIVE MODE"))
+        answer = operator.post("/admin/operations/preview", data={"act": "dismiss", "all": "1"})
+    shown = visible_text(answer.get_data(as_text=True))
+    assert (answer.status_code, "Not counted in time" in shown) == (200, True)
+    assert "Dismiss 1 case" in visible_text(
+        operator.post("/admin/operations/preview", data={"act": "dismiss", "all": "1"}).get_data(as_text=True)
+    )
+    assert the_row(engine, id).outcome == "retired"
 
 
 def test_picking_nothing_shows_a_message(operator: FlaskClient, a_case: Callable[..., int]) -> None:

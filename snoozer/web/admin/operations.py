@@ -5,8 +5,11 @@ An act on one row, from its page, is an operation, too, and is done in the reque
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import security_log
+from snoozer.db.engine import limit_transaction
+from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, cases
 from snoozer.db.queries import operations as queries
@@ -34,6 +37,8 @@ blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operation
 RESULTS = ("done", "unchanged", "failed", "open")
 # While an operation is not finished, its page shows it anew after so many seconds; without scripts, it is loaded again.
 REFRESH_SECONDS = 2
+# Each query of a preview may take so long.
+COUNT_SECONDS = 4.0
 
 
 @blueprint.get("")
@@ -69,7 +74,8 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/preview")
 @operator_required
 def preview(account: Account) -> ResponseReturnValue:
-    """What the button would do, with a count, before anything is done."""
+    """What the button would do, with a count, before anything is done; a page that says so where the count takes too
+    long."""
     selection = read_selection(as_of=time_formatter().now)
     require(account, selection.act)
     if selection.ids == []:
@@ -127,9 +133,15 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
 
 
 def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
-    with context.transaction() as connection:
-        count = selection.count(connection)
-        reason_text = cases.error_text(connection, selection.filter) if selection.filter.reason else None
+    try:
+        with context.transaction() as connection:
+            limit_transaction(connection, seconds=COUNT_SECONDS)
+            count = selection.count(connection)
+            reason_text = cases.error_text(connection, selection.filter) if selection.filter.reason else None
+    except DBAPIError as error:
+        if not is_transient(error):
+            raise
+        return render_template("admin/not_counted.html", selection=selection)
     return render_template(
         "admin/operation_preview.html",
         selection=selection,
