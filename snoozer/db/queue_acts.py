@@ -85,9 +85,10 @@ def conclude(connection: Connection, *, ids: Sequence[int]) -> list[int]:
     return list(execute(connection, "queue/conclude", ids=list(ids)).scalars())
 
 
-def resend(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Let those of these whose reminders are uncertain be claimed at once; returns their ids."""
-    return list(execute(connection, "queue/resend", ids=list(ids)).scalars())
+def resend(connection: Connection, *, ids: Sequence[int], operation_id: int | None = None) -> list[int]:
+    """Let those of these whose reminders are uncertain be claimed at once; returns their ids. A case is left where a
+    newer one of its message is among these, or in the operation."""
+    return list(execute(connection, "queue/resend", ids=list(ids), operation_id=operation_id).scalars())
 
 
 def drop(connection: Connection, *, next_times: Mapping[int, datetime | None]) -> list[int]:

@@ -22,6 +22,7 @@ Verdicts = dict[int, Verdict]
 ROUTE = "admin"
 # Of what a person did at this moment.
 SNOOZED_AGAIN = "its message was snoozed again"
+NEWER_CASE = "a newer case of its message is in this operation"
 GONE = "it is gone: archived, or deleted with its account"
 CHANGED = "it changed at this moment"
 
@@ -93,7 +94,7 @@ def _resolve_sent(connection: Connection, operation: Operation, rows: Rows) -> V
 
 
 def _resolve_resend(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
-    done = queue_acts.resend(connection, ids=_free(rows, "uncertain"))
+    done = queue_acts.resend(connection, ids=_free(rows, "uncertain"), operation_id=operation.id)
     ledger.resend(connection, snooze_ids=done, actor=operation.actor)
     return _resolved(connection, operation, rows, done, "sent again", after={"send": "reserved", "outcome": None})
 
@@ -186,7 +187,7 @@ def why_not_reactivated(row: OperatedRow) -> str:
         return why_no_case(row)
     if row.send_state == "sent":
         return "it was sent: settle it as sent, or dismiss it"
-    return SNOOZED_AGAIN if row.is_snoozed_again else "a newer case of its message is in this operation"
+    return SNOOZED_AGAIN if row.is_snoozed_again else NEWER_CASE
 
 
 def why_not_waiting(row: OperatedRow) -> str:
@@ -218,6 +219,8 @@ def _resolved(
             case "uncertain" if row.claimed_by is not None:
                 return "a worker holds it at this moment"
             case "uncertain":
+                if row.outcome == "retired" and operation.act == "resolve_resend":
+                    return SNOOZED_AGAIN if row.is_snoozed_again else NEWER_CASE
                 return SNOOZED_AGAIN if row.is_snoozed_again else why_no_case(row)
             case "sending":
                 return "it is being sent at this moment"

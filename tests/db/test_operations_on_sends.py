@@ -168,6 +168,20 @@ def test_a_claim_of_the_living_is_taken_back_only_where_it_is_wanted(engine: Eng
     assert not mark(engine, send)
 
 
+@pytest.mark.parametrize("chunk_size", [1, 2])
+def test_of_two_uncertain_cases_of_a_message_only_the_newest_is_sent_again(engine: Engine, chunk_size: int) -> None:
+    """In chunks of their own the older one went first, and the newer one was left."""
+    older = an_uncertain_case(engine, message_id="<twin@mail.example>")
+    newer = an_uncertain_case(engine, message_id="<twin@mail.example>", remind_at=now() - HOUR)
+    id = an_operation(engine, act="resolve_resend", ids=[older, newer])
+    chunks.work(engine, chunk_size=chunk_size)
+    assert results(engine, id) == {
+        older: ("unchanged", "a newer case of its message is in this operation"),
+        newer: ("done", None),
+    }
+    assert (the_send(engine, older).state, the_send(engine, newer).state) == ("uncertain", "reserved")
+
+
 def test_a_claim_past_its_dot_becomes_uncertain_and_a_late_answer_still_counts(engine: Engine) -> None:
     id = an_uncertain_one_that_waits(engine)
     assert the_row(engine, id).last_error.startswith("It may have been sent")
