@@ -1,4 +1,4 @@
--- The whole schema after migration 0065, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0066, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1433,6 +1433,16 @@ CREATE TABLE import_rows (
     CONSTRAINT ck_import_rows_verdict CHECK ((verdict = ANY (ARRAY['new'::text, 'same'::text, 'changed'::text, 'refused'::text])))
 );
 
+CREATE TABLE imported_jobs (
+    source text NOT NULL,
+    job_id text NOT NULL,
+    snooze_id bigint NOT NULL,
+    user_email text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    withdrawn_at timestamp with time zone
+);
+
 CREATE TABLE imports (
     id bigint NOT NULL,
     account_id bigint NOT NULL,
@@ -2056,6 +2066,20 @@ CREATE SEQUENCE sessions_id_seq
 
 ALTER SEQUENCE sessions_id_seq OWNED BY sessions.id;
 
+CREATE TABLE shadow_jobs (
+    source text NOT NULL,
+    job_id text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    user_email text NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    serialization_key text,
+    noticed_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    gone_at timestamp with time zone,
+    would_send_at timestamp with time zone,
+    sent_at timestamp with time zone[] DEFAULT '{}'::timestamp with time zone[] NOT NULL
+);
+
 CREATE TABLE sign_ins (
     id bigint NOT NULL,
     account_id bigint,
@@ -2295,6 +2319,9 @@ ALTER TABLE ONLY idempotency_keys
 ALTER TABLE ONLY import_rows
     ADD CONSTRAINT pk_import_rows PRIMARY KEY (import_id, line);
 
+ALTER TABLE ONLY imported_jobs
+    ADD CONSTRAINT pk_imported_jobs PRIMARY KEY (source, job_id);
+
 ALTER TABLE ONLY imports
     ADD CONSTRAINT pk_imports PRIMARY KEY (id);
 
@@ -2351,6 +2378,9 @@ ALTER TABLE ONLY server_starts
 
 ALTER TABLE ONLY sessions
     ADD CONSTRAINT pk_sessions PRIMARY KEY (id);
+
+ALTER TABLE ONLY shadow_jobs
+    ADD CONSTRAINT pk_shadow_jobs PRIMARY KEY (source, job_id, due_at);
 
 ALTER TABLE ONLY sign_ins
     ADD CONSTRAINT pk_sign_ins PRIMARY KEY (id);
@@ -2496,6 +2526,8 @@ CREATE INDEX ix_feeds_account ON feeds USING btree (account_id);
 
 CREATE INDEX ix_idempotency_keys_created_at ON idempotency_keys USING btree (created_at);
 
+CREATE INDEX ix_imported_jobs_user ON imported_jobs USING btree (user_email);
+
 CREATE INDEX ix_imports_created ON imports USING btree (created_at);
 
 CREATE INDEX ix_kept_messages_asleep ON kept_messages USING btree (user_email, COALESCE(GREATEST(returns_at, deferred_until), surfaced_at), id) WHERE (folder = 'snoozed'::text);
@@ -2551,6 +2583,10 @@ CREATE INDEX ix_reminder_sends_snooze ON reminder_sends USING btree (snooze_id);
 CREATE INDEX ix_reminder_sends_unsettled ON reminder_sends USING btree (state, dot_authorised_at) WHERE (state = ANY (ARRAY['sending'::text, 'uncertain'::text]));
 
 CREATE INDEX ix_sessions_account ON sessions USING btree (account_id);
+
+CREATE INDEX ix_shadow_jobs_due ON shadow_jobs USING btree (source, due_at) WHERE ((would_send_at IS NULL) AND (gone_at IS NULL));
+
+CREATE INDEX ix_shadow_jobs_user ON shadow_jobs USING btree (user_email);
 
 CREATE INDEX ix_sign_ins_account ON sign_ins USING btree (account_id, created_at);
 

@@ -29,6 +29,8 @@ COMMANDS = {
     "plan": "snoozer.cli.plan",
     "support": "snoozer.cli.support",
     "times-moved": "snoozer.cli.times_moved",
+    "import": "snoozer.cli.import_",
+    "shadow": "snoozer.cli.shadow",
     "restored": "snoozer.cli.restored",
 }
 

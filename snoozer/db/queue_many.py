@@ -55,6 +55,12 @@ def reschedule_many(
     return _messages(execute(connection, "queue/reschedule_many", **values))
 
 
+def import_jobs(connection: Connection, *, source: str, jobs: Sequence[dict[str, Any]]) -> list[int]:
+    """Enter jobs of another scheduler; returns the ids of their snoozes. Raises IntegrityError where a message is
+    snoozed already."""
+    return list(execute(connection, "queue/import_jobs", source=source, jobs=json.dumps(jobs)).scalars())
+
+
 def enqueue_many(
     connection: Connection,
     *,

@@ -7,7 +7,7 @@ from functools import partial
 from sqlalchemy import Connection, Engine
 
 from snoozer import security_log
-from snoozer.db import audit, deletions, pauses, queue
+from snoozer.db import audit, cutover, deletions, pauses, queue
 from snoozer.db.audit import Entry
 from snoozer.db.deletions import BegunDeletion
 from snoozer.db.statements import database_time
@@ -69,6 +69,7 @@ def _step(connection: Connection, *, before: datetime, settle: timedelta) -> boo
     if not deletions.finish(connection, account_id=account.id):
         return False
     pauses.erase(connection, user_email=account.email)
+    cutover.erase(connection, user_email=account.email)
     _audit(connection, "erase_account", account.id)
     security_log.record("account_deleted", account=account.id)
     return True

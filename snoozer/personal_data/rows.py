@@ -64,7 +64,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
     promised = _time(values, "promised", until=now + timedelta(days=3653))
     made_at = _time(values, "created_at", until=now)
     zone = _zone(values.get("zone"))
-    recurrence = _recurrence(values.get("recurrence"), zone=zone, now=now)
+    recurrence = read_recurrence(values.get("recurrence"), zone=zone, now=now)
     if recurrence is not None and state == "waiting" and promised <= now:
         promised = _next(recurrence, zone=zone or "UTC", now=now) or promised
     kind = _one_of(values.get("time_kind"), ("wall", "elapsed")) if zone else None
@@ -72,8 +72,8 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
         line=line,
         state=state,
         message_id=read_message_id(values.get("message_id")),
-        subject=_text(values.get("subject"), most=MAX_SUBJECT),
-        sender_email=_text(values.get("sender_email"), most=MAX_SENDER),
+        subject=read_text(values.get("subject"), most=MAX_SUBJECT),
+        sender_email=read_text(values.get("sender_email"), most=MAX_SENDER),
         note=_note(values.get("note")),
         promised=promised.isoformat(),
         recurrence=None if recurrence is None else recurrence.as_json(),
@@ -83,7 +83,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
         reply_policy=_one_of(values.get("reply_policy"), get_args(ReplyPolicy)),
         reply_scope=_one_of(values.get("reply_scope"), get_args(ReplyScope)),
         at_any_hour=values.get("at_any_hour") in (True, "True"),
-        reference=_text(values.get("reference"), most=MAX_REFERENCE),
+        reference=read_text(values.get("reference"), most=MAX_REFERENCE),
         made_at=made_at.isoformat(),
     )
     if state in {"sent", "cancelled"}:
@@ -133,7 +133,7 @@ def read_message_id(value: Any) -> str:
 
 
 def _note(value: Any) -> str | None:
-    text = _text(value, most=MAX_NOTE_LENGTH + 1)
+    text = read_text(value, most=MAX_NOTE_LENGTH + 1)
     if text is not None and len(text) > MAX_NOTE_LENGTH:
         raise RowRefused(_("its note is longer than %(most)s characters", most=MAX_NOTE_LENGTH))
     return text
@@ -141,11 +141,12 @@ def _note(value: Any) -> str | None:
 
 def read_preset(record: dict[str, Any]) -> list[str] | None:
     """Its label and its phrase; None where one is no text."""
-    label, phrase = (_text(record.get(name), most=MAX_PHRASE_LENGTH) for name in ("label", "phrase"))
+    label, phrase = (read_text(record.get(name), most=MAX_PHRASE_LENGTH) for name in ("label", "phrase"))
     return None if label is None or phrase is None else [label, phrase]
 
 
-def _text(value: Any, *, most: int) -> str | None:
+def read_text(value: Any, *, most: int) -> str | None:
+    """A text as the database stores it, cut at so many characters; None for anything else."""
     if not isinstance(value, str) or not value.strip():
         return None
     return value[:most].replace("\x00", "").encode("utf-8", "replace").decode()
@@ -163,7 +164,7 @@ def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
     return value if isinstance(value, str) and value in names else None
 
 
-def _recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | None:
+def read_recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | None:
     """The repetition, within bounds in which its dates are counted at once. Raises RowRefused."""
     if value is None:
         return None

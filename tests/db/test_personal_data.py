@@ -46,6 +46,8 @@ NOT_EXPORTED = {
     "bulk_acts": "what snoozes were before an act on many, of a day, for its Undo",
     "imports": "what was read of a file and not confirmed, of a day",
     "import_rows": "what was read of a file and not confirmed, of a day",
+    "imported_jobs": "which snooze another scheduler's job became",
+    "shadow_jobs": "what another scheduler was to send, until an operator forgets it",
     "account_deletions": "a wish of a day",
     "idempotency_keys": "answers to programs, repeated for a day",
     "mailbox_flagged": "numbers of messages at the person's own server",

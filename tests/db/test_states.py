@@ -88,6 +88,11 @@ def restored_dump(connection: Connection, held: Claim) -> None:
     queue.retire_restored(connection, ids=ids, domain="snoozer.example", error="restored")
 
 
+def imported(connection: Connection, held: Claim) -> None:
+    job = {"job_id": f"job {held.id}", "user_email": ANN, "message_id": "<job@mail.example>", "priority": 0}
+    queue_many.import_jobs(connection, source="old", jobs=[job | {"due_at": now().isoformat()}])
+
+
 def archived(connection: Connection, held: Claim) -> None:
     months = archive.upcoming_months(connection)
     archive.create_partitions(connection, months=[*months, (now() - 100 * HOUR).date().replace(day=1)])
@@ -171,6 +176,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("erase", transactional(lambda connection, held: queue.erase(connection, user_email=ANN, batch_size=9))),
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
+    ("import_jobs", transactional(imported)),
     (
         "import_waiting",
         transactional(
@@ -320,7 +326,7 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    begins = ("enqueue", "enqueue_many", "import_waiting")
+    begins = ("enqueue", "enqueue_many", "import_waiting", "import_jobs")
     assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in begins}
     assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
     states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "erased", "waiting"}

@@ -19,6 +19,7 @@ STATEMENT_FOLDERS = {
     "breaker": ["breaker"],
     "bulk_acts": ["bulk_acts"],
     "case_views": ["case_views"],
+    "cutover": ["cutover"],
     "day_shapes": ["day_shapes"],
     "digests": ["digests"],
     "events": ["events"],

@@ -17,6 +17,7 @@ from snoozer.db.models.account import (
 from snoozer.db.models.audit import AuditEntry
 from snoozer.db.models.base import Base
 from snoozer.db.models.case_view import SavedCaseView
+from snoozer.db.models.cutover import ImportedJob, ShadowJob
 from snoozer.db.models.day_shape import SavedDayShape
 from snoozer.db.models.deletion import AccountDeletion
 from snoozer.db.models.digest import Digest, DigestMember

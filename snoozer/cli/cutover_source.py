@@ -1,0 +1,161 @@
+"""What `snoozer import` and `snoozer shadow` share: from where jobs are read, and which value is which."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from sqlalchemy import Engine
+
+from snoozer import settings
+from snoozer.cli.console import open_engine, refuse
+from snoozer.cutover import apscheduler_store, celery_beat, databases, files
+from snoozer.cutover.jobs import FIELDS, JobReader
+from snoozer.cutover.record import Source, SourceError
+from snoozer.timephrase import locales
+from snoozer.timephrase.zones import canonical
+
+FORMATS = ("csv", "json", "sql", "apscheduler", "celery-beat", "celery-scheduled")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_CALLED_WITH = ("user_email", "message_id", "subject", "sender_email", "note", "serialization_key", "reference")
+# How the sources that are no plain records name the fields.
+_COLUMNS = {
+    "apscheduler": {"job_id": "id", "remind_at": "next_run_time", "recurrence": "recurrence", "zone": "zone"},
+    "celery-beat": {"job_id": "id", "remind_at": "due", "recurrence": "recurrence", "zone": "zone"},
+    "celery-scheduled": {"job_id": "id", "remind_at": "eta"},
+}
+
+
+@dataclass(kw_only=True)
+class Lines:
+    """Prints at most so many lines, and how many more there were."""
+
+    most: int
+    err: bool = True
+    count: int = 0
+
+    def add(self, line: str) -> None:
+        self.count += 1
+        if self.count <= self.most:
+            click.echo(printable(line), err=self.err)
+
+    def end(self) -> None:
+        if self.count > self.most:
+            click.echo(f"… and {self.count - self.most:,} more (--most prints more of them)", err=self.err)
+
+
+@contextmanager
+def engine(name: str) -> Iterator[Engine]:
+    """An engine for one command; a source that cannot be read ends the command with a sentence and code 2."""
+    opened = open_engine(settings.load(), name=name)
+    try:
+        yield opened
+    except SourceError as error:
+        refuse(f"{str(error).rstrip('.')}.")
+    finally:
+        opened.dispose()
+
+
+def printable(text: str) -> str:
+    """A stranger's text for a terminal: no control character acts on it."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """SOURCE and the options that `job_source` and `job_reader` take."""
+    for option in reversed(
+        [
+            click.argument("source", required=False),
+            click.option("--format", "kind", type=click.Choice(FORMATS), help="What SOURCE is."),
+            click.option("--name", required=True, help="A name of yours for the old scheduler, such as crm."),
+            click.option("--query", type=click.Path(path_type=Path), help="With sql: a file with the query."),
+            click.option("--table", default="apscheduler_jobs", show_default=True, help="With apscheduler: its table."),
+            click.option("--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Where a field is found."),
+            click.option("--set", "values", multiple=True, metavar="FIELD=VALUE", help="A field that is always this."),
+            click.option("--zone", help="The zone of phrases and of times that have no offset."),
+            click.option("--locale", default="en_US", show_default=True, help="Language and customs of phrases."),
+            click.option("--overdue-hours", type=click.FloatRange(0, 87_660), default=24, show_default=True,
+                         help="Refuse what was due longer ago; the rest is sent at once."),
+            click.option("--most", type=click.IntRange(0), default=20, show_default=True, help="Lines of each kind."),
+        ]
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        refuse("--name is a short word of small letters, digits and hyphens, such as crm; it names the old scheduler.")
+    return name
+
+
+def open_source(source: str | None, kind: str | None, *, query: Path | None, table: str = "") -> Source:
+    """The source that is named. `@FILE` is a file with a URL in it: what stands in a command line, others can see."""
+    if source is None or kind is None:
+        refuse("Say what to read and what it is: SOURCE and --format.")
+    if kind in {"csv", "json", "celery-scheduled"}:
+        readers = {"csv": files.csv_file, "json": files.json_file, "celery-scheduled": files.celery_scheduled_file}
+        return readers[kind](Path(source))
+    url = _text(Path(source[1:])).strip() if source.startswith("@") else source
+    if kind == "apscheduler":
+        return apscheduler_store.job_store(url, name=table)
+    if kind == "celery-beat":
+        return celery_beat.beat_tables(url)
+    if query is None:
+        refuse("--query is missing: a file with the query whose rows are read.")
+    return databases.query(url, _text(query))
+
+
+def job_reader(
+    *,
+    name: str,
+    kind: str | None,
+    columns: tuple[str, ...],
+    values: tuple[str, ...],
+    zone: str | None,
+    locale: str,
+    overdue_hours: float,
+) -> JobReader:
+    named = {field: field for field in FIELDS}
+    if kind in _COLUMNS:
+        named = _COLUMNS[kind] | {field: f"kwargs.{field}" for field in _CALLED_WITH}
+    known_locale = locales.canonical(locale)
+    if known_locale is None:
+        refuse("That locale is not known; use one such as en_GB or de_DE.")
+    return JobReader(
+        name=checked_name(name),
+        columns=named | pairs(columns, FIELDS, option="--map"),
+        values=pairs(values, FIELDS, option="--set"),
+        zone=checked_zone(zone),
+        locale=known_locale,
+        overdue=timedelta(hours=overdue_hours),
+    )
+
+
+def checked_zone(zone: str | None) -> str | None:
+    known = None if zone is None else canonical(zone)
+    if zone is not None and known is None:
+        refuse("That time zone is not known; use a name such as Europe/Berlin or UTC.")
+    return known
+
+
+def pairs(given: tuple[str, ...], fields: tuple[str, ...], *, option: str) -> dict[str, str]:
+    """FIELD=VALUE by the field."""
+    found = {}
+    for pair in given:
+        field, is_pair, value = pair.partition("=")
+        if field not in fields or not is_pair:
+            refuse(f"{option} takes FIELD=…, and FIELD is one of: {', '.join(fields)}.")
+        found[field] = value
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        refuse(f"{path} cannot be read.")

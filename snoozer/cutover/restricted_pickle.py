@@ -1,0 +1,117 @@
+"""Unpickling what APScheduler stored, without running anything that the pickle names.
+
+A pickle is a program. Here it may call nothing but the makers of dates, and name nothing but triggers, which become
+plain records. Anything else it names is refused by its name. A short pickle can also ask for much memory: its size, the
+numbers of its memo and its opcodes are checked first.
+"""
+
+import io
+import pickle
+import pickletools
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from snoozer.timephrase.zones import canonical
+
+MAX_BYTES = 64 * 1024
+_MAX_MEMO = 10_000
+# They reach the persistent or the copyreg registry, make classes the old way, or allocate what they announce.
+_REFUSED = {
+    "PERSID",
+    "BINPERSID",
+    "EXT1",
+    "EXT2",
+    "EXT4",
+    "INST",
+    "OBJ",
+    "BYTEARRAY8",
+    "NEXT_BUFFER",
+}
+_TRIGGERS = {
+    ("apscheduler.triggers.date", "DateTrigger"),
+    ("apscheduler.triggers.cron", "CronTrigger"),
+    ("apscheduler.triggers.interval", "IntervalTrigger"),
+    ("apscheduler.triggers.calendarinterval", "CalendarIntervalTrigger"),
+    ("apscheduler.triggers.combining", "AndTrigger"),
+    ("apscheduler.triggers.combining", "OrTrigger"),
+}
+_FIELDS = "apscheduler.triggers.cron."
+
+
+class UnsafePickle(ValueError):
+    """A pickle that is not read; the text goes on after "because"."""
+
+
+class Plain:
+    """What stands for an object of APScheduler: the name of its class and its state."""
+
+    kind = ""
+    state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def load(content: bytes) -> Any:
+    """The value of a pickle. Raises UnsafePickle."""
+    if len(content) > MAX_BYTES:
+        raise UnsafePickle(f"its state is longer than {MAX_BYTES // 1024} kB")
+    try:
+        _check(content)
+        return _Unpickler(io.BytesIO(content)).load()
+    except UnsafePickle:
+        raise
+    except Exception as error:  # A broken pickle raises anything.
+        raise UnsafePickle(f"its state cannot be read ({type(error).__name__})") from None
+
+
+def _check(content: bytes) -> None:
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name in _REFUSED:
+            raise UnsafePickle(f"its state uses {opcode.name}, which no job needs")
+        if opcode.name in {"PUT", "BINPUT", "LONG_BINPUT"} and (argument or 0) > _MAX_MEMO:
+            raise UnsafePickle("its state asks for too much memory")
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _TRIGGERS or (module.startswith(_FIELDS) and name.isidentifier()):
+            return type(name, (Plain,), {"kind": name})
+        allowed = _ALLOWED.get((module, name))
+        if allowed is None:
+            raise UnsafePickle(f"its state names {module[:60]}.{name[:60]}, and only dates and triggers are read")
+        return allowed
+
+
+def _zone(key: Any, *rest: Any) -> ZoneInfo:
+    if not isinstance(key, str) or canonical(key) is None:
+        raise UnsafePickle("its zone is unknown here")
+    return ZoneInfo(key)
+
+
+def _attribute(owner: Any, name: Any) -> Any:
+    """What stands for getattr: a ZoneInfo is pickled as the call of one of its attributes."""
+    if owner is not _ZONE_INFO or name != "_unpickle":
+        raise UnsafePickle("its state asks for an attribute of something that is no zone")
+    return _zone
+
+
+def _utc(*rest: Any) -> timezone:
+    return UTC
+
+
+# Stands for the class: it is compared with, and neither called nor looked into.
+_ZONE_INFO = object()
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("datetime", "datetime"): datetime,
+    ("datetime", "date"): date,
+    ("datetime", "time"): time,
+    ("datetime", "timedelta"): timedelta,
+    ("datetime", "timezone"): timezone,
+    ("builtins", "getattr"): _attribute,
+    ("zoneinfo", "ZoneInfo"): _ZONE_INFO,
+    ("zoneinfo", "ZoneInfo._unpickle"): _zone,
+    ("pytz", "_p"): _zone,
+    ("pytz", "_UTC"): _utc,
+}

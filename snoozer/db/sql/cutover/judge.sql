@@ -1,0 +1,29 @@
+-- What an import would do with each of these jobs, given as a JSON array: new, same, moved (the old scheduler has another
+-- time, and here it is as it was imported), over, taken (its message is snoozed by something else), readdressed, or repeated (since
+-- the import began).
+SELECT
+    given.job_id,
+    known.snooze_id,
+    CASE
+        WHEN known.withdrawn_at IS NULL AND known.seen_at >= :began THEN 'repeated'
+        WHEN known.job_id IS NULL OR known.withdrawn_at IS NOT NULL THEN
+            CASE
+                WHEN EXISTS (
+                    SELECT 1
+                    FROM email_snoozes AS other
+                    WHERE other.user_email = given.user_email
+                      AND other.message_id = given.message_id
+                      AND NOT other.inactive
+                ) THEN 'taken'
+                ELSE 'new'
+            END
+        WHEN snooze.id IS NULL OR snooze.outcome IS NOT NULL THEN 'over'
+        WHEN known.user_email <> given.user_email THEN 'readdressed'
+        WHEN known.due_at <> given.due_at AND COALESCE(snooze.scheduled_for, snooze.remind_at) = known.due_at THEN 'moved'
+        ELSE 'same'
+    END AS verdict
+FROM jsonb_to_recordset(CAST(:jobs AS jsonb)) AS given (
+    job_id TEXT, user_email TEXT, message_id TEXT, due_at TIMESTAMPTZ
+)
+LEFT JOIN imported_jobs AS known ON known.source = :source AND known.job_id = given.job_id
+LEFT JOIN email_snoozes AS snooze ON snooze.id = known.snooze_id

@@ -1,0 +1,22 @@
+-- What became of the imported jobs of a source, in the order of their ids after one of them; not of withdrawn ones.
+SELECT
+    known.job_id,
+    CASE
+        WHEN snooze.id IS NULL THEN
+            COALESCE(
+                (SELECT archived.outcome FROM email_snoozes_archive AS archived WHERE archived.id = known.snooze_id),
+                'erased'
+            )
+        WHEN snooze.outcome IS NOT NULL THEN snooze.outcome
+        WHEN snooze.claimed_at IS NOT NULL THEN 'being sent'
+        WHEN snooze.inactive THEN 'paused'
+        ELSE 'waiting'
+    END AS outcome,
+    COALESCE(snooze.scheduled_for, snooze.remind_at, known.due_at) AS due_at
+FROM imported_jobs AS known
+LEFT JOIN email_snoozes AS snooze ON snooze.id = known.snooze_id
+WHERE known.source = :source
+  AND known.withdrawn_at IS NULL
+  AND known.job_id > :after
+ORDER BY known.job_id
+LIMIT :limit
