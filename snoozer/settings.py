@@ -36,8 +36,7 @@ from snoozer.runtime.failpoint import FailpointHook
 from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.telemetry_config import Config
 
-UP_FILE = "up.json"
-DEFAULT_HOME = Path(".snoozer")
+UP_FILE, DEFAULT_HOME = "up.json", Path(".snoozer")
 
 _FOREIGN = "{} belongs to another user; run this command as the one who runs `snoozer up`, or set another SNOOZER_HOME"
 
@@ -118,6 +117,7 @@ class Settings(OidcSettings, ClientSettings, BaseSettings):
     uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")
     breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
     breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
+    cutover: Literal["shadow", "on"] = Field(default="on", alias="SNOOZER_CUTOVER")
     failover: Literal["wait", "continue"] = Field(default="wait", alias="SNOOZER_FAILOVER")
 
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)

@@ -145,6 +145,10 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         )
         do = "Look at what `snoozer clock` says; its role must be allowed to create tables."
         yield Finding("archive", "wrong", text, do)
+    if settings.cutover == "shadow":
+        text = "SNOOZER_CUTOVER is shadow here: another scheduler sends, and workers with this setting claim nothing."
+        do = "When the old scheduler has stopped, set it to on for all workers, as docs/guide/cut-over.md says."
+        yield Finding("cut-over", "advice", text, do)
     if alive.workers:
         yield Finding("workers", "right", f"{alive.workers} alive.")
     else:

@@ -73,6 +73,8 @@ CONNECTIONS = 7
 def command(drain: bool, batch: int, concurrency: int, processes: int, parent: int | None) -> None:
     given = settings.load().require("database_url", "secret_key", "smtp_url", "mail_from", "base_url")
     log_format.configure(given.log_format, process="worker")
+    if drain and given.cutover == "shadow":
+        raise SettingsError("SNOOZER_CUTOVER is shadow, so a worker sends nothing and nothing can be drained")
     if processes > 1:
         arguments = [f"--batch={batch}", f"--concurrency={concurrency}", *(["--drain"] if drain else [])]
         sys.exit(supervisor.run(arguments, count=processes, restart=not drain))
@@ -123,6 +125,8 @@ def run_worker(
         closing.callback(heartbeat.stop)
         if settings.local_links_warning:
             log.warning("%s", settings.local_links_warning)
+        if config.claims_nothing:
+            log.warning("SNOOZER_CUTOVER is shadow: another scheduler sends, and this worker claims nothing")
         worker = build_worker(
             settings,
             engine,
@@ -228,6 +232,7 @@ def delivery_config(settings: Settings) -> DeliveryConfig:
         first_delay=timedelta(seconds=settings.backoff),
         deadline=settings.deadline,
         any_timeline=settings.failover == "continue",
+        claims_nothing=settings.cutover == "shadow",
     )
 
 

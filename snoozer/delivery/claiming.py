@@ -70,6 +70,7 @@ class DeliveryConfig:
     first_delay: timedelta
     deadline: float
     any_timeline: bool = False
+    claims_nothing: bool = False
 
     @property
     def actor(self) -> str:

@@ -186,7 +186,7 @@ class Worker:
         A poison row, which lost more than one worker, is delivered alone: nothing is claimed until all else has ended,
         and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are few at a time.
         """
-        if not self._heartbeat.is_healthy or not self._has_room:
+        if self._config.claims_nothing or not self._heartbeat.is_healthy or not self._has_room:
             return 0
         # The last batch is reported first: without it, the breaker would let too much through.
         self._breaker.report(self._permit)
