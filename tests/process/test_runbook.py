@@ -14,10 +14,13 @@ from sqlalchemy import Engine, text
 
 from snoozer.cli import commands
 from snoozer.cli.finding import RUNBOOK
-from snoozer.db import schema, support, workers
+from snoozer.db import accounts, schema, support, workers
 from snoozer.db.engine import make_engine
+from snoozer.operations import chunks
 from tests.db.every_state import STATES
-from tests.factories import ANN, HOUR, a_snooze, now, the_row, wait_until_a_session_waits
+from tests.db.operations import an_operation
+from tests.db.pushes import a_pushed_device
+from tests.factories import ANN, HOUR, a_mailbox, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 from tests.process.conftest import ROOT, Field, wait
 
 PAGES = re.compile(r"^## (?P<title>.+)$", re.M)
@@ -167,12 +170,17 @@ def no_housekeeping(play: Player) -> None:
 
 def cases(play: Player) -> None:
     over = {"inactive": True, "outcome": "retired", "finished_at": now(), "last_error_at": now()}
-    for number in range(3):
-        a_snooze(play.place.engine, last_error=f"rcpt: 550 5.1.1 <p{number}@x.example> unknown", **over)
+    refused = [f"rcpt: 550 5.1.1 <p{number}@x.example> unknown" for number in range(3)]
+    ids = [a_snooze(play.place.engine, last_error=error, **over) for error in refused]
     listed, failed = (play.type(f"snoozer support {name}") for name in ("cases", "failures"))
     with play.place.engine.connect() as connection:
         [found] = support.read(connection, "cases").all()
     assert (found.cases, found.fingerprint in listed, found.fingerprint in failed) == (3, True, True)
+    # As the page of the fingerprint does it; the clock goes on with it.
+    an_operation(play.place.engine, act="reactivate", ids=ids, reason="The relay is mended")
+    assert play.place.run("clock", "--once").returncode == 0
+    assert "No rows" in play.type("snoozer support cases")
+    assert {the_row(play.place.engine, id).outcome for id in ids} == {None}
 
 
 def uncertain(play: Player) -> None:
@@ -182,6 +190,10 @@ def uncertain(play: Player) -> None:
     with play.place.engine.begin() as connection:
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = now() - INTERVAL '1 hour'"))
         connection.execute(text("UPDATE email_snoozes SET remind_at = now()"))
+    # As the page of the snooze does it, at once.
+    chunks.finish(play.place.engine, an_operation(play.place.engine, act="resolve_sent", ids=[id], reason="In its log"))
+    assert the_send(play.place.engine, id).state == "sent"
+    assert "No rows" in play.type("snoozer support uncertain")
 
 
 def newer(play: Player) -> None:
@@ -249,6 +261,7 @@ def connections(play: Player) -> None:
             stack.enter_context(engine.connect())
         assert "snoozer-web" in play.type("snoozer support connections")
         assert "connections" in play.type("snoozer doctor")
+    assert "snoozer-web" not in play.type("snoozer support connections")
 
 
 def a_missing_index(play: Player) -> None:
@@ -272,8 +285,21 @@ def a_person(play: Player) -> None:
 
 
 def behind(play: Player) -> None:
+    """A mailbox that no process watches, and a push that no worker sends."""
+    engine = play.place.engine
+    with engine.begin() as connection:
+        account = accounts.create(connection, email=ANN, role=None, zone="UTC").id
+    a_mailbox(engine, account_id=account)
+    a_pushed_device(engine, account_id=account, url="https://push.example/1")
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE push_sends SET state = 'reserved', finished_at = NULL, expires_at = now() + :h"), {"h": HOUR}
+        )
     for name in ("push", "mailboxes", "health"):
-        assert name in play.type(f"snoozer support {name}")
+        play.type(f"snoozer support {name}")
+    with engine.connect() as connection:
+        push, mailboxes, health = (support.read(connection, name).one() for name in ("push", "mailboxes", "health"))
+    assert (push.due, mailboxes.unwatched, health.workers) == (1, 1, 0)
 
 
 def leaving(play: Player) -> None:
