@@ -15,6 +15,8 @@ from snoozer.domain.scopes import ALL_SCOPES, Scope
 
 PREFIX = "snz_"  # A public prefix, so that a leaked token can be recognised.
 MAX_NAME_LENGTH = 60
+# How many a person can have that are not revoked. A command makes more.
+MAX_TOKENS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +50,12 @@ def create(
 ) -> NewToken | None:
     """Create a token; None when there is no open account of this address. Raises InvalidAddress."""
     secret = PREFIX + secrets.token_urlsafe(32)
-    wanted = set(scopes)
+    wanted, printable = set(scopes), "".join(sign if sign.isprintable() else " " for sign in name)
     id = api_tokens.create(
         connection,
         email=accounts.normalize(email),
         token_hash=accounts.digest(secret),
-        name=name[:MAX_NAME_LENGTH],
+        name=" ".join(printable.split())[:MAX_NAME_LENGTH],
         scopes=[scope.value for scope in ALL_SCOPES if scope in wanted],
         expires_at=expires_at,
     )
@@ -63,6 +65,16 @@ def create(
 def list_all(connection: Connection, *, email: str | None) -> list[Token]:
     """The tokens of one person, or of all people, without their secrets. Raises InvalidAddress."""
     return api_tokens.list_all(connection, email=None if email is None else accounts.normalize(email))
+
+
+def not_revoked(connection: Connection, *, email: str) -> list[Token]:
+    """A person's tokens, those that have expired among them, without their secrets, newest first."""
+    return [token for token in reversed(list_all(connection, email=email)) if token.revoked_at is None]
+
+
+def revoke_own(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Revoke a token of this account. Returns False when there is none (any more)."""
+    return api_tokens.revoke_own(connection, id=id, account_id=account_id)
 
 
 def revoke(connection: Connection, *, which: str) -> list[tuple[int, str]]:

@@ -68,3 +68,8 @@ def revoke(
     """Revoke by one of the three; returns id and owner of each token revoked by this call."""
     rows = execute(connection, "api_tokens/revoke", id=id, token_hash=token_hash, email=email)
     return [(row.id, row.email) for row in rows]
+
+
+def revoke_own(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Returns False when this account has no such token in force."""
+    return execute(connection, "api_tokens/revoke_own", id=id, account_id=account_id).first() is not None

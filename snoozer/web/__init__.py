@@ -63,6 +63,7 @@ from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
 from snoozer.web.personal_data.deletion import blueprint as deletion
 from snoozer.web.personal_data.routes import blueprint as personal_data
+from snoozer.web.programs.routes import blueprint as programs
 from snoozer.web.push.routes import blueprint as push
 from snoozer.web.pwa.routes import blueprint as pwa
 from snoozer.web.reminder_links.routes import blueprint as reminder_links
@@ -90,6 +91,7 @@ BLUEPRINTS = (
     connected_mail,
     devices,
     feeds,
+    programs,
     push,
     share,
     pwa,

@@ -43,6 +43,7 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         "/settings/data",
         "/settings/feeds",
+        "/settings/programs",
         "/settings/data/delete",
         *(f"/?q={LONG[:190]}", "/?q=alert", f"/?q=due:{LONG[:190]}"),
         *(

@@ -43,6 +43,7 @@ ACCESS = {
     "mailbox_sign_in": "person",
     "devices": "person",
     "feeds": "person",
+    "programs": "person",
     "push": "link",
     "pwa": "everybody",
     "share": "everybody",

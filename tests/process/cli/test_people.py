@@ -38,6 +38,23 @@ def test_tokens_are_listed_by_number_and_never_shown(run: Run, people: People) -
     assert "No tokens." in run("token", "list", "unknown@snoozer.example").stdout
 
 
+def test_a_token_is_made_with_a_name_scopes_and_an_end(run: Run, people: People, engine: Engine) -> None:
+    people.ann()
+    words = ("token", "create", ANN, "--name", "Backup", "--scope", "snoozes:read", "--expires", "in 90 days")
+    made = run(*words)
+    assert made.exit_code == 0
+    with engine.connect() as connection:
+        found = api_tokens.find(connection, secret=made.stdout.strip())
+        assert found is not None
+        assert found.scopes == frozenset({"snoozes:read"})
+        [token] = [each for each in api_tokens.list_all(connection, email=ANN) if each.id == found.id]
+    assert (token.name, token.expires_at is not None) == ("Backup", True)
+    for wrong in ("gibberish", "every monday 9am", "until they reply"):
+        refused = run("token", "create", ANN, "--expires", wrong)
+        assert (refused.exit_code, refused.stdout) == (2, ""), wrong
+    assert run("token", "create", ANN, "--scope", "root").exit_code == 2
+
+
 def test_a_revoked_token_is_reported_by_number_and_owner(run: Run, people: People, engine: Engine) -> None:
     token = people.ann().token
     revoked = run("token", "revoke", token)
