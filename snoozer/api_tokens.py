@@ -62,6 +62,12 @@ def create(
     return None if id is None else NewToken(id=id, secret=secret)
 
 
+def touch(connection: Connection, *, id: int) -> None:
+    """Record that a token was used, to the minute. To be called in a transaction without any other change that a crash
+    must not undo: its commit waits for no disk."""
+    api_tokens.touch(connection, id=id)
+
+
 def list_all(connection: Connection, *, email: str | None) -> list[Token]:
     """The tokens of one person, or of all people, without their secrets. Raises InvalidAddress."""
     return api_tokens.list_all(connection, email=None if email is None else accounts.normalize(email))

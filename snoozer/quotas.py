@@ -4,9 +4,12 @@ What is refused is not counted: the caller's transaction, in which it would have
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from typing import Annotated
 
+from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from snoozer.db import quotas
@@ -16,6 +19,8 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 MEBIBYTE = 1024 * 1024
+# A process takes this part of what is left of a quota of requests at a time.
+SHARE = 32
 # What the rows of a message take, however small it is.
 MIN_UPLOAD = 4096
 
@@ -27,6 +32,8 @@ class Limits:
     snoozes_per_minute: int
     snoozes_per_day: int
     token_snoozes_per_minute: int
+    requests_per_minute: int
+    token_requests_per_minute: int
     upload_bytes_per_day: int
     failed_tokens_per_minute: int
     sign_ins_per_hour: int
@@ -35,6 +42,33 @@ class Limits:
     mailbox_checks_per_hour: int
     exports_per_hour: int
     imported_snoozes_per_day: int
+
+
+# 0 is no limit.
+_Limit = Annotated[int, Field(ge=0, lt=2**62)]
+
+
+class LimitSettings(BaseModel):
+    """The most of each quota, as settings."""
+
+    snoozes_per_minute: _Limit = Field(default=240, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
+    snoozes_per_day: _Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
+    token_snoozes_per_minute: _Limit = Field(default=120, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
+    requests_per_minute: _Limit = Field(default=1_200, alias="SNOOZER_LIMIT_REQUESTS_PER_MINUTE")
+    token_requests_per_minute: _Limit = Field(default=600, alias="SNOOZER_LIMIT_TOKEN_REQUESTS_PER_MINUTE")
+    upload_bytes_per_day: _Limit = Field(default=256 * MEBIBYTE, alias="SNOOZER_LIMIT_UPLOAD_BYTES_PER_DAY")
+    failed_tokens_per_minute: _Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
+    sign_ins_per_hour: _Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
+    mails_per_day: _Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
+    mailbox_checks_per_hour: _Limit = Field(default=20, alias="SNOOZER_LIMIT_MAILBOX_CHECKS_PER_HOUR")
+    exports_per_hour: _Limit = Field(default=20, alias="SNOOZER_LIMIT_EXPORTS_PER_HOUR")
+    imported_snoozes_per_day: _Limit = Field(default=20_000, alias="SNOOZER_LIMIT_IMPORTED_SNOOZES_PER_DAY")
+    mail_bytes_per_day: _Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
+
+    @property
+    def limits(self) -> Limits:
+        """The most of each quota."""
+        return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
 
 
 @dataclass(frozen=True)
@@ -46,6 +80,28 @@ class Quota:
     words: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What is left of a quota, and in how many seconds its next period begins."""
+
+    quota: Quota
+    most: int
+    left: int
+    reset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What a process took of a quota to count it by itself, until the period ends in `seconds_left`; `left` is what
+    remains for others. Without a limit `taken` is None, and the share is for a minute."""
+
+    quota: Quota
+    most: int
+    taken: int | None
+    left: int
+    seconds_left: float
+
+
 class QuotaReached(Exception):
     """More than a quota allows; `retry_after` is in seconds. The text is a sentence for people."""
 
@@ -53,12 +109,15 @@ class QuotaReached(Exception):
         many = f"{most / MEBIBYTE:,.3g} MB" if "bytes" in quota.name else f"{most:,}"
         super().__init__(gettext("The limit is %(many)s %(what)s.", many=many, what=gettext(quota.words)))
         self.name = quota.name
+        self.standing = Standing(quota=quota, most=most, left=0, reset=retry_after)
         self.retry_after = retry_after
 
 
 _TOKEN_SNOOZES = Quota("token_snoozes_per_minute", MINUTE, N_("snoozes a minute for one token"))
 _SNOOZES = Quota("snoozes_per_minute", MINUTE, N_("snoozes a minute"))
 _SNOOZES_OF_DAY = Quota("snoozes_per_day", DAY, N_("snoozes a day"))
+TOKEN_REQUESTS = Quota("token_requests_per_minute", MINUTE, N_("requests a minute for one token"))
+REQUESTS = Quota("requests_per_minute", MINUTE, N_("requests a minute by programs"))
 _UPLOADS = Quota("upload_bytes_per_day", DAY, N_("of message files a day"))
 _MAILS = Quota("mails_per_day", DAY, N_("mails a day"))
 _MAIL_BYTES = Quota("mail_bytes_per_day", DAY, N_("of mail a day"))
@@ -69,12 +128,42 @@ _IMPORTED = Quota("imported_snoozes_per_day", DAY, N_("imported snoozes a day"))
 _SIGN_INS = Quota("sign_ins_per_hour", HOUR, N_("sign-in mails an hour for one network"))
 
 
-def spend_snooze(connection: Connection, limits: Limits, *, user_email: str, token: str | None = None) -> None:
-    """Count one snooze of a person, and of the API token that makes it. Raises QuotaReached."""
-    if token is not None:
-        _spend(connection, limits, _TOKEN_SNOOZES, token)
-    _spend(connection, limits, _SNOOZES, user_email)
-    _spend(connection, limits, _SNOOZES_OF_DAY, user_email)
+def spend_snooze(
+    connection: Connection, limits: Limits, *, user_email: str, token: str | None = None
+) -> list[Standing]:
+    """Count one snooze of a person, and of the API token that makes it. Returns what is left. Raises QuotaReached."""
+    standings = [] if token is None else [_spend(connection, limits, _TOKEN_SNOOZES, token)]
+    standings += [_spend(connection, limits, quota, user_email) for quota in (_SNOOZES, _SNOOZES_OF_DAY)]
+    return [standing for standing in standings if standing is not None]
+
+
+def share_of_requests(
+    connection: Connection, limits: Limits, *, user_email: str, token: str, wanted: Mapping[str, int | None]
+) -> list[Share]:
+    """Take some of a person's and a token's requests a minute, for a process that counts its requests itself and is
+    back when they are used. `wanted` has the names of the quotas, each with what is known to be left of it. Raises
+    QuotaReached."""
+    subjects = ((TOKEN_REQUESTS, token), (REQUESTS, user_email))
+    return [
+        _share(connection, limits, quota, subject, left=wanted[quota.name])
+        for quota, subject in subjects
+        if quota.name in wanted
+    ]
+
+
+def _share(connection: Connection, limits: Limits, quota: Quota, subject: str, *, left: int | None) -> Share:
+    """A part of what is left, which gets smaller towards the end: no quota is exceeded, and what other processes hold
+    unused is small."""
+    most: int = getattr(limits, quota.name)
+    if most == 0:
+        return Share(quota=quota, most=0, taken=None, left=0, seconds_left=quota.period.total_seconds())
+    wanted = max(1, (most if left is None else left) // SHARE)
+    spent = _add(connection, quota, subject, amount=wanted, most=most)
+    if not spent.was_added and wanted > 1:
+        wanted, spent = 1, _add(connection, quota, subject, amount=1, most=most)
+    if not spent.was_added:
+        raise QuotaReached(quota, most=most, retry_after=spent.retry_after)
+    return Share(quota=quota, most=most, taken=wanted, left=most - (spent.used or 0), seconds_left=spent.seconds_left)
 
 
 def spend_snoozes(connection: Connection, limits: Limits, *, user_email: str, count: int) -> None:
@@ -120,12 +209,18 @@ def spend_sign_in(connection: Connection, limits: Limits, *, network: str) -> No
     _spend(connection, limits, _SIGN_INS, network)
 
 
-def _spend(connection: Connection, limits: Limits, quota: Quota, subject: str, *, amount: int = 1) -> None:
+def _spend(connection: Connection, limits: Limits, quota: Quota, subject: str, *, amount: int = 1) -> Standing | None:
+    """Returns what is left; None without a limit."""
     most: int = getattr(limits, quota.name)
     if most == 0:
-        return
-    # Stored as a hash: the table needs no address and no token.
-    hashed = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()
-    spent = quotas.spend(connection, quota=quota.name, subject=hashed, period=quota.period, amount=amount, most=most)
+        return None
+    spent = _add(connection, quota, subject, amount=amount, most=most)
     if not spent.was_added:
         raise QuotaReached(quota, most=most, retry_after=spent.retry_after)
+    return Standing(quota=quota, most=most, left=most - (spent.used or 0), reset=spent.retry_after)
+
+
+def _add(connection: Connection, quota: Quota, subject: str, *, amount: int, most: int) -> quotas.Spent:
+    # Stored as a hash: the table needs no address and no token.
+    hashed = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()
+    return quotas.spend(connection, quota=quota.name, subject=hashed, period=quota.period, amount=amount, most=most)

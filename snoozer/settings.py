@@ -10,7 +10,6 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypedDict
@@ -30,7 +29,7 @@ from snoozer.log_format import LogFormat
 from snoozer.mime import headers
 from snoozer.oauth import Providers
 from snoozer.oidc.registration import OidcSettings
-from snoozer.quotas import MEBIBYTE, Limits
+from snoozer.quotas import LimitSettings
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.smtp.url import SmtpServer, is_loopback, is_private
@@ -43,8 +42,6 @@ _FOREIGN = "{} belongs to another user; run this command as the one who runs `sn
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
 Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-# 0 is no limit.
-Limit = Annotated[int, Field(ge=0, lt=2**62)]
 
 
 class SettingsError(Exception):
@@ -63,7 +60,7 @@ def _parse_otel(value: Any) -> Any:
     return telemetry_config.parse(given) if value is None else value
 
 
-class Settings(OidcSettings, ClientSettings, BaseSettings):
+class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -122,18 +119,6 @@ class Settings(OidcSettings, ClientSettings, BaseSettings):
 
     archive_after_days: int = Field(default=35, alias="SNOOZER_ARCHIVE_AFTER_DAYS", ge=31, le=3650)
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
-
-    snoozes_per_minute: Limit = Field(default=240, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
-    snoozes_per_day: Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
-    token_snoozes_per_minute: Limit = Field(default=120, alias="SNOOZER_LIMIT_TOKEN_SNOOZES_PER_MINUTE")
-    upload_bytes_per_day: Limit = Field(default=256 * MEBIBYTE, alias="SNOOZER_LIMIT_UPLOAD_BYTES_PER_DAY")
-    failed_tokens_per_minute: Limit = Field(default=20, alias="SNOOZER_LIMIT_FAILED_TOKENS_PER_MINUTE")
-    sign_ins_per_hour: Limit = Field(default=100, alias="SNOOZER_LIMIT_SIGN_INS_PER_HOUR")
-    mails_per_day: Limit = Field(default=2_000, alias="SNOOZER_LIMIT_MAILS_PER_DAY")
-    mailbox_checks_per_hour: Limit = Field(default=20, alias="SNOOZER_LIMIT_MAILBOX_CHECKS_PER_HOUR")
-    exports_per_hour: Limit = Field(default=20, alias="SNOOZER_LIMIT_EXPORTS_PER_HOUR")
-    imported_snoozes_per_day: Limit = Field(default=20_000, alias="SNOOZER_LIMIT_IMPORTED_SNOOZES_PER_DAY")
-    mail_bytes_per_day: Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     log_format: LogFormat = Field(default="text", alias="SNOOZER_LOG_FORMAT")
     # All variables that begin so.
@@ -232,11 +217,6 @@ class Settings(OidcSettings, ClientSettings, BaseSettings):
             lookup_interval=timedelta(seconds=self.uncertain_hold / 2 if verifies else 0),
             only_connected=self.uncertain_policy == "auto",
         )
-
-    @property
-    def limits(self) -> Limits:
-        """The most of each quota."""
-        return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
 
     @property
     def failpoint_hook(self) -> FailpointHook | None:

@@ -57,6 +57,10 @@ def find(connection: Connection, *, token_hash: str) -> FoundToken | None:
     return row_as(execute(connection, "api_tokens/find", token_hash=token_hash).first(), FoundToken)
 
 
+def touch(connection: Connection, *, id: int) -> None:
+    execute(connection, "api_tokens/touch", id=id)
+
+
 def list_all(connection: Connection, *, email: str | None) -> list[Token]:
     """The tokens of one person, or of all people."""
     return rows_as(execute(connection, "api_tokens/list_all", email=email), Token)

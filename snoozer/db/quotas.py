@@ -10,9 +10,12 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """Whether the amount was added, and the seconds until the next period."""
+    """Whether the amount was added, what is used with it (None where it was not), and the seconds until the next
+    period, as they are and as a header says them."""
 
     was_added: bool
+    used: int | None
+    seconds_left: float
     retry_after: int
 
 

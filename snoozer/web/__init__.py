@@ -49,6 +49,7 @@ from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
 from snoozer.web.admin.operations import blueprint as admin_operations
 from snoozer.web.admin.overview import blueprint as admin
 from snoozer.web.admin.pauses import blueprint as admin_pauses
+from snoozer.web.api import rate_limits
 from snoozer.web.bulk.routes import blueprint as bulk
 from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
@@ -63,6 +64,7 @@ from snoozer.web.mailboxes.routes import blueprint as mailboxes
 from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
 from snoozer.web.personal_data.deletion import blueprint as deletion
 from snoozer.web.personal_data.routes import blueprint as personal_data
+from snoozer.web.programs.description import blueprint as api_description
 from snoozer.web.programs.routes import blueprint as programs
 from snoozer.web.push.routes import blueprint as push
 from snoozer.web.pwa.routes import blueprint as pwa
@@ -92,6 +94,7 @@ BLUEPRINTS = (
     devices,
     feeds,
     programs,
+    api_description,
     push,
     share,
     pwa,
@@ -158,6 +161,7 @@ def create_app(*, engine: Engine, settings: Settings) -> Flask:
     known_hosts.init_app(app, settings=settings)
     body_limits.init_app(app)
     quotas.init_app(app)
+    rate_limits.init_app(app)
     forms.init_app(app)
     csrf.init_app(app, exempt=(api.blueprint, reminder_links, push, share))
     jinja.init_app(app)

@@ -8,6 +8,7 @@ from snoozer import security_log
 from snoozer.quotas import QuotaReached
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
+from snoozer.web.api import rate_limits
 from snoozer.web.api.problems import Refused, response_of
 from snoozer.web.network import network_id
 from snoozer.web.text.time_format import span_in_words
@@ -28,6 +29,7 @@ def _response(reached: QuotaReached) -> Response:
     wait = span_in_words(timedelta(seconds=reached.retry_after), after=True)
     text = f"{reached} " + _("Nothing was saved. Try again in %(span)s.", span=wait)
     if request.path.startswith("/api/"):
+        rate_limits.note([reached.standing])
         return response_of(Refused(429, "quota_reached", text, headers=headers, quota=reached.name))
     still = _("Everything that was saved before is still there; an operator of this Snoozer can raise the limit.")
     explanation = f"{text} {still}"

@@ -44,6 +44,7 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
         "/settings/data",
         "/settings/feeds",
         "/settings/programs",
+        "/docs/api",
         "/settings/data/delete",
         *(f"/?q={LONG[:190]}", "/?q=alert", f"/?q=due:{LONG[:190]}"),
         *(

@@ -44,6 +44,7 @@ ACCESS = {
     "devices": "person",
     "feeds": "person",
     "programs": "person",
+    "api_description": "everybody",
     "push": "link",
     "pwa": "everybody",
     "share": "everybody",

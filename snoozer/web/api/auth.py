@@ -12,23 +12,27 @@ from snoozer.api_tokens import Grant, TokenExpired
 from snoozer.db.models import Account
 from snoozer.domain.scopes import Scope
 from snoozer.web import context
+from snoozer.web.api import rate_limits
 from snoozer.web.api.openapi import scope_of
 from snoozer.web.api.problems import Refused
 from snoozer.web.network import network_id
 
 REALM = 'Bearer realm="snoozer"'
+UNKNOWN = "bad_token", "This token is unknown, revoked, or belongs to a closed account."
 
 
 @contextmanager
 def caller(*, verified: bool = False) -> Iterator[tuple[Connection, Account]]:
     """One transaction for the account of `Authorization: Bearer`. Raises Refused with 401 without a valid token, with
     403 for one without the scope that the route's `@operation` names, and with 403 when `verified` is asked for and
-    the address, which then gets no reminders, is not."""
+    the address, which then gets no reminders, is not. The request is counted, also one that is refused later."""
     token = bearer_token()
     if not token:
         detail = "Send a token of yours as Authorization: Bearer <token>. Settings, Programs makes one."
         raise Refused(401, "no_token", detail, headers={"WWW-Authenticate": REALM})
     try:
+        if not rate_limits.spend_request(token):
+            _refuse_token(*UNKNOWN)
         with context.transaction() as connection:
             grant = api_tokens.find(connection, secret=token)
             if grant is not None:
@@ -37,7 +41,7 @@ def caller(*, verified: bool = False) -> Iterator[tuple[Connection, Account]]:
                 return
     except TokenExpired:
         _refuse_token("token_expired", "This token has expired. Make a new one in Settings, Programs.")
-    _refuse_token("bad_token", "This token is unknown, revoked, or belongs to a closed account.")
+    _refuse_token(*UNKNOWN)
 
 
 def bearer_token() -> str | None:

@@ -13,10 +13,17 @@ from spectree.models import SecureType, SecuritySchemeData
 from spectree.plugins.flask_plugin import FlaskPlugin
 
 from snoozer.domain.scopes import Scope
+from snoozer.web.api.deprecation import Deprecation
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.problems import MEDIA_TYPE
 
 PREFIX = "/api/v1"
+_HEADERS = {
+    "WWW-Authenticate": "What is wrong with the token, and the scope that it lacks (RFC 6750).",
+    "Retry-After": "In how many seconds to try again.",
+    "RateLimit-Policy": "The quotas that the request counts for: `q` in `w` seconds (the httpapi draft).",
+    "RateLimit": "What is left of each: `r`, until it begins anew in `t` seconds.",
+}
 View = TypeVar("View", bound=Callable[..., Response])
 
 _DESCRIPTION = (
@@ -50,6 +57,7 @@ _REFUSALS = {
 
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
 _scopes: dict[Callable[..., Any], Scope] = {}
+_deprecations: dict[Callable[..., Any], Deprecation] = {}
 
 
 def operation(
@@ -58,6 +66,7 @@ def operation(
     returns: Mapping[int, tuple[type[BaseModel], str]],
     scope: Scope | None,
     refuses: tuple[int, ...] = (),
+    deprecated: Deprecation | None = None,
     **request: type[BaseModel],
 ) -> Callable[[View], View]:
     """Describes a route, whose docstring is the summary and the description; `request` holds its json, query and
@@ -72,10 +81,13 @@ def operation(
             "operation_id": id,
             **request,
             "resp": Responses(**{f"HTTP_{status}": reply for status, reply in replies.items()}),
+            "deprecated": deprecated is not None,
             "security": [] if scope is None else {"bearer": [scope.value]},
         }
         if scope is not None:
             _scopes[view] = scope
+        if deprecated is not None:
+            _deprecations[view] = deprecated
         return view
 
     return describe
@@ -84,6 +96,11 @@ def operation(
 def scope_of(view: Callable[..., Any]) -> Scope:
     """The scope that `operation` names for this view. KeyError for one that is described as open to everybody."""
     return _scopes[view]
+
+
+def deprecation_of(view: Callable[..., Any] | None) -> Deprecation | None:
+    """What `operation` says of this view; None for one that stays."""
+    return None if view is None else _deprecations.get(view)
 
 
 class _Views(FlaskPlugin):
@@ -95,6 +112,11 @@ class _Views(FlaskPlugin):
 @cache
 def document() -> dict[str, Any]:
     """Returns the OpenAPI document without the address of the server. Called within an application context."""
+    return generate()
+
+
+def generate() -> dict[str, Any]:
+    """Returns the document of this application's routes, made anew."""
     spectree = SpecTree(
         backend=_Views,
         title="Snoozer",
@@ -129,8 +151,22 @@ def _correct(method: dict[str, Any]) -> None:
             _require_value(parameter["schema"])
             parameter["description"] = parameter["schema"].get("description", "")
     for status, response in method["responses"].items():
+        response["headers"] = _headers(int(status), spends=bool(method.get("security")))
         if int(status) >= 400:
             response["content"] = {MEDIA_TYPE: response["content"].pop("application/json")}
+
+
+def _headers(status: int, *, spends: bool) -> dict[str, Any]:
+    """The headers of a response that programs read, beside those that all of HTTP has."""
+    names = []
+    if status == 401 or (status == 403 and spends):
+        names.append("WWW-Authenticate")
+    if status in (429, 503):
+        names.append("Retry-After")
+    # The others are refused before the token is read.
+    if spends and status not in (401, 408, 413, 421) and status < 500:
+        names += ["RateLimit-Policy", "RateLimit"]
+    return {name: {"description": _HEADERS[name], "schema": {"type": "string"}} for name in names}
 
 
 def _require_value(schema: dict[str, Any]) -> None:

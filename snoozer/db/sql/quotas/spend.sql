@@ -1,6 +1,6 @@
 -- Add an amount to what a subject has used of a quota in the present period, unless that is more than it may use.
--- Returns whether it was added, and in how many seconds the next period begins. Concurrent calls for one subject wait
--- for each other's transactions.
+-- Returns whether it was added, what is used then, and in how many seconds the next period begins. Concurrent calls for
+-- one subject wait for each other's transactions.
 WITH present AS (
     SELECT date_bin(CAST(:period AS interval), clock_timestamp(), TIMESTAMPTZ 'epoch') AS period_start
 ),
@@ -12,10 +12,14 @@ spent AS (
     ON CONFLICT (quota, subject, period_start) DO UPDATE
     SET amount = usage.amount + EXCLUDED.amount
     WHERE usage.amount + EXCLUDED.amount <= CAST(:most AS bigint)
-    RETURNING 1
+    RETURNING usage.amount
 )
 SELECT
     EXISTS (SELECT FROM spent) AS was_added,
+    (SELECT amount FROM spent) AS used,
+    CAST(
+        extract(epoch FROM present.period_start + CAST(:period AS interval) - clock_timestamp()) AS double precision
+    ) AS seconds_left,
     GREATEST(
         1,
         CAST(ceil(extract(epoch FROM present.period_start + CAST(:period AS interval) - clock_timestamp())) AS integer)
