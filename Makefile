@@ -53,9 +53,10 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 		tests/imap/test_many_mailboxes.py tests/imap/test_watching.py tests/process/test_digest_dies.py \
 		tests/process/test_canary.py tests/process/lab tests/process/test_cutover.py
 
-schema: ## docs/schema.sql, after a new migration
+schema: ## docs/schema.sql and docs/schema.md, after a new migration
 	@bin/setup dev
 	@.venv/bin/python -m tests.db.schema_file
+	@.venv/bin/python -m tests.db.schema_picture
 
 # Words only, no line numbers: what is added in two places then merges by itself.
 messages: ## locale/*/LC_MESSAGES/messages.po, after a change of what people read

@@ -15,7 +15,7 @@ from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
-from tests.db import schema_file
+from tests.db import schema_file, schema_picture
 from tests.db.operators_statements import OPERATORS_ACTS
 from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
 from tests.emptying import empty
@@ -385,6 +385,10 @@ def test_the_schema_file_makes_the_database_that_the_migrations_make(empty_datab
         connection.connection.cursor().execute(schema_file.FILE.read_text())
     assert without_brackets(schema_file.dumped(empty_database)) == migrated, "run `make schema`"
     assert f"after migration {revision}," in schema_file.FILE.read_text(), "run `make schema`"
+
+
+def test_the_pictures_of_the_schema_are_of_its_models() -> None:
+    assert schema_picture.FILE.read_text() == schema_picture.written(), "run `make schema`"
 
 
 def without_brackets(dump: str) -> str:

@@ -50,7 +50,7 @@ def test_every_block_of_sql_can_be_executed(page: Path, transaction: Connection)
         transaction.exec_driver_sql(block)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide/programs.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/embedding.md"])
 def test_a_message_is_moved_even_from_a_workers_hands(page: str, engine: Engine) -> None:
     """README had an INSERT alone, whose second execution ended the producer's transaction."""
     promised = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,8 +67,8 @@ def test_a_message_is_moved_even_from_a_workers_hands(page: str, engine: Engine)
 
 def test_a_message_that_is_snoozed_already_is_left_alone(engine: Engine) -> None:
     with engine.begin() as connection:
-        connection.exec_driver_sql(the_block("docs/guide/programs.md", containing="'2027-01-04 09:00+01');"))
-        connection.exec_driver_sql(the_block("docs/guide/programs.md", containing="DO NOTHING"))
+        connection.exec_driver_sql(the_block("docs/guide/embedding.md", containing="'2027-01-04 09:00+01');"))
+        connection.exec_driver_sql(the_block("docs/guide/embedding.md", containing="DO NOTHING"))
         [row] = rows(connection)
     assert row.remind_at.astimezone(UTC) == datetime(2027, 1, 4, 8, tzinfo=UTC)
 
@@ -76,7 +76,7 @@ def test_a_message_that_is_snoozed_already_is_left_alone(engine: Engine) -> None
 def test_a_change_that_forgets_a_part_of_the_claim_is_refused_by_the_name_that_the_guide_gives(engine: Engine) -> None:
     a_snooze(engine, **MESSAGE)
     [held] = claim(engine)
-    block = the_block("docs/guide/programs.md", containing="-- Refused")
+    block = the_block("docs/guide/embedding.md", containing="-- Refused")
     [constraint] = REFUSED.findall(block)
     with pytest.raises(IntegrityError, match=constraint), engine.begin() as connection:
         connection.exec_driver_sql(block)
@@ -88,6 +88,6 @@ def test_a_message_is_cancelled_even_from_a_workers_hands(engine: Engine) -> Non
     a_snooze(engine, **MESSAGE)
     claim(engine)
     with engine.begin() as connection:
-        connection.exec_driver_sql(the_block("docs/guide/programs.md", containing="'cancelled'"))
+        connection.exec_driver_sql(the_block("docs/guide/embedding.md", containing="'cancelled', finished_at"))
         [row] = rows(connection)
     assert (row.outcome, row.claim_token) == ("cancelled", None)
