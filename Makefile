@@ -46,7 +46,7 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 	@bin/setup dev
 	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py \
 		tests/chaos/test_time_presets.py tests/db/test_interleavings.py \
-		tests/process/test_hosts.py tests/process/test_worker_dies.py tests/imap/test_mailbox_dies.py \
+		tests/process/test_hosts.py tests/process/test_webhooks.py tests/process/test_worker_dies.py tests/imap/test_mailbox_dies.py \
 		tests/imap/test_mailbox_worker_dies.py \
 		tests/imap/test_mailbox_refused.py tests/imap/test_two_programs.py \
 		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py \

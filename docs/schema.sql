@@ -309,7 +309,18 @@ BEGIN
         fresh.user_email, 'created', fresh.id, COALESCE(jsonb_typeof(fresh.recurrence), 'null') <> 'null',
         COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.remind_at, fresh.reference, fresh.subject
     )
-    FROM (SELECT * FROM fresh WHERE outcome IS NULL ORDER BY id) AS fresh;
+    FROM (
+        SELECT *
+        FROM fresh
+        WHERE outcome IS NULL
+          AND lower(user_email) IN (
+              SELECT accounts.email
+              FROM webhook_endpoints AS endpoint
+              JOIN accounts ON accounts.id = endpoint.account_id
+              WHERE endpoint.is_on
+          )
+        ORDER BY id
+    ) AS fresh;
     RETURN NULL;
 END
 $$;
@@ -364,6 +375,12 @@ BEGIN
             END AS event
         FROM fresh
         JOIN gone ON gone.id = fresh.id
+        WHERE lower(fresh.user_email) IN (
+            SELECT accounts.email
+            FROM webhook_endpoints AS endpoint
+            JOIN accounts ON accounts.id = endpoint.account_id
+            WHERE endpoint.is_on
+        )
         ORDER BY fresh.id
     ) AS changed
     WHERE changed.event IS NOT NULL;
@@ -558,6 +575,15 @@ CREATE FUNCTION reminder_sends_webhook() RETURNS trigger
     AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    IF NOT EXISTS (
+        SELECT 1
+        FROM accounts
+        JOIN webhook_endpoints AS endpoint ON endpoint.account_id = accounts.id
+        WHERE accounts.email = lower(NEW.user_email)
+          AND endpoint.is_on
+    ) THEN
         RETURN NULL;
     END IF;
     PERFORM webhook_enter(
@@ -1071,8 +1097,9 @@ CREATE FUNCTION snooze_waits_for(snooze email_snoozes, known_schema integer) RET
 $$;
 
 CREATE FUNCTION webhook_enter(person text, event text, snooze bigint, repeats boolean, promise timestamp with time zone, remind_at timestamp with time zone, reference text, subject text) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
     AS $$
+BEGIN
     INSERT INTO webhook_deliveries (
         endpoint_id, account_id, event, snooze_id, repeats, scheduled_for, remind_at, reference, subject
     )
@@ -1087,7 +1114,8 @@ CREATE FUNCTION webhook_enter(person text, event text, snooze bigint, repeats bo
       AND endpoint.is_on
       AND webhook_enter.event = ANY(endpoint.events)
     ORDER BY endpoint.id
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING;
+END
 $$;
 
 CREATE FUNCTION webhook_enter_done(person text, message text, snooze bigint) RETURNS void

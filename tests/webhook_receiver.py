@@ -179,3 +179,20 @@ def later(engine: Engine, *, hours: float = 3) -> None:
             ),
             values,
         )
+
+
+def a_failed_webhook(engine: Engine, *, url: str, answer: str) -> tuple[int, int]:
+    """An endpoint of the first account that was switched off, and what it did not take."""
+    hook = an_endpoint(engine, account_id=1, url=url)
+    with engine.begin() as connection:
+        delivery = connection.execute(
+            text(
+                "INSERT INTO webhook_deliveries (endpoint_id, account_id, event, state, finished_at, tried_at, "
+                "attempts, status, reason, answer, answer_ms) "
+                "VALUES (:hook, 1, 'test', 'failed', now(), now(), 9, 500, 'answer', :answer, 12) RETURNING id"
+            ),
+            {"hook": hook.id, "answer": answer},
+        ).scalar_one()
+        off = "UPDATE webhook_endpoints SET is_on = FALSE, off_reason = 'failing', off_at = now() WHERE id = :id"
+        connection.execute(text(off), {"id": hook.id})
+    return hook.id, delivery

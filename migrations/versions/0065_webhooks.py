@@ -104,8 +104,9 @@ CREATE FUNCTION webhook_enter(
     person TEXT, event TEXT, snooze BIGINT, repeats BOOLEAN, promise TIMESTAMPTZ, remind_at TIMESTAMPTZ, reference TEXT,
     subject TEXT
 ) RETURNS VOID
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
+BEGIN
     INSERT INTO webhook_deliveries (
         endpoint_id, account_id, event, snooze_id, repeats, scheduled_for, remind_at, reference, subject
     )
@@ -120,7 +121,8 @@ AS $$
       AND endpoint.is_on
       AND webhook_enter.event = ANY(endpoint.events)
     ORDER BY endpoint.id
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING;
+END
 $$;
 """
 
@@ -136,7 +138,18 @@ BEGIN
         fresh.user_email, 'created', fresh.id, COALESCE(jsonb_typeof(fresh.recurrence), 'null') <> 'null',
         COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.remind_at, fresh.reference, fresh.subject
     )
-    FROM (SELECT * FROM fresh WHERE outcome IS NULL ORDER BY id) AS fresh;
+    FROM (
+        SELECT *
+        FROM fresh
+        WHERE outcome IS NULL
+          AND lower(user_email) IN (
+              SELECT accounts.email
+              FROM webhook_endpoints AS endpoint
+              JOIN accounts ON accounts.id = endpoint.account_id
+              WHERE endpoint.is_on
+          )
+        ORDER BY id
+    ) AS fresh;
     RETURN NULL;
 END
 $$;
@@ -196,6 +209,12 @@ BEGIN
             END AS event
         FROM fresh
         JOIN gone ON gone.id = fresh.id
+        WHERE lower(fresh.user_email) IN (
+            SELECT accounts.email
+            FROM webhook_endpoints AS endpoint
+            JOIN accounts ON accounts.id = endpoint.account_id
+            WHERE endpoint.is_on
+        )
         ORDER BY fresh.id
     ) AS changed
     WHERE changed.event IS NOT NULL;
@@ -216,6 +235,15 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    IF NOT EXISTS (
+        SELECT 1
+        FROM accounts
+        JOIN webhook_endpoints AS endpoint ON endpoint.account_id = accounts.id
+        WHERE accounts.email = lower(NEW.user_email)
+          AND endpoint.is_on
+    ) THEN
         RETURN NULL;
     END IF;
     PERFORM webhook_enter(

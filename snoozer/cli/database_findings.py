@@ -67,6 +67,7 @@ def database_findings(connection: Connection, settings: Settings) -> Iterator[Fi
     yield _audit(connection)
     yield from _mailboxes(connection)
     yield from _pushes(connection, settings)
+    yield from _webhooks(connection)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
 
@@ -239,6 +240,28 @@ def _pushes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     if found.refused:
         text = f"The push services of {found.refused} devices refuse what comes from here; their owners see it."
         yield Finding(check, "advice", text, "Where it is all of them: see whether BASE_URL is this site's address.")
+
+
+def _webhooks(connection: Connection) -> Iterator[Finding]:
+    check, found = "webhooks", health_checks.webhooks(connection)
+    if not found.endpoints:
+        return
+    if found.overdue:
+        text = f"{found.overdue} webhooks have been due for minutes. They are kept."
+        yield Finding(check, "wrong", text, "Start `snoozer worker`, or see what it logs.")
+    else:
+        text = (
+            f"{found.endpoints} endpoints, {found.failing} of them fail now; in the last day {found.delivered} "
+            f"webhooks delivered, {found.failed} failed."
+        )
+        yield Finding(check, "right", text)
+    if found.unreadable:
+        text = f"No key of SECRET_KEY opens the secrets of {found.unreadable} endpoints: they are switched off."
+        do = "Add the key that SECRET_KEY had before, behind the new one; their owners switch them on again."
+        yield Finding(check, "advice", text, do)
+    elif found.switched_off:
+        text = f"{found.switched_off} endpoints were switched off, since they took nothing; their owners see it."
+        yield Finding(check, "advice", text, "Where it is all of them: see whether workers have a way out to port 443.")
 
 
 def _invariant(name: str, rows: list[Violation]) -> Finding:

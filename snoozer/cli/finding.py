@@ -20,6 +20,7 @@ RUNBOOK = {
     "indexes": "an-index-or-a-trigger-is-missing",
     "guards": "an-index-or-a-trigger-is-missing",
     "push": "notifications-or-connected-mailboxes-are-behind",
+    "webhooks": "notifications-or-connected-mailboxes-are-behind",
     "mailboxes": "notifications-or-connected-mailboxes-are-behind",
 }
 

@@ -232,6 +232,20 @@ class PushHealth:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WebhookHealth:
+    """Endpoints of webhooks, how many of them fail, were switched off, and of those how many because no key opens their
+    secret; the last day's deliveries by their end, and how many have been due for minutes."""
+
+    endpoints: int
+    failing: int
+    switched_off: int
+    unreadable: int
+    delivered: int
+    failed: int
+    overdue: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Liveness:
     """Which processes run and what waits for people. Ages in seconds, None for never. `deferred` rows are due and of a
     schema version that this release does not know."""
@@ -319,6 +333,11 @@ def late(connection: Connection) -> LateReminders:
 def mailboxes(connection: Connection) -> MailboxHealth:
     """How the connected mailboxes are."""
     return MailboxHealth(**execute(connection, "health_checks/mailboxes").one()._mapping)
+
+
+def webhooks(connection: Connection) -> WebhookHealth:
+    """How webhooks are."""
+    return WebhookHealth(**execute(connection, "health_checks/webhooks").one()._mapping)
 
 
 def push(connection: Connection) -> PushHealth:

@@ -111,6 +111,12 @@ GAUGES = (
     Gauge("push.sends", "push", "sends", "Pushes of the last day, by state and reason"),
     Gauge("push.due", "push", "due", "Pushes that are due and wait for a worker"),
     Gauge("push.oldest_due_seconds", "push", "oldest_due_seconds", "How long the oldest due push has waited"),
+    Gauge("webhooks.endpoints", "webhooks", "endpoints", "Endpoints of webhooks, by state"),
+    Gauge("webhooks.deliveries", "webhooks", "deliveries", "Webhooks of the last day, by state and reason"),
+    Gauge("webhooks.waiting", "webhooks", "waiting", "Webhooks that are to be delivered"),
+    Gauge(
+        "webhooks.oldest_due_seconds", "webhooks", "oldest_due_seconds", "How long the oldest due webhook has waited"
+    ),
     Gauge("mailboxes.moves_waiting", "mailboxes", "moves_waiting", "Messages that are to be moved in their mailboxes"),
 )
 

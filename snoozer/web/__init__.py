@@ -76,6 +76,7 @@ from snoozer.web.sign_in.organisation import blueprint as organisation_sign_in
 from snoozer.web.sign_in.routes import blueprint as sign_in
 from snoozer.web.snoozes.occurrences import blueprint as occurrences
 from snoozer.web.snoozes.routes import blueprint as snoozes
+from snoozer.web.webhooks.routes import blueprint as webhooks
 
 BLUEPRINTS = (
     sign_in,
@@ -96,6 +97,7 @@ BLUEPRINTS = (
     programs,
     api_description,
     push,
+    webhooks,
     share,
     pwa,
     live,

@@ -17,7 +17,7 @@ from snoozer import accounts, day_shapes, security_log
 from snoozer.db import list_changes
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
-from snoozer.db.queries import deletions, mailboxes, pauses
+from snoozer.db.queries import deletions, mailboxes, pauses, webhooks
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.domain import roles
 from snoozer.domain.roles import Role
@@ -95,6 +95,7 @@ def current_account() -> Account | None:
                     g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale, days=days)
                     g.delivery = _of_person(connection, context.delivery_status(connection), g.account)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)
+                    g.off_webhooks = webhooks.off(connection, account_id=g.account.id)
                     g.leaving = deletions.pending(connection, account_id=g.account.id)
                     g.saved_times = queries.saved_times(connection, account_id=g.account.id)
     account: Account | None = g.account

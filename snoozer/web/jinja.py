@@ -76,6 +76,7 @@ def _page_variables() -> dict[str, Any]:
         "troubled_mailboxes": g.get("troubled_mailboxes", ()),
         "locale": locale,
         "page_language": locale if language_of(locale) == current_language() else current_language(),
+        "off_webhooks": g.get("off_webhooks", ()),
         "short_locales": language.SHORT_NAMES,
         "theme": theme if theme in THEMES else "auto",
         "shortcuts_enabled": auth.get_cookie("keys") != "off",

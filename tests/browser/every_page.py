@@ -9,6 +9,7 @@ from tests.db.operations import OPERATOR, an_operation
 from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.cases import an_uncertain_case
 from tests.web.reminders import a_link, a_sent_reminder
+from tests.webhook_receiver import a_failed_webhook
 
 CANARY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitaen" * 8
@@ -39,12 +40,16 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
         engine, address=f"{LONG}@x.example", host=LONG[:60], state="paused", problem="login", problem_since=now()
     )
     a_mailbox(engine, address=CANARY)
+    webhook, delivery = a_failed_webhook(engine, url=f"https://x.example/{LONG[:200]}", answer=f"{CANARY} {LONG}")
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         "/settings/data",
         "/settings/feeds",
         "/settings/programs",
         "/docs/api",
+        "/settings/webhooks",
+        f"/settings/webhooks/{webhook}",
+        f"/settings/webhooks/deliveries/{delivery}",
         "/settings/data/delete",
         *(f"/?q={LONG[:190]}", "/?q=alert", f"/?q=due:{LONG[:190]}"),
         *(

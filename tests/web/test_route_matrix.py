@@ -20,6 +20,7 @@ from snoozer.settings import Settings
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.push_service import Subscription, subscribe
 from tests.web.reminders import a_link, a_sent_reminder
+from tests.webhook_receiver import an_endpoint
 
 BOB = "bob@snoozer.example"
 # Who may use the routes of a blueprint. "link": the holder of a signed link from a mail.
@@ -45,6 +46,7 @@ ACCESS = {
     "feeds": "person",
     "programs": "person",
     "api_description": "everybody",
+    "webhooks": "person",
     "push": "link",
     "pwa": "everybody",
     "share": "everybody",
@@ -146,6 +148,7 @@ class Place:
 @pytest.fixture
 def place(engine: Engine, people: People, settings: Settings) -> Place:
     people.ann()
+    an_endpoint(engine, account_id=1, url="https://hooks.example/1", keys=settings.keys)
     a_snooze(engine, remind_at=now() + HOUR)
     a_kept_message(engine)
     a_mailbox(engine)

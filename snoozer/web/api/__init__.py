@@ -4,6 +4,7 @@
 from snoozer.web.api import (
     description,
     snoozes,
+    webhooks,
     when,
 )
 from snoozer.web.api.blueprint import blueprint
@@ -13,6 +14,7 @@ from snoozer.web.api.problems import problem_of
 NOUNS = (
     description,
     snoozes,
+    webhooks,
     when,
 )
 
