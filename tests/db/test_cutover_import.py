@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from snoozer.cutover import apscheduler_store, celery_beat, databases, importing
 from snoozer.cutover.record import Record, SourceError
-from snoozer.db import cutover, queue
+from snoozer.db import cutover, queue, queue_many
 from snoozer.housekeeping import erasing
 from snoozer.timephrase.recurrence import Recurrence
 from tests.db.old_schedulers import Run, a_file, a_job_store, a_reader, beat_tables
@@ -186,6 +186,16 @@ def test_two_schedulers_may_have_jobs_of_one_id(engine: Engine, tmp_path: Path) 
     for name in ("crm", "shop"):
         assert Run(engine, source, reader=a_reader(name)).run(apply=True).counts == {"new": 1}
     assert len({row.message_id for row in rows(engine)}) == 2
+
+
+def test_of_two_imports_at_once_that_both_found_a_job_new_one_enters_it(engine: Engine) -> None:
+    given = {"job_id": "1", "user_email": ANN, "due_at": now().isoformat(), "priority": 0}
+    with engine.begin() as connection:
+        entered = [
+            queue_many.import_jobs(connection, source="crm", jobs=[given | {"message_id": message}])
+            for message in ("<1@mail.example>", "<2@mail.example>")
+        ]
+    assert [len(ids) for ids in entered] == [1, 0]
 
 
 def test_what_was_imported_is_erased_with_its_person(engine: Engine, people: People, tmp_path: Path) -> None:

@@ -173,6 +173,8 @@ def test_values_within_values_are_found_by_their_path_and_are_few() -> None:
         b"csnoozer.cutover.restricted_pickle\n_zone\n.",
         b"\x80\x04r" + struct.pack("<I", 2**31) + b".",
         b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b".",
+        # Read, it would be None, and its memo as large as its number.
+        b"\x80\x04Nr" + struct.pack("<I", 20_000) + b".",
         b"\x80\x04P1\n.",
         b"not a pickle",
         b"",
