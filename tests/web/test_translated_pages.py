@@ -97,7 +97,7 @@ class Seen(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        other = tag != "html" and dict(attrs).get("lang") == "en"  # said to be English, whatever the page is in
+        other = tag != "html" and dict(attrs).get("lang") == "en"  # English, whatever the page is in
         if tag in UNSEEN_TAGS or other or (self._unseen and tag not in VOID_TAGS):
             self._unseen += 1
         self.attributes += [value or "" for name, value in attrs if name in {"aria-label", "title", "placeholder"}]
