@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 from snoozer import timephrase
 from snoozer.db import events, mailbox_store, queue
 from snoozer.db.models import Event, MailboxMessage, Snooze, SnoozedMessage
-from snoozer.db.queue import ReminderTime
+from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
 from snoozer.translations import gettext
@@ -120,6 +120,7 @@ def snooze(
     route: str,
     reading: timephrase.ParsedTime | None = None,
     traceparent: str | None = None,
+    options: EnqueueOptions = DEFAULT_OPTIONS,
 ) -> SnoozeResult:
     """Snooze a message, or change the time of its live snooze; a kept message leaves the inbox.
 
@@ -136,6 +137,7 @@ def snooze(
         sender_email=message.sender_email,
         reminder_time=reminder_time,
         traceparent=traceparent,
+        options=options,
     )
     mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)
     ended = ended_recurrence(recurrence, reminder_time)
@@ -174,6 +176,17 @@ def reschedule(connection: Connection, *, id: int, user_email: str, reminder_tim
         return False
     if returned is not None:
         mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=returned)
+    return True
+
+
+def change_options(
+    connection: Connection, *, id: int, user_email: str, options: EnqueueOptions, keeps_key: bool, route: str
+) -> bool:
+    """Change how workers treat a snooze, and nothing about its promise. Returns False when it is over, or is being
+    sent."""
+    if not queue.set_options(connection, id=id, user_email=user_email, options=options, keeps_key=keeps_key):
+        return False
+    events.append(connection, snooze_id=id, kind="edited", actor="user", route=route)
     return True
 
 

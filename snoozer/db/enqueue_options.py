@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
+DEFAULT_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,11 +12,13 @@ class EnqueueOptions:
     default for a new row.
 
     Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998
-    octets) only one is in flight at any time. webhooks name `reference` (at most 200 characters).
+    octets) only one is in flight at any time. `max_attempts` is how often a delivery may fail. webhooks name `reference`
+    (at most 200 characters).
     """
 
     priority: int | None = None
     serialization_key: str | None = None
+    max_attempts: int | None = None
     reference: str | None = None
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.enqueue_options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
 from snoozer.db.enqueue_options import MAX_PRIORITY as MAX_PRIORITY
+from snoozer.db.enqueue_options import MIN_PRIORITY as MIN_PRIORITY
 from snoozer.db.enqueue_options import EnqueueOptions as EnqueueOptions
 from snoozer.db.queue_rows import ImportedSnooze as ImportedSnooze
 from snoozer.db.queue_rows import Lane as Lane
@@ -228,6 +229,15 @@ def reschedule(connection: Connection, *, id: int, user_email: str, reminder_tim
 def set_note(connection: Connection, *, id: int, user_email: str, note: str | None) -> bool:
     """Change the note of a snooze and nothing else. Returns False when it is over."""
     return execute(connection, "queue/set_note", id=id, user_email=user_email, note=note).first() is not None
+
+
+def set_options(
+    connection: Connection, *, id: int, user_email: str, options: EnqueueOptions, keeps_key: bool = True
+) -> bool:
+    """Change how workers treat a snooze, in what `options` names; the key, too, unless it `keeps_key`. Returns False
+    when it is over or a worker holds it."""
+    values = {"id": id, "user_email": user_email, "keeps_key": keeps_key, **vars(options)}
+    return execute(connection, "queue/set_options", **values).first() is not None
 
 
 def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int]:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import archive, queue, queue_many, schema
-from snoozer.db.queue import ReminderTime, Terms, ZoneShift
+from snoozer.db.queue import EnqueueOptions, ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
@@ -220,6 +220,14 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     (
         "set_note",
         transactional(lambda connection, held: queue.set_note(connection, id=held.id, user_email=ANN, note="Call")),
+    ),
+    (
+        "set_options",
+        transactional(
+            lambda connection, held: queue.set_options(
+                connection, id=held.id, user_email=ANN, options=EnqueueOptions(priority=-100)
+            )
+        ),
     ),
     (
         "reschedule",

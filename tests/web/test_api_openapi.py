@@ -93,14 +93,14 @@ def test_every_refusal_is_described_as_a_problem(document: dict[str, Any]) -> No
 def test_requests_are_described_with_their_fields_limits_and_examples(document: dict[str, Any]) -> None:
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
-    timed = {"remind_at", "when", "zone", "locale"}
+    timed = {"remind_at", "when", "recurrence", "zone", "locale", "priority", "max_attempts", "serialization_key"}
     fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope", "at_any_hour"} | timed
     assert set(new["properties"]) == fields
     assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
     assert new["properties"]["when"]["examples"] == ["tomorrow 8am"]
     limits = {name: field["maxLength"] for name, field in new["properties"].items() if "maxLength" in field}
-    assert limits == {"message_id": 998, "subject": 998, "note": 2000, "when": 200}
+    assert limits == {"message_id": 998, "subject": 998, "note": 2000, "when": 200, "serialization_key": 200}
     limit = paths["/snoozes"]["get"]["parameters"][0]["schema"]
     assert limit == {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}
     for example in new["examples"] + schemas["Change"]["examples"]:
@@ -113,6 +113,8 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
     }
     assert parameters == {
         ("/snoozes", "Idempotency-Key", "header", False),
+        ("/snoozes/{id}", "If-Match", "header", False),
+        *((path, "If-None-Match", "header", False) for path in ("/snoozes", "/snoozes/{id}", "/when")),
         *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state")),
         ("/when", "phrase", "query", True),
         *(("/when", name, "query", False) for name in ("zone", "locale", "now")),

@@ -2,6 +2,7 @@
 `models`, its routes here."""
 
 from snoozer.web.api import (
+    acts,
     description,
     snoozes,
     webhooks,
@@ -12,6 +13,7 @@ from snoozer.web.api.problems import problem_of
 
 # What is imported here has registered its routes.
 NOUNS = (
+    acts,
     description,
     snoozes,
     webhooks,

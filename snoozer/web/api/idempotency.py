@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from snoozer.db import accounts
-from snoozer.web.api.models.snoozes import Snooze
+from snoozer.web.api import preconditions
 from snoozer.web.api.problems import Refused
 
 HEADER = "Idempotency-Key"
@@ -21,11 +21,12 @@ MAX_KEY_LENGTH = 255
 
 
 def run_once(
-    connection: Connection, *, account_id: int, body: dict[str, Any], act: Callable[[], tuple[int, Snooze]]
+    connection: Connection, *, account_id: int, body: dict[str, Any], act: Callable[[], tuple[int, BaseModel]]
 ) -> Response:
     """Returns the response to `act`, or the stored one when the same key and `body` came before.
 
-    Requests with one key wait for each other: of two at the same time one acts and the other gets its response.
+    Requests with one key wait for each other: of two at the same time one acts and the other gets its response. A
+    repeated request is not judged by its If-Match again: what it changed is no longer as that says.
     """
     key = request.headers.get(HEADER)
     if key is None:
@@ -42,18 +43,27 @@ def run_once(
         accounts.save_response(
             connection, account_id=account_id, key=key, request_sha256=digest, status=status, body=plain
         )
-        return respond(status, reply)
+        return _response(status, plain)
     if stored.request_sha256 != digest:
         detail = f"This {HEADER} came with another body before. Use a new key for a new request."
         raise Refused(422, "idempotency_key_reused", detail)
-    response = respond(stored.status, Snooze.model_validate_json(stored.body))
+    response = _response(stored.status, stored.body)
     response.headers["Idempotency-Replayed"] = "true"
     return response
 
 
 def respond(status: int, reply: BaseModel) -> Response:
-    """Returns `reply` as JSON; with 201, Location holds the address of the new snooze."""
-    response = Response(reply.model_dump_json(exclude_unset=True), status, mimetype="application/json")
-    if status == 201 and isinstance(reply, Snooze):
-        response.headers["Location"] = reply.links.self
-    return response
+    """Returns `reply` as JSON with its ETag; with 201, Location holds the address of what is new. A reading client that
+    names the ETag in If-None-Match gets 304."""
+    return _response(status, reply.model_dump_json(exclude_unset=True))
+
+
+def _response(status: int, plain: str) -> Response:
+    """What has an `etag` and `links.self` of its own is known by these, and any other answer by its bytes."""
+    response = Response(plain, status, mimetype="application/json")
+    reply = json.loads(plain) if status == 201 or '"etag":' in plain else {}
+    if status == 201 and "links" in reply:
+        response.headers["Location"] = reply["links"]["self"]
+    if "etag" in reply:
+        return preconditions.answer(response, reply["etag"])
+    return preconditions.answer(response, preconditions.body_etag(plain)) if request.method == "GET" else response

@@ -43,9 +43,10 @@ _REFUSALS = {
     400: "The body is not JSON.",
     401: "No token, or one that is unknown, revoked or expired.",
     403: "The token does not have the scope, or the account's address is not verified.",
-    404: "There is no such snooze, or it is not yours.",
+    404: "There is no such thing, or it is not yours.",
     408: "The body came too slowly.",
-    409: "The snooze is over.",
+    409: "The snooze is over, or as it is it does not allow that; `code` and `state` say why.",
+    412: "It is not in a state that If-Match names any more. Nothing was changed; ETag names its state.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     421: "The Host header names another host than BASE_URL.",
@@ -55,6 +56,8 @@ _REFUSALS = {
     503: "The database is unavailable, or too many requests wait. Try again.",
 }
 
+NOT_MODIFIED = (None, "The client has it already: If-None-Match names its ETag.")
+
 _operations: dict[Callable[..., Any], dict[str, Any]] = {}
 _scopes: dict[Callable[..., Any], Scope] = {}
 _deprecations: dict[Callable[..., Any], Deprecation] = {}
@@ -63,7 +66,7 @@ _deprecations: dict[Callable[..., Any], Deprecation] = {}
 def operation(
     id: str,
     *,
-    returns: Mapping[int, tuple[type[BaseModel], str]],
+    returns: Mapping[int, tuple[type[BaseModel] | None, str]],
     scope: Scope | None,
     refuses: tuple[int, ...] = (),
     deprecated: Deprecation | None = None,
@@ -181,7 +184,7 @@ def _shorten(schema: dict[str, Any]) -> None:
     """Removes a title that repeats the name and a default of null; an optional field becomes a list of two types."""
     schema.pop("title", None)
     match schema:
-        case {"anyOf": [option, {"type": "null"}]}:
+        case {"anyOf": [{"type": _} as option, {"type": "null"}]}:
             del schema["anyOf"]
             schema.update({**option, **schema, "type": [option["type"], "null"]})
             if "enum" in option:

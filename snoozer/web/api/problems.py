@@ -20,6 +20,7 @@ _BY_STATUS: Mapping[int, tuple[str, str]] = {
     403: ("forbidden", "This is not yours to do."),
     404: ("not_found", "There is nothing here, or it is not yours."),
     405: ("method_not_allowed", "This path does not take that method; the Allow header names those it takes."),
+    412: ("changed", "It has changed since the state that If-Match names."),
     413: ("too_large", f"The body has more than {MAX_BODY_BYTES} bytes."),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
     421: ("wrong_host", "The Host header is not Snoozer's: use the address that BASE_URL names."),

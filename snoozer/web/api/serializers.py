@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from flask import url_for
 
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
+from snoozer.timephrase import Recurrence
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale
 from snoozer.web import context
+from snoozer.web.api import preconditions
+from snoozer.web.api.models.recurrence import RecurrenceRule
 from snoozer.web.api.models.snoozes import Links, Send, Snooze, SnoozeHistory
 from snoozer.web.text.phrase_text import recurrence_text
 from snoozer.web.text.redaction import without_addresses
@@ -33,11 +37,16 @@ def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
         scheduled_for=clock.local(row.promise).isoformat(),
         reading=_in_words(clock, row.promise),
         repeats=None if row.recurrence is None else recurrence_text(row.recurrence, clock),
+        recurrence=_rule(row.recurrence),
         late_seconds=None if late is None else round(late[0].total_seconds(), 3),
         late_because=(late[1] or None) if late else None,
         reply_policy=row.reply_policy or "keep",
         reply_scope=row.reply_scope or "message",
         at_any_hour=row.at_any_hour,
+        priority=row.priority,
+        max_attempts=row.max_attempts,
+        serialization_key=own_key(row.serialization_key, account_id=account.id),
+        etag=preconditions.snooze_etag(row, now=now),
         links=Links(self=absolute(show), page=absolute(page)),
     )
 
@@ -65,9 +74,31 @@ def history(row: Found, sends: Sequence[Found], *, account: Account, now: dateti
     )
 
 
+def stored_key(key: str, *, account_id: int) -> str:
+    """The serialization key of a person's program as the queue has it: nobody else's rows wait for it."""
+    return f"{account_id}:{key}"
+
+
+def own_key(stored: str | None, *, account_id: int) -> str | None:
+    """The inverse of `stored_key`; the key that another producer gave a row as it is."""
+    return None if stored is None else stored.removeprefix(f"{account_id}:")
+
+
 def absolute(path: str) -> str:
     """The URL of a path, from BASE_URL and never from the request."""
     return context.settings().base_url + path
+
+
+def _rule(plain: Any) -> RecurrenceRule | None:
+    """A stored recurrence as programs take it. Rows may come from any program: None for one that cannot be read."""
+    if plain is None:
+        return None
+    try:
+        found = Recurrence.from_json(plain)
+        lists = {"weekdays": list(found.weekdays), "rest": list(found.rest)}
+        return RecurrenceRule.model_construct(**vars(found) | lists)
+    except ValueError:
+        return None
 
 
 def _in_words(clock: TimeFormatter, promise: datetime) -> str:

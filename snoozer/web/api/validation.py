@@ -34,6 +34,11 @@ def json_object() -> dict[str, Any]:
     return body
 
 
+def optional_object() -> dict[str, Any]:
+    """Returns the JSON object in the body of an act that may come without one; empty then. Raises Refused."""
+    return json_object() if request.get_data() else {}
+
+
 def query_of(model: type[RequestModel]) -> RequestModel:
     """Returns the query as a `model`. Raises Refused with 422, also for a parameter that is given twice."""
     repeated = [name for name in request.args if len(request.args.getlist(name)) > 1]

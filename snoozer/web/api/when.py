@@ -9,8 +9,9 @@ from snoozer.timephrase import zones
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import respond
+from snoozer.web.api.models.headers import ReadHeaders
 from snoozer.web.api.models.when import Reading, WhenQuery
-from snoozer.web.api.openapi import operation
+from snoozer.web.api.openapi import NOT_MODIFIED, operation
 from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import query_of
 
@@ -20,7 +21,11 @@ from snoozer.web.api.validation import query_of
     "readPhrase",
     scope=Scope.SNOOZES_READ,
     query=WhenQuery,
-    returns={200: (Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to.")},
+    headers=ReadHeaders,
+    returns={
+        200: (Reading, "The reading. A phrase that waits for a reply alone is read too, but not snoozed to."),
+        304: NOT_MODIFIED,
+    },
     refuses=(422,),
 )
 def read() -> Response:

@@ -4,13 +4,14 @@
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
     note, recurrence, wall_time, zone, time_kind, traceparent,
-    priority, serialization_key, at_any_hour, reply_policy, reply_scope, reply_since,
+    priority, max_attempts, serialization_key, at_any_hour, reply_policy, reply_scope, reply_since,
     reference
 )
 VALUES (
     :user_email, :message_id, :subject, :sender_email, :remind_at, :snooze_duration_hours,
     :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
-    COALESCE(:priority, 0), :serialization_key, :at_any_hour, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
+    COALESCE(:priority, 0), COALESCE(:max_attempts, 5), :serialization_key, :at_any_hour,
+    CAST(:reply_policy AS text), CAST(:reply_scope AS text),
     CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END,
     CAST(:reference AS text)
 )
@@ -36,6 +37,7 @@ SET claimed_at = NULL,
     time_kind = EXCLUDED.time_kind,
     traceparent = EXCLUDED.traceparent,
     priority = COALESCE(:priority, snooze.priority),
+    max_attempts = COALESCE(:max_attempts, snooze.max_attempts),
     serialization_key = COALESCE(:serialization_key, snooze.serialization_key),
     at_any_hour = EXCLUDED.at_any_hour,
     reference = COALESCE(EXCLUDED.reference, snooze.reference),

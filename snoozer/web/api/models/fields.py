@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
+from snoozer.db.queue import MAX_PRIORITY, MIN_PRIORITY
 from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
 from snoozer.mime import headers
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
@@ -76,6 +78,25 @@ def _instant(text: str) -> datetime:
         return datetime.fromisoformat(text.upper())
     except ValueError:
         raise PydanticCustomError("no_instant", "names a date or time that does not exist.") from None
+
+
+def whole(least: int, most: int, *, step: int = 1) -> tuple[BeforeValidator, FieldInfo]:
+    """Returns what makes an integer one within these limits, and says so in its schema."""
+
+    def check(value: object) -> object:
+        if type(value) is not int or not least <= value <= most or value % step:
+            steps = "" if step == 1 else f" and a multiple of {step}"
+            raise PydanticCustomError("not_whole", f"must be a whole number from {least} to {most}{steps}.")
+        return value
+
+    bounds: dict[str, Any] = {"minimum": least, "maximum": most} | ({} if step == 1 else {"multipleOf": step})
+    return BeforeValidator(check), Field(json_schema_extra=bounds)
+
+
+def _key(text: str) -> str:
+    if not text.strip() or len(text) > MAX_KEY_LENGTH:
+        raise PydanticCustomError("bad_key", f"must be a text of 1 to {MAX_KEY_LENGTH} characters.")
+    return _identifier(text)
 
 
 def _limit(text: str) -> int:
@@ -184,6 +205,36 @@ GivenPolicy = Annotated[
 GivenScope = Annotated[
     ReplyScope,
     Field(description="Whether only a reply to the message counts, or one to any message of its thread."),
+]
+MAX_ATTEMPTS = 20
+MAX_KEY_LENGTH = 200
+PRIORITY_STEP = 100
+Priority = Annotated[
+    int,
+    *whole(MIN_PRIORITY, MAX_PRIORITY, step=PRIORITY_STEP),
+    Field(
+        description="Larger ones are delivered first; at first 0. A person may put what is theirs behind, down to "
+        "-1000; above 0 needs the role of an operator, because it comes before what other people wait for."
+    ),
+]
+MaxAttempts = Annotated[
+    int,
+    *whole(1, MAX_ATTEMPTS),
+    Field(description="How often a delivery may fail before it becomes a case for the operators; at first 5."),
+]
+SerializationKey = Annotated[
+    str,
+    text_check(f"{MAX_KEY_LENGTH} characters"),
+    AfterValidator(_key),
+    Field(
+        description="Of the snoozes with one key of yours only one is delivered at a time, in the order of their "
+        "promises. Keys of other people are others.",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": MAX_KEY_LENGTH,
+            "pattern": rf"^[^{_CONTROLS}]*[^{_CONTROLS}\s][^{_CONTROLS}]*$",
+        },
+    ),
 ]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]

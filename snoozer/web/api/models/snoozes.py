@@ -15,91 +15,130 @@ from snoozer.web.api.models.fields import (
     GivenScope,
     Instant,
     LocaleName,
+    MaxAttempts,
     MessageId,
     Note,
     PageCursor,
     PageSize,
     Phrase,
+    Priority,
     Request,
+    SerializationKey,
     Subject,
     Timestamp,
     Url,
     Zone,
     sentence_error,
 )
+from snoozer.web.api.models.recurrence import RecurrenceRule, Rule
 
 
-class _Timed(Request):
+class Timed(Request):
+    """When a message comes back, and on which terms."""
+
     remind_at: Instant | None = None
     when: Phrase | None = None
+    recurrence: Rule | None = None
     zone: Zone | None = None
     locale: LocaleName | None = None
     note: Note | None = None
     reply_policy: GivenPolicy | None = None
     reply_scope: GivenScope | None = None
     at_any_hour: bool | None = Field(None, strict=True, description=ANY_HOUR)
+    priority: Priority | None = None
+    max_attempts: MaxAttempts | None = None
+    serialization_key: SerializationKey | None = None
 
     def has_time(self) -> bool:
-        return self.remind_at is not None or self.when is not None
+        return (self.remind_at, self.when, self.recurrence) != (None, None, None)
 
     def check_one_time(self) -> Self:
-        if (self.remind_at is None) == (self.when is None):
+        given = [name for name in ("remind_at", "when", "recurrence") if getattr(self, name) is not None]
+        if len(given) != 1:
             raise sentence_error(
-                "when" if self.remind_at is None else "remind_at",
-                "Give exactly one of remind_at (a date and time) and when (a phrase such as tomorrow 8am).",
+                given[0] if given else "when",
+                "Give exactly one of remind_at (a date and time), when (a phrase such as tomorrow 8am) and recurrence.",
             )
         return self
 
 
 def _given(field: str) -> dict[str, Any]:
     """The schema of an object in which the field is there and not null."""
-    return {"required": [field], "properties": {field: {"type": "boolean" if field == "at_any_hour" else "string"}}}
+    return {"required": [field], "properties": {field: {"type": _JSON_TYPES.get(field, "string")}}}
 
 
-_TIMELESS = {"note", "reply_policy", "reply_scope", "at_any_hour"}
+_JSON_TYPES = {"at_any_hour": "boolean", "recurrence": "object", "priority": "integer", "max_attempts": "integer"}
+_ANSWERS = {"reply_policy", "reply_scope", "at_any_hour"}
+OPTIONS = {"priority", "max_attempts", "serialization_key"}
+_TIMELESS = {"note"} | _ANSWERS | OPTIONS
 _WITHOUT_TIME = {
     "propertyNames": {"enum": sorted(_TIMELESS)},
-    "anyOf": [{"required": ["note"]}, *map(_given, ("reply_policy", "reply_scope", "at_any_hour"))],
+    "anyOf": [
+        *({"required": [name]} for name in ("note", "serialization_key")),
+        *map(_given, sorted(_TIMELESS - {"note", "serialization_key"})),
+    ],
 }
 _visible_subject = {"required": ["subject"], "properties": {"subject": {"type": "string", "pattern": NOT_BLANK}}}
 
 
 class NewSnooze(
-    _Timed,
+    Timed,
     json_schema_extra={
-        "oneOf": [_given("remind_at"), _given("when")],
+        "oneOf": [_given("remind_at"), _given("when"), _given("recurrence")],
         "anyOf": [_given("message_id"), _visible_subject],
-        "examples": [{"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"}],
+        "examples": [
+            {"message_id": "<a@mail.example>", "subject": "Offer", "when": "tomorrow 8am"},
+            {
+                "subject": "Timesheet",
+                "recurrence": {"unit": "week", "weekdays": [4], "at": "16:00"},
+                "priority": -100,
+                "serialization_key": "timesheets",
+            },
+        ],
     },
 ):
-    """Exactly one of remind_at and when. message_id may be missing where there is a subject; it is then made up."""
+    """Exactly one of remind_at, when and recurrence. message_id may be missing where there is a subject; it is made
+    up then."""
 
     message_id: MessageId | None = None
     subject: Subject | None = None
     sender_email: Address | None = None
 
-    _check_time = model_validator(mode="after")(_Timed.check_one_time)
+    _check_time = model_validator(mode="after")(Timed.check_one_time)
 
 
 class Change(
-    _Timed,
+    Timed,
     json_schema_extra={
-        "oneOf": [_given("remind_at"), _given("when"), _WITHOUT_TIME],
+        "oneOf": [_given("remind_at"), _given("when"), _given("recurrence"), _WITHOUT_TIME],
         "examples": [{"when": "in 3 days"}],
     },
 ):
-    """A new time, a new note, another reply policy or scope, or several of these. A note of null removes it."""
+    """A new time, a new note, another reply policy or scope, other options, or several of these. A note or a
+    serialization_key of null removes it."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if not self.has_time() and (not self._names_a_change() or not self.model_fields_set <= _TIMELESS):
             raise sentence_error(
-                "when", "Give a new time (remind_at or when), a new note, a new reply_policy, or several."
+                "when", "Give a new time (remind_at, when or recurrence), a note, an option, or several."
             )
         return self.check_one_time() if self.has_time() else self
 
     def _names_a_change(self) -> bool:
-        return "note" in self.model_fields_set or {self.reply_policy, self.reply_scope, self.at_any_hour} != {None}
+        return bool(self.model_fields_set & {"note", "serialization_key"}) or any(
+            getattr(self, name) is not None for name in _TIMELESS
+        )
+
+    def changes_promise(self) -> bool:
+        """Whether it changes more than options, which leave the promise and its tries alone."""
+        answers = any(getattr(self, name) is not None for name in _ANSWERS)
+        return answers or self.has_time() or "note" in self.model_fields_set
+
+    def changes_options(self) -> bool:
+        """Whether it changes how workers treat the snooze."""
+        named = any(getattr(self, name) is not None for name in OPTIONS)
+        return named or "serialization_key" in self.model_fields_set
 
 
 class SnoozeQuery(Request):
@@ -128,6 +167,9 @@ class Snooze(BaseModel):
     scheduled_for: Timestamp = Field(description="The instant that was promised.")
     reading: str = Field(description="The promise in words.", examples=["Friday 6 March, 08:00, Europe/Berlin."])
     repeats: str | None = Field(description="How it repeats, and when that ends, in words; null for what comes once.")
+    recurrence: RecurrenceRule | None = Field(
+        description="How it repeats, as a request takes it; null also where this release cannot read it."
+    )
     late_seconds: float | None = Field(
         description="How much later than promised the reminder was sent, or is by now; null up to half a minute."
     )
@@ -137,7 +179,20 @@ class Snooze(BaseModel):
     reply_policy: ReplyPolicy = Field(description=POLICIES.strip())
     reply_scope: ReplyScope = Field(description="Whether replies to other messages of its thread count, too.")
     at_any_hour: bool = Field(description=ANY_HOUR)
+    priority: int
+    max_attempts: int
+    serialization_key: str | None
+    etag: str = Field(
+        description="The ETag of the snooze as it is here, for If-Match. It changes with the snooze and its state, not "
+        "with the distance in `reading` nor with `late_seconds`.",
+        examples=['"5d1e0c6f7a"'],
+    )
     links: Links
+    event: int | None = Field(
+        None,
+        description="The event by which this request can be undone. Only in the answer to the request that did it.",
+        json_schema_extra={"format": "int64"},
+    )
     flags: list[str] = Field(
         default_factory=list,
         description="What to know about the reading of a phrase, such as ambiguous or dst_gap; and repetition_ended "

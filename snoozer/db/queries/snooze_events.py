@@ -1,0 +1,44 @@
+"""The paper trail of one snooze for its owner, who is known to own it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, select
+
+from snoozer.db.models import ArchivedSend, Event, Send
+from snoozer.db.queries import Cursor, Found, Page, columns, make_page
+
+# What its owner does and can undo.
+UNDOABLE = ("edited", "skipped", "paused", "resumed", "back", "cancelled", "noted", "done")
+
+
+def page(connection: Connection, *, id: int, after: Cursor | None, size: int) -> Page[Found]:
+    """The events of a snooze, newest first."""
+    rows = _events().where(Event.snooze_id == id)
+    if after is not None:
+        rows = rows.where(Event.id < after.id)
+    found: Sequence[Found] = connection.execute(rows.order_by(Event.id.desc()).limit(size + 1)).all()
+    return make_page(found, size=size, at=lambda row: row.at)
+
+
+def last_act(connection: Connection, *, id: int, event: int | None = None) -> Found | None:
+    """This event of a snooze, if it is an act of its owner that can be undone; without one the newest act, undone or
+    not."""
+    acts = _events().where(Event.snooze_id == id, Event.actor == "user")
+    if event is not None:
+        acts = acts.where(Event.id == event)
+    row = connection.execute(acts.order_by(Event.id.desc()).limit(1)).first()
+    return None if row is None or row.kind not in UNDOABLE else row
+
+
+def last_promise(connection: Connection, *, id: int) -> Any:
+    """The newest promise of a snooze that the ledger has, live or archived; None while nothing came of it."""
+    for send in (Send, ArchivedSend.__table__.c):
+        newest = connection.execute(select(func.max(send.scheduled_for)).where(send.snooze_id == id)).scalar_one()
+        if newest is not None:
+            return newest
+    return None
+
+
+def _events() -> Select[*tuple[Any, ...]]:
+    return select(*columns(Event, "id at kind actor route detail"))

@@ -1,0 +1,49 @@
+"""`If-Match` and `If-None-Match` (RFC 9110, 13): a change is made to the state that its client saw, or not at all."""
+
+import hashlib
+import json
+from datetime import datetime
+
+from flask import Response, request
+
+from snoozer.db.queries import Found
+from snoozer.web.api.problems import Refused
+from snoozer.web.text.status import row_state
+
+_VERSION = (
+    "id subject sender_email note remind_at promise deferred_until recurrence zone wall_time time_kind inactive "
+    "outcome claimed_at attempts max_attempts priority serialization_key reply_policy reply_scope at_any_hour "
+    "last_error_at updated_at"
+)
+
+
+def snooze_etag(row: Found, *, now: datetime) -> str:
+    """The strong ETag of a snooze: another one whenever the row or its state is another one."""
+    values = [row_state(row, now=now), *(getattr(row, name) for name in _VERSION.split())]
+    return _quoted(json.dumps(values, default=str, sort_keys=True))
+
+
+def body_etag(body: str) -> str:
+    """The strong ETag of an answer by its bytes."""
+    return _quoted(body)
+
+
+def check(etag: str) -> None:
+    """Raises Refused with 412 where `If-Match` names other states only. To be called with what is changed locked."""
+    if "If-Match" not in request.headers:
+        return
+    if not request.if_match.contains(etag.strip('"')):
+        detail = "It has changed since the state that If-Match names, so nothing was done. Read it again."
+        raise Refused(412, "changed", detail, headers={"ETag": etag})
+
+
+def answer(response: Response, etag: str) -> Response:
+    """The response with its ETag; an empty 304 for a reading client that has it already."""
+    response.headers["ETag"] = etag
+    if request.method in {"GET", "HEAD"} and response.status_code == 200:
+        response.make_conditional(request)
+    return response
+
+
+def _quoted(text: str) -> str:
+    return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]}"'

@@ -1,0 +1,93 @@
+"""What a request says about a snooze, as the use cases take it: its message, its time, and its options."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from snoozer import snoozing
+from snoozer.db.models import Account
+from snoozer.db.queries import Found, api_snoozes
+from snoozer.db.queue import EnqueueOptions, ReminderTime
+from snoozer.db.statements import database_time
+from snoozer.domain.roles import at_least
+from snoozer.snoozing import SnoozeError
+from snoozer.timephrase import ParsedTime, next_occurrence
+from snoozer.timephrase.zones import wall_time
+from snoozer.web import context
+from snoozer.web.api import serializers
+from snoozer.web.api.models.recurrence import RecurrenceRule
+from snoozer.web.api.models.snoozes import Change, NewSnooze, Timed
+from snoozer.web.api.problems import invalid_fields
+
+RequestedTime = tuple[ReminderTime, ParsedTime | None]
+
+
+def message_of(connection: Connection, account: Account, new: NewSnooze) -> snoozing.Message:
+    """The named message, with what is stored of it; or a new name for one that has a subject only."""
+    if new.message_id is None:
+        if new.subject is None:
+            raise invalid_fields({"message_id": "message_id is missing: name the message, or give a subject."})
+        host = urlsplit(context.settings().base_url).hostname or "snoozer.invalid"
+        return snoozing.Message(message_id=f"<{uuid4()}@{host}>", subject=new.subject, sender_email=new.sender_email)
+    subject, sender = api_snoozes.envelope(connection, user_email=account.email, message_id=new.message_id)
+    return snoozing.Message(
+        message_id=new.message_id, subject=new.subject or subject, sender_email=new.sender_email or sender
+    )
+
+
+def options_of(account: Account, body: Timed) -> EnqueueOptions:
+    """The options in the body. Raises Refused for a priority before other people's without the role for it."""
+    if body.priority is not None and body.priority > 0 and not at_least(account.role, "operator"):
+        sentence = "priority above 0 comes before what other people wait for: it needs the role of an operator."
+        raise invalid_fields({"priority": sentence})
+    key = body.serialization_key
+    return EnqueueOptions(
+        priority=body.priority,
+        max_attempts=body.max_attempts,
+        serialization_key=None if key is None else serializers.stored_key(key, account_id=account.id),
+    )
+
+
+def time_of(connection: Connection, account: Account, body: Timed, *, note: str | None) -> RequestedTime:
+    """The time in `remind_at`, `when` or `recurrence`, parsed where it was a phrase. Raises SnoozeError when it cannot
+    be kept."""
+    now, zone = database_time(connection), body.zone or account.zone
+    if body.recurrence is not None:
+        return _answered(_first_of(body.recurrence, now=now, zone=zone, note=note), body), None
+    if body.remind_at is not None and body.remind_at.tzinfo is not None:
+        return _answered(snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
+    phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
+    parsed = snoozing.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
+    return _answered(snoozing.reminder_time_of(parsed, now=now, note=note), body), parsed
+
+
+def changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
+    """The row's time after a PATCH. Without a new time the promise is kept."""
+    note = body.note if "note" in body.model_fields_set else row.note
+    if body.has_time():
+        return time_of(connection, account, body, note=note)
+    now = min(database_time(connection), row.promise - timedelta(seconds=1))
+    same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
+    terms = ("duration_hours", "wall_time", "zone", "time_kind", "recurrence", "at_any_hour")
+    kept = {name: getattr(row, name) for name in terms}
+    return _answered(replace(same, **kept), body), None
+
+
+def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | None) -> ReminderTime:
+    """The first time of what repeats. Raises SnoozeError where there is none within ten years."""
+    recurrence = rule.recurrence(now=now, zone=zone)
+    first = next_occurrence(recurrence, after=now, zone=zone)
+    if first is None:
+        raise SnoozeError("bad_recurrence", "recurrence never comes again: its end has passed.")
+    time = snoozing.reminder_time_at(first, now=now, zone=zone, note=note)
+    return replace(time, wall_time=wall_time(first, zone), time_kind="wall", recurrence=recurrence.as_json())
+
+
+def _answered(time: ReminderTime, body: Timed) -> ReminderTime:
+    """The time with what a reply does and whether a rest defers it, where the body names that."""
+    policy = body.reply_policy or time.reply_policy
+    any_hour = time.at_any_hour if body.at_any_hour is None else body.at_any_hour
+    return replace(time, reply_policy=policy, reply_scope=body.reply_scope, at_any_hour=any_hour)
