@@ -166,9 +166,13 @@ def _share(connection: Connection, limits: Limits, quota: Quota, subject: str, *
     return Share(quota=quota, most=most, taken=wanted, left=most - (spent.used or 0), seconds_left=spent.seconds_left)
 
 
-def spend_snoozes(connection: Connection, limits: Limits, *, user_email: str, count: int) -> None:
-    """Count one act of a person that snoozes `count` messages: once in its minute, and each in its day. Raises
-    QuotaReached."""
+def spend_snoozes(
+    connection: Connection, limits: Limits, *, user_email: str, count: int, token: str | None = None
+) -> None:
+    """Count one act of a person, or of their API token, that snoozes `count` messages: once in its minute, and each in
+    its day. Raises QuotaReached."""
+    if token is not None:
+        _spend(connection, limits, _TOKEN_SNOOZES, token)
     _spend(connection, limits, _SNOOZES, user_email)
     _spend(connection, limits, _SNOOZES_OF_DAY, user_email, amount=count)
 

@@ -22,6 +22,12 @@ from snoozer.timephrase import next_reminder_after
 
 # Enters what was snoozed in a connected mailbox, by its Message-ID.
 Enter = Callable[[Connection, Collection[str]], None]
+# Why an act leaves a snooze as it is; None where it changes it. One that could not be delivered is snoozed anew.
+LEAVES: Mapping[str, Callable[[Chosen], Reason | None]] = {
+    "reschedule": lambda row: None if row.outcome == "retired" else reason_to_leave(row),
+    "wake": lambda row: reason_to_leave(row) or ("due" if row.is_due else None),
+    "cancel": lambda row: reason_to_leave(row, paused=None),
+}
 
 
 def reschedule(
@@ -38,7 +44,7 @@ def reschedule(
     it is, with its repetition."""
     chosen, left = _lock(connection, user_email=user_email, ids=ids)
     stuck = [row for row in chosen if row.outcome == "retired"]
-    live = _without(chosen, left, lambda row: None if row in stuck else reason_to_leave(row))
+    live = _without(chosen, left, LEAVES["reschedule"])
     messages = [Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email) for row in stuck]
     return _snooze(
         connection,
@@ -106,7 +112,7 @@ def wake(
     paused = snoozes.paused(connection, user_email=user_email, message_ids=over)
     left["paused"] += len(paused)
     left["came_back"] += len(over - paused)
-    asleep = _without(chosen, left, lambda row: reason_to_leave(row) or ("due" if row.is_due else None))
+    asleep = _without(chosen, left, LEAVES["wake"])
     before = _before(connection, asleep, user_email=user_email, became="inbox")
     rests = {row.id: replies.rest_of(row.recurrence, row.promise, zone=row.zone, id=row.id) for row in asleep}
     woken = queue_many.wake_many(connection, snoozes=list(rests.items()), user_email=user_email)
@@ -126,7 +132,7 @@ def cancel(
 ) -> Done:
     """Cancel snoozes; their messages return to the inbox."""
     chosen, left = _lock(connection, user_email=user_email, ids=ids, message_ids=message_ids)
-    live = _without(chosen, left, lambda row: reason_to_leave(row, paused=None))
+    live = _without(chosen, left, LEAVES["cancel"])
     before, cancelled = _cancel(connection, live, user_email=user_email, route=route)
     return Done(Result(act="cancel", done=len(cancelled), left=counted(left)), before)
 

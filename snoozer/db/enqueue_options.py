@@ -12,8 +12,8 @@ class EnqueueOptions:
     default for a new row.
 
     Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998
-    octets) only one is in flight at any time. `max_attempts` is how often a delivery may fail. webhooks name `reference`
-    (at most 200 characters).
+    octets) only one is in flight at any time. `max_attempts` is how often a delivery may fail. Webhooks name
+    `reference` (at most 200 characters).
     """
 
     priority: int | None = None

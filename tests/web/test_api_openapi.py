@@ -94,13 +94,21 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
     timed = {"remind_at", "when", "recurrence", "zone", "locale", "priority", "max_attempts", "serialization_key"}
+    timed |= {"reference"}
     fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope", "at_any_hour"} | timed
     assert set(new["properties"]) == fields
     assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
     assert new["properties"]["when"]["examples"] == ["tomorrow 8am"]
     limits = {name: field["maxLength"] for name, field in new["properties"].items() if "maxLength" in field}
-    assert limits == {"message_id": 998, "subject": 998, "note": 2000, "when": 200, "serialization_key": 200}
+    assert limits == {
+        "message_id": 998,
+        "subject": 998,
+        "note": 2000,
+        "when": 200,
+        "serialization_key": 200,
+        "reference": 200,
+    }
     limit = paths["/snoozes"]["get"]["parameters"][0]["schema"]
     assert limit == {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}
     for example in new["examples"] + schemas["Change"]["examples"]:
@@ -115,7 +123,7 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
         ("/snoozes", "Idempotency-Key", "header", False),
         ("/snoozes/{id}", "If-Match", "header", False),
         *((path, "If-None-Match", "header", False) for path in ("/snoozes", "/snoozes/{id}", "/when")),
-        *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state")),
+        *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state", "q")),
         ("/when", "phrase", "query", True),
         *(("/when", name, "query", False) for name in ("zone", "locale", "now")),
         ("/snoozes/{id}", "id", "path", True),

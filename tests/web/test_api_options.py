@@ -66,7 +66,7 @@ def test_a_rule_that_never_comes_or_cannot_be_read_is_refused(client: FlaskClien
 def test_options_are_stored_and_shown_and_the_key_is_the_persons_own(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:
-    options = {"priority": -200, "max_attempts": 2, "serialization_key": "nightly"}
+    options = {"priority": -200, "max_attempts": 2, "serialization_key": "nightly", "reference": "crm-7"}
     ids = []
     for person in (people.ann(), people.ann(email="eve@snoozer.example")):
         made = post(client, person, when="tomorrow", **options).get_json()
@@ -85,7 +85,7 @@ def test_options_are_stored_and_shown_and_the_key_is_the_persons_own(
         *(("serialization_key", value) for value in ("", "a\nb", "x" * 201, 5)),
     ],
 )
-def test_nobody_comes_before_others_or_tries_without_end(
+def test_no_person_comes_before_others_or_tries_without_end(
     client: FlaskClient, ann: Person, field: str, value: object
 ) -> None:
     refused = post(client, ann, when="tomorrow", **{field: value})

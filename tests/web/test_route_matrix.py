@@ -108,6 +108,7 @@ FORM = {
 JSON = {
     "POST": {"message_id": "<matrix@mail.example>", "when": "tomorrow 9am"},
     "PATCH": {"when": "tomorrow 9am"},
+    "PUT": {"presets": [{"phrase": "tomorrow 9am"}]},
 }
 
 
@@ -222,7 +223,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str]]:
     rules = sorted(app.url_map.iter_rules(), key=lambda rule: ("sign_out" in rule.endpoint, rule.endpoint, rule.rule))
     for rule in rules:
         for method in sorted(
-            (rule.methods or set()) - {"HEAD", "OPTIONS"}, key=["GET", "POST", "PATCH", "DELETE"].index
+            (rule.methods or set()) - {"HEAD", "OPTIONS"}, key=["GET", "POST", "PUT", "PATCH", "DELETE"].index
         ):
             yield rule, method
 
@@ -232,7 +233,7 @@ def access(rule: Rule) -> str:
     return EXCEPTIONS.get(rule.endpoint) or ACCESS[blueprint or None]
 
 
-def api_body(path: str, method: str) -> dict[str, str] | None:
+def api_body(path: str, method: str) -> object:
     """What is created, or a change; an act takes an object without fields."""
     return {} if method == "POST" and not path.endswith("/snoozes") else JSON.get(method)
 

@@ -4,6 +4,7 @@ Lists are ordered by id, newest first: it never changes, so no row is skipped or
 two pages.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -52,6 +53,12 @@ def one(connection: Connection, *, id: int, user_email: str, changing: bool = Fa
     return live_or_archived(connection, _rows, id=id, user_email=user_email, changing=changing)
 
 
+def many(connection: Connection, *, ids: Collection[int], user_email: str) -> dict[int, Found]:
+    """Live snoozes of this person, by id."""
+    rows = _rows().where(Snooze.id.in_(ids), Snooze.user_email == user_email)
+    return {row.id: row for row in connection.execute(rows)} if ids else {}
+
+
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
     """Subject and sender of a message in the kept mailbox; (None, None) when it is not there."""
     its_id = and_(MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id)
@@ -69,7 +76,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
             snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts reply_policy reply_scope"
         ),
         *columns(snooze, "last_error last_error_at created_at updated_at at_any_hour"),
-        *columns(snooze, "priority max_attempts serialization_key"),
+        *columns(snooze, "priority max_attempts serialization_key reference"),
         send.state.label("send_state"),
         *columns(send, "sent_at refusals delayed_by"),
     ).join(send, is_send_of(snooze, send), isouter=True)

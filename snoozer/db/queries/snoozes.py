@@ -186,12 +186,12 @@ def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str
     return {row.message_id: row for rows in (undeliverable, overdue) for row in connection.execute(rows)}
 
 
-def sends(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
+def sends(connection: Connection, *, id: int, size: int = 100, after: Cursor | None = None) -> Sequence[Found]:
     """The sends of a snooze, the newest promise first; a recurring one may have any number of them. `digest_size` is
     how many reminders one mail has; of one without a mail of its own, `state` and `sent_at` are those of that mail."""
     return (
-        connection.execute(_sends(Send, id=id, size=size)).all()
-        or connection.execute(_sends(ArchivedSend, id=id, size=size)).all()
+        connection.execute(_sends(Send, id=id, size=size, after=after)).all()
+        or connection.execute(_sends(ArchivedSend, id=id, size=size, after=after)).all()
     )
 
 
@@ -309,7 +309,7 @@ def _filtered(
     return rows
 
 
-def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
+def _sends(send: Any, *, id: int, size: int, after: Cursor | None) -> Select[*tuple[Any, ...]]:
     lead = aliased(Send)
     in_digest = and_(DigestMember.snooze_id == send.snooze_id, DigestMember.scheduled_for == send.scheduled_for)
     its_mail = and_(
@@ -325,6 +325,8 @@ def _sends(send: Any, *, id: int, size: int) -> Select[*tuple[Any, ...]]:
         func.coalesce(lead.sent_at, send.sent_at).label("sent_at"),
         _digest_size(send, send.snooze_id).label("digest_size"),
     ).where(send.snooze_id == id, send.channel == EMAIL)
+    if after is not None:
+        found = found.where(tuple_(send.scheduled_for, send.id) < (after.at, after.id))
     found = found.outerjoin(DigestMember, in_digest).outerjoin(Digest, Digest.id == DigestMember.digest_id)
     return found.outerjoin(lead, its_mail).order_by(send.scheduled_for.desc(), send.id.desc()).limit(size)
 

@@ -3,7 +3,11 @@
 
 from snoozer.web.api import (
     acts,
+    bulk,
     description,
+    history,
+    mailboxes,
+    settings,
     snoozes,
     webhooks,
     when,
@@ -14,7 +18,11 @@ from snoozer.web.api.problems import problem_of
 # What is imported here has registered its routes.
 NOUNS = (
     acts,
+    bulk,
     description,
+    history,
+    mailboxes,
+    settings,
     snoozes,
     webhooks,
     when,

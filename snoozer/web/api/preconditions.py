@@ -13,7 +13,7 @@ from snoozer.web.text.status import row_state
 _VERSION = (
     "id subject sender_email note remind_at promise deferred_until recurrence zone wall_time time_kind inactive "
     "outcome claimed_at attempts max_attempts priority serialization_key reply_policy reply_scope at_any_hour "
-    "last_error_at updated_at"
+    "last_error_at updated_at reference"
 )
 
 

@@ -76,6 +76,11 @@ def register(blueprint: Blueprint) -> None:
     blueprint.register_error_handler(SnoozeError, _response_of_snooze_error)
 
 
-def _response_of_snooze_error(error: SnoozeError) -> Response:
+def refused(error: SnoozeError) -> Refused:
+    """Returns a 422 for a time, a note or a message that cannot be taken."""
     members: dict[str, Any] = {"suggestions": list(error.suggestions)} if error.suggestions else {}
-    return response_of(Refused(422, error.code, error.message, **members))
+    return Refused(422, error.code, error.message, **members)
+
+
+def _response_of_snooze_error(error: SnoozeError) -> Response:
+    return response_of(refused(error))

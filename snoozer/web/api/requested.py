@@ -19,7 +19,7 @@ from snoozer.timephrase.zones import wall_time
 from snoozer.web import context
 from snoozer.web.api import serializers
 from snoozer.web.api.models.recurrence import RecurrenceRule
-from snoozer.web.api.models.snoozes import Change, NewSnooze, Timed
+from snoozer.web.api.models.snoozes import Change, NewSnooze, Timed, Times
 from snoozer.web.api.problems import invalid_fields
 
 RequestedTime = tuple[ReminderTime, ParsedTime | None]
@@ -47,11 +47,12 @@ def options_of(account: Account, body: Timed) -> EnqueueOptions:
     return EnqueueOptions(
         priority=body.priority,
         max_attempts=body.max_attempts,
+        reference=body.reference,
         serialization_key=None if key is None else serializers.stored_key(key, account_id=account.id),
     )
 
 
-def time_of(connection: Connection, account: Account, body: Timed, *, note: str | None) -> RequestedTime:
+def time_of(connection: Connection, account: Account, body: Times, *, note: str | None) -> RequestedTime:
     """The time in `remind_at`, `when` or `recurrence`, parsed where it was a phrase. Raises SnoozeError when it cannot
     be kept."""
     now, zone = database_time(connection), body.zone or account.zone
@@ -86,7 +87,7 @@ def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | Non
     return replace(time, wall_time=wall_time(first, zone), time_kind="wall", recurrence=recurrence.as_json())
 
 
-def _answered(time: ReminderTime, body: Timed) -> ReminderTime:
+def _answered(time: ReminderTime, body: Times) -> ReminderTime:
     """The time with what a reply does and whether a rest defers it, where the body names that."""
     policy = body.reply_policy or time.reply_policy
     any_hour = time.at_any_hour if body.at_any_hour is None else body.at_any_hour

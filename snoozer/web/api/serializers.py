@@ -46,6 +46,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
         priority=row.priority,
         max_attempts=row.max_attempts,
         serialization_key=own_key(row.serialization_key, account_id=account.id),
+        reference=row.reference,
         etag=preconditions.snooze_etag(row, now=now),
         links=Links(self=absolute(show), page=absolute(page)),
     )
@@ -60,22 +61,17 @@ def history(row: Found, sends: Sequence[Found], *, account: Account, now: dateti
         attempts=row.attempts,
         last_error=None if row.last_error is None else without_addresses(row.last_error),
         last_error_at=clock.local(row.last_error_at).isoformat() if row.last_error_at else None,
-        sends=[
-            Send(
-                state=send.state,
-                scheduled_for=clock.local(send.scheduled_for).isoformat(),
-                sent_at=clock.local(send.sent_at).isoformat() if send.sent_at else None,
-                late=send.late,
-                resends=send.resends,
-                message_id=send.reminder_message_id,
-            )
-            for send in sends
-        ],
+        sends=_sends(sends, clock),
     )
 
 
+def sends(rows: Sequence[Found], *, row: Found, account: Account, now: datetime) -> list[Send]:
+    """Reminders in the ledger, their times with the offset of the snooze's zone."""
+    return _sends(rows, _clock(row, account=account, now=now))
+
+
 def stored_key(key: str, *, account_id: int) -> str:
-    """The serialization key of a person's program as the queue has it: nobody else's rows wait for it."""
+    """The serialization key of a person's program as the queue has it: rows of other people do not wait for it."""
     return f"{account_id}:{key}"
 
 
@@ -113,3 +109,17 @@ def _in_words(clock: TimeFormatter, promise: datetime) -> str:
 
 def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:
     return TimeFormatter(now=now, zone=row.zone or account.zone, locale=account.locale)
+
+
+def _sends(rows: Sequence[Found], clock: TimeFormatter) -> list[Send]:
+    return [
+        Send(
+            state=send.state,
+            scheduled_for=clock.local(send.scheduled_for).isoformat(),
+            sent_at=clock.local(send.sent_at).isoformat() if send.sent_at else None,
+            late=send.late,
+            resends=send.resends,
+            message_id=send.reminder_message_id,
+        )
+        for send in rows
+    ]

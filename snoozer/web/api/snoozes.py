@@ -3,12 +3,14 @@
 The docstrings of the routes are published in openapi.json.
 """
 
+from datetime import datetime
+
 from flask import Response, url_for
 from sqlalchemy import Connection
 
 from snoozer import snoozing, telemetry
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, api_snoozes, snoozes
+from snoozer.db.queries import Found, Page, api_snoozes, snoozes
 from snoozer.db.statements import database_time
 from snoozer.domain.scopes import Scope
 from snoozer.web.api import own_snoozes, requested, serializers
@@ -18,8 +20,11 @@ from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models.headers import ChangeHeaders, IdempotencyHeaders, ReadHeaders
 from snoozer.web.api.models.snoozes import Change, NewSnooze, Snooze, SnoozeHistory, SnoozePage, SnoozeQuery
 from snoozer.web.api.openapi import NOT_MODIFIED, operation
-from snoozer.web.api.problems import Refused
+from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import json_object, query_of, validate
+from snoozer.web.snoozes import search
+from snoozer.web.snoozes.search import SearchError
+from snoozer.web.text.time_format import TimeFormatter
 
 MAX_SENDS = 50
 
@@ -57,15 +62,21 @@ def create() -> Response:
     refuses=(422,),
 )
 def browse() -> Response:
-    """The owner's snoozes, newest first"""
+    """The owner's snoozes, newest first
+
+    With `q` what a search finds, as the search of the page does: what has not come back, the next one first.
+    """
     with caller() as (connection, account):
         query = query_of(SnoozeQuery)
         now = database_time(connection)
-        page = api_snoozes.browse(
-            connection, user_email=account.email, now=now, state=query.state, after=query.cursor, size=query.limit
-        )
+        if query.q is not None:
+            page = _found(connection, account, query, now=now)
+        else:
+            page = api_snoozes.browse(
+                connection, user_email=account.email, now=now, state=query.state, after=query.cursor, size=query.limit
+            )
     listed = [serializers.snooze(row, account=account, now=now) for row in page.rows]
-    path = url_for(".browse", limit=query.limit, state=query.state, cursor=page.next_cursor)
+    path = url_for(".browse", limit=query.limit, state=query.state, q=query.q, cursor=page.next_cursor)
     return respond(200, SnoozePage(snoozes=listed, next=serializers.absolute(path) if page.next_cursor else None))
 
 
@@ -149,6 +160,17 @@ def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[i
     )
     own_snoozes.spend_snooze(connection, account)
     return 201 if is_new else 200, own_snoozes.shown(connection, account, id, parsed, ended=ended is not None)
+
+
+def _found(connection: Connection, account: Account, query: SnoozeQuery, *, now: datetime) -> Page[Found]:
+    times = TimeFormatter(now=now, zone=account.zone, locale=account.locale)
+    try:
+        filters = search.parse(query.q or "", times=times)
+    except SearchError as error:
+        raise invalid_fields({"q": error.message}) from None
+    return snoozes.found(
+        connection, user_email=account.email, filters=filters, now=now, after=query.cursor, size=query.limit
+    )
 
 
 def _change_options(connection: Connection, account: Account, row: Found, wanted: Change) -> None:

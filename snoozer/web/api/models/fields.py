@@ -236,6 +236,19 @@ SerializationKey = Annotated[
         },
     ),
 ]
+Reference = Annotated[
+    str,
+    text_check(f"{MAX_KEY_LENGTH} characters"),
+    AfterValidator(_key),
+    Field(
+        description="What your program calls the snooze, such as an id of a record; webhooks name it.",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": MAX_KEY_LENGTH,
+            "pattern": rf"^[^{_CONTROLS}]*[^{_CONTROLS}\s][^{_CONTROLS}]*$",
+        },
+    ),
+]
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 

@@ -82,7 +82,7 @@ def _read(value: object, handler: Callable[[object], RecurrenceRule]) -> Recurre
         error = invalid.errors()[0]
         member = ".".join(str(one) for one in error["loc"])
         message = error["msg"] if error["msg"].startswith("must ") else f"is wrong: {error['msg']}."
-        raise PydanticCustomError("bad_recurrence", "{told}", {"told": f"is no rule: {member} {message}"}) from None
+        raise PydanticCustomError("bad_recurrence", "{reason}", {"reason": f"is no rule: {member} {message}"}) from None
 
 
 Rule = Annotated[RecurrenceRule, WrapValidator(_read)]

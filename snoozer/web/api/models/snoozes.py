@@ -22,6 +22,7 @@ from snoozer.web.api.models.fields import (
     PageSize,
     Phrase,
     Priority,
+    Reference,
     Request,
     SerializationKey,
     Subject,
@@ -29,11 +30,14 @@ from snoozer.web.api.models.fields import (
     Url,
     Zone,
     sentence_error,
+    text_check,
 )
 from snoozer.web.api.models.recurrence import RecurrenceRule, Rule
 
+MAX_QUERY_LENGTH = 200
 
-class Timed(Request):
+
+class Times(Request):
     """When a message comes back, and on which terms."""
 
     remind_at: Instant | None = None
@@ -45,9 +49,6 @@ class Timed(Request):
     reply_policy: GivenPolicy | None = None
     reply_scope: GivenScope | None = None
     at_any_hour: bool | None = Field(None, strict=True, description=ANY_HOUR)
-    priority: Priority | None = None
-    max_attempts: MaxAttempts | None = None
-    serialization_key: SerializationKey | None = None
 
     def has_time(self) -> bool:
         return (self.remind_at, self.when, self.recurrence) != (None, None, None)
@@ -62,6 +63,15 @@ class Timed(Request):
         return self
 
 
+class Timed(Times):
+    """When a message comes back, on which terms, and how workers treat that."""
+
+    priority: Priority | None = None
+    max_attempts: MaxAttempts | None = None
+    serialization_key: SerializationKey | None = None
+    reference: Reference | None = None
+
+
 def _given(field: str) -> dict[str, Any]:
     """The schema of an object in which the field is there and not null."""
     return {"required": [field], "properties": {field: {"type": _JSON_TYPES.get(field, "string")}}}
@@ -69,7 +79,7 @@ def _given(field: str) -> dict[str, Any]:
 
 _JSON_TYPES = {"at_any_hour": "boolean", "recurrence": "object", "priority": "integer", "max_attempts": "integer"}
 _ANSWERS = {"reply_policy", "reply_scope", "at_any_hour"}
-OPTIONS = {"priority", "max_attempts", "serialization_key"}
+OPTIONS = {"priority", "max_attempts", "serialization_key", "reference"}
 _TIMELESS = {"note"} | _ANSWERS | OPTIONS
 _WITHOUT_TIME = {
     "propertyNames": {"enum": sorted(_TIMELESS)},
@@ -147,6 +157,21 @@ class SnoozeQuery(Request):
     limit: PageSize = 50
     cursor: PageCursor | None = None
     state: State | None = None
+    q: Annotated[
+        str | None,
+        text_check(f"{MAX_QUERY_LENGTH} characters"),
+        Field(
+            description="Words and filters, as the search of the page takes them: from:, subject:, note:, due:<friday, "
+            "state:late, repeats:. What has not come back, the next one first; not together with `state`.",
+            json_schema_extra={"maxLength": MAX_QUERY_LENGTH, "examples": ["from:ann due:<friday"]},
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_filter(self) -> Self:
+        if self.q is not None and (self.state is not None or not self.q.strip() or len(self.q) > MAX_QUERY_LENGTH):
+            raise sentence_error("q", f"q takes 1 to {MAX_QUERY_LENGTH} characters, and no state beside it.")
+        return self
 
 
 class Links(BaseModel):
@@ -182,6 +207,7 @@ class Snooze(BaseModel):
     priority: int
     max_attempts: int
     serialization_key: str | None
+    reference: str | None
     etag: str = Field(
         description="The ETag of the snooze as it is here, for If-Match. It changes with the snooze and its state, not "
         "with the distance in `reading` nor with `late_seconds`.",

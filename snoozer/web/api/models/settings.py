@@ -1,0 +1,109 @@
+"""What an account is set to: zone, locale, presets and the shape of its day; and its connected mailboxes."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from snoozer.domain.roles import Role
+from snoozer.web.api.models.fields import LocaleName, Phrase, Request, Timestamp, Zone, text_check
+from snoozer.web.settings.presets import MAX_LABEL_LENGTH, MAX_PRESETS
+
+
+class Settings(BaseModel):
+    """An account's own settings."""
+
+    email: str
+    verified: bool = Field(description="Reminders go to verified addresses only.")
+    role: Role
+    zone: str = Field(examples=["Europe/Berlin"])
+    locale: str = Field(examples=["en_GB"])
+
+
+class SettingsChange(Request, json_schema_extra={"minProperties": 1, "examples": [{"zone": "Europe/Berlin"}]}):
+    """What is not named stays."""
+
+    zone: Zone | None = None
+    locale: LocaleName | None = None
+    moving: Literal["keep", "follow"] | None = Field(
+        None,
+        description="With another zone: whether times on the clock keep their instants, or their hours there. "
+        "Needed where something asleep would move.",
+    )
+
+
+class Preset(BaseModel):
+    """A time that is offered by a button."""
+
+    label: str
+    phrase: str
+
+
+class NewPreset(Request):
+    """The label is the phrase unless given."""
+
+    label: Annotated[str, text_check(f"{MAX_LABEL_LENGTH} characters"), Field(max_length=MAX_LABEL_LENGTH)] = ""
+    phrase: Phrase
+
+
+class Presets(BaseModel):
+    """The times that are offered, and whether they are the account's own."""
+
+    presets: list[Preset]
+    own: bool
+
+
+def _few(value: object) -> object:
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_PRESETS:
+        raise PydanticCustomError("bad_list", f"must be a list of 1 to {MAX_PRESETS}.")
+    for one in value:
+        if not isinstance(one, dict) or not isinstance(one.get("phrase"), str) or not one["phrase"].strip():
+            raise PydanticCustomError("bad_preset", "must hold objects with a phrase, and a label if you like.")
+        if set(one) - {"label", "phrase"} or not isinstance(one.get("label", ""), str):
+            raise PydanticCustomError("bad_preset", "must hold objects with a label and a phrase, and nothing else.")
+    return value
+
+
+class PresetsChange(
+    Request, json_schema_extra={"examples": [{"presets": [{"label": "Morning", "phrase": "tomorrow 8am"}]}]}
+):
+    """All presets, in their order."""
+
+    presets: Annotated[list[NewPreset], BeforeValidator(_few), Field(min_length=1, max_length=MAX_PRESETS)]
+
+
+class DayShape(BaseModel):
+    """The shape of a day: what comes during a rest waits for its end. Times are HH:MM on the account's clock."""
+
+    working_days: list[int] = Field(description="Monday is 0.")
+    work_from: str | None
+    work_until: str | None
+    quiet_from: str | None
+    quiet_until: str | None
+    quiet_until_off: str | None = Field(description="The end of quiet hours on days off.")
+    rests_on_days_off: bool
+    away_from: str | None
+    back_on: str | None
+    gathers_over: int | None = Field(description="From how many reminders on one mail gathers them.")
+
+
+class Mailbox(BaseModel):
+    """A connected mailbox. No password, user name or token is ever returned."""
+
+    id: int = Field(json_schema_extra={"format": "int64"})
+    address: str
+    host: str
+    state: str = Field(description="Other states may be added.", examples=["connected"])
+    problem: str | None = Field(description="What is wrong with it, by a code.")
+    problem_since: Timestamp | None
+    synced_at: Timestamp | None
+    created_at: Timestamp
+    brings_back: str = Field(description="both, return or reminder.", examples=["both"])
+    snooze_flag: str | None = Field(description="The flag that snoozes a message.")
+    snooze_flag_time: str | None = Field(description="The preset until which it snoozes.")
+
+
+class Mailboxes(BaseModel):
+    """All connected mailboxes, the first that was connected first."""
+
+    mailboxes: list[Mailbox]

@@ -1,0 +1,185 @@
+"""The routes of an account's own settings, by the validation of the pages.
+
+The docstrings of the routes are published in openapi.json.
+"""
+
+from flask import Response
+from pydantic import BaseModel
+from sqlalchemy import Connection, select
+from werkzeug.datastructures import MultiDict
+
+from snoozer import day_shapes, zone_change
+from snoozer.day_shapes import NO_SHAPE
+from snoozer.db import accounts
+from snoozer.db.models import Account
+from snoozer.db.queries import accounts as queries
+from snoozer.db.statements import database_time
+from snoozer.domain.scopes import Scope
+from snoozer.snoozing import clean_phrase
+from snoozer.web.api import preconditions
+from snoozer.web.api.auth import caller
+from snoozer.web.api.blueprint import ROUTE, blueprint
+from snoozer.web.api.idempotency import respond
+from snoozer.web.api.models.headers import ChangeHeaders, ReadHeaders
+from snoozer.web.api.models.settings import DayShape, Preset, Presets, PresetsChange, Settings, SettingsChange
+from snoozer.web.api.openapi import NOT_MODIFIED, operation
+from snoozer.web.api.problems import invalid_fields
+from snoozer.web.api.validation import json_object, validate
+from snoozer.web.day_shape import forms as day_form
+from snoozer.web.language import LOCALES
+from snoozer.web.settings import presets as preset_form
+from snoozer.web.text.time_format import TimeFormatter
+
+READ, WRITE = Scope.SETTINGS_READ, Scope.SETTINGS_WRITE
+
+
+@blueprint.get("/settings")
+@operation(
+    "getSettings", scope=READ, headers=ReadHeaders, returns={200: (Settings, "The settings."), 304: NOT_MODIFIED}
+)
+def show_settings() -> Response:
+    """Zone, locale and role"""
+    with caller() as (_, account):
+        return respond(200, _settings(account))
+
+
+@blueprint.patch("/settings")
+@operation(
+    "changeSettings",
+    scope=WRITE,
+    json=SettingsChange,
+    headers=ChangeHeaders,
+    returns={200: (Settings, "The settings as they are now.")},
+    refuses=(400, 412, 415, 422),
+)
+def change_settings() -> Response:
+    """Another zone or locale
+
+    With another zone, `moving` says whether times on the clock keep their instants or follow to their hours there.
+    """
+    with caller() as (connection, account):
+        wanted = validate(SettingsChange, json_object())
+        _lock(connection, account, _settings(account))
+        zone, locale = wanted.zone or account.zone, wanted.locale or account.locale
+        if locale not in LOCALES:
+            raise invalid_fields({"locale": f"locale must be one of {', '.join(LOCALES)}."})
+        now = database_time(connection)
+        ahead = zone_change.preview(connection, user_email=account.email, old=account.zone, new=zone, now=now)
+        if wanted.moving is None and ahead.needs_confirmation:
+            sentence = "moving must be keep or follow: something asleep has a time on the clock, which this zone moves."
+            raise invalid_fields({"moving": sentence})
+        if wanted.moving == "follow":
+            zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
+        accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
+        day_shapes.refresh(connection, account_id=account.id)
+        return _answer(_settings(account).model_copy(update={"zone": zone, "locale": locale}))
+
+
+@blueprint.get("/settings/presets")
+@operation("getPresets", scope=READ, headers=ReadHeaders, returns={200: (Presets, "The presets."), 304: NOT_MODIFIED})
+def show_presets() -> Response:
+    """The times that are offered"""
+    with caller() as (connection, account):
+        return respond(200, _presets(connection, account))
+
+
+@blueprint.put("/settings/presets")
+@operation(
+    "setPresets",
+    scope=WRITE,
+    json=PresetsChange,
+    headers=ChangeHeaders,
+    returns={200: (Presets, "The presets as they are now.")},
+    refuses=(400, 412, 415, 422),
+)
+def set_presets() -> Response:
+    """Other times that are offered, all of them"""
+    with caller() as (connection, account):
+        wanted = validate(PresetsChange, json_object())
+        _lock(connection, account, _presets(connection, account))
+        posted = MultiDict[str, str]()
+        for one in wanted.presets:
+            posted.add("label", one.label)
+            posted.add("phrase", one.phrase)
+        times = TimeFormatter(now=database_time(connection), zone=account.zone, locale=account.locale)
+        rows = preset_form.read_submission(posted, times=times)
+        wrong = [f"“{clean_phrase(row.phrase)[:60]}”: {row.error.message}" for row in rows if row.error]
+        if wrong:
+            raise invalid_fields({"presets": " ".join(wrong)})
+        pairs = tuple((row.label, clean_phrase(row.phrase)) for row in rows)
+        accounts.clear_presets(connection, account_id=account.id)
+        if pairs != preset_form.default_presets(account.locale):
+            accounts.save_presets(connection, account_id=account.id, presets=pairs)
+        return _answer(_presets(connection, account))
+
+
+@blueprint.delete("/settings/presets")
+@operation(
+    "resetPresets",
+    scope=WRITE,
+    headers=ChangeHeaders,
+    returns={200: (Presets, "The usual times of the locale.")},
+    refuses=(412,),
+)
+def reset_presets() -> Response:
+    """The usual times again"""
+    with caller() as (connection, account):
+        _lock(connection, account, _presets(connection, account))
+        accounts.clear_presets(connection, account_id=account.id)
+        return _answer(_presets(connection, account))
+
+
+@blueprint.get("/settings/day")
+@operation("getDay", scope=READ, headers=ReadHeaders, returns={200: (DayShape, "The shape."), 304: NOT_MODIFIED})
+def show_day() -> Response:
+    """The shape of the day: working hours, quiet hours, a vacation"""
+    with caller() as (connection, account):
+        return respond(200, _day(connection, account))
+
+
+def _settings(account: Account) -> Settings:
+    return Settings(
+        email=account.email,
+        verified=account.verified_at is not None,
+        role=account.role,
+        zone=account.zone,
+        locale=account.locale,
+    )
+
+
+def _presets(connection: Connection, account: Account) -> Presets:
+    own = queries.saved_times(connection, account_id=account.id).presets
+    pairs = own or preset_form.default_presets(account.locale)
+    presets = [Preset(label=label, phrase=phrase) for label, phrase in pairs]
+    return Presets(presets=presets, own=own is not None)
+
+
+def _day(connection: Connection, account: Account) -> DayShape:
+    times = TimeFormatter(now=database_time(connection), zone=account.zone, locale=account.locale)
+    shape = day_shapes.find(connection, account_id=account.id) or NO_SHAPE
+    form = day_form.open_form(shape, today=times.local(times.now).date())
+    texts = {name: form.values[name] or None for name in (*day_form.TIMES, *day_form.DATES)}
+    return DayShape(
+        working_days=sorted(form.working_days),
+        rests_on_days_off=form.rests_on_days_off,
+        gathers_over=shape.gathers_over,
+        **texts,
+    )
+
+
+def _lock(connection: Connection, account: Account, present: BaseModel) -> None:
+    """Locks the account, so that one change of its settings waits for another; raises Refused with 412 unless they are
+    as `If-Match` names."""
+    row = select(Account.zone, Account.locale).where(Account.id == account.id)
+    locked = connection.execute(row.with_for_update(key_share=True)).one()
+    if isinstance(present, Settings):
+        present = present.model_copy(update={"zone": locked.zone, "locale": locked.locale})
+        account.zone, account.locale = locked.zone, locked.locale
+    else:
+        present = _presets(connection, account)
+    preconditions.check(preconditions.body_etag(present.model_dump_json(exclude_unset=True)))
+
+
+def _answer(model: BaseModel) -> Response:
+    response = respond(200, model)
+    return preconditions.answer(response, preconditions.body_etag(model.model_dump_json(exclude_unset=True)))

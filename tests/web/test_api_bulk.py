@@ -1,0 +1,111 @@
+"""One act on many snoozes: each is done or left with its reason."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine
+from werkzeug.test import TestResponse
+
+from tests.factories import HOUR, People, Person, a_snooze, asked_for, now, the_events, the_row
+
+
+@pytest.fixture
+def ann(people: People) -> Person:
+    return people.ann()
+
+
+def bulk(client: FlaskClient, person: Person, key: str | None = None, **body: Any) -> TestResponse:
+    headers = person.bearer | ({"Idempotency-Key": key} if key else {})
+    return client.post("/api/v1/snoozes/bulk", json=body, headers=headers)
+
+
+def statuses(answer: TestResponse) -> list[int]:
+    return [one["status"] for one in answer.get_json()["results"]]
+
+
+def test_what_can_be_created_is_and_the_others_say_why_not(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    items = [
+        {"message_id": "<b@x>", "when": "tomorrow 8am"},
+        {"message_id": "<a@x>", "when": "gibberish"},
+        {"message_id": "<a@x>", "when": "tomorrow 8am", "priority": -100},
+        {"subject": "s", "when": "tomorrow", "nonsense": 1},
+        5,
+        {"message_id": "<b@x>", "when": "in 3 days"},
+    ]
+    answer = bulk(client, ann, "k", act="create", snoozes=items)
+    assert statuses(answer) == [201, 422, 201, 422, 422, 200]
+    results = answer.get_json()["results"]
+    assert results[0]["id"] == results[5]["id"]
+    assert results[1]["problem"]["suggestions"]
+    assert results[2]["snooze"]["priority"] == -100
+    assert bulk(client, ann, "k", act="create", snoozes=items).data == answer.data
+    assert answer.get_json()["done"] == 3
+
+
+@pytest.mark.parametrize(("act", "ends"), [("cancel", "cancelled"), ("pause", "paused"), ("reschedule", "asleep")])
+def test_each_has_its_own_result(
+    client: FlaskClient, people: People, ann: Person, engine: Engine, act: str, ends: str
+) -> None:
+    live = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(3)]
+    over = a_snooze(engine, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now() - HOUR)
+    eves = a_snooze(engine, user_email=people.ann(email="eve@snoozer.example").email, remind_at=now() + HOUR)
+    time = {"when": "in 3 days"} if act == "reschedule" else {}
+    answer = bulk(client, ann, act=act, ids=[live[2], over, live[0], eves], **time)
+    assert statuses(answer) == [200, 409, 200, 404]
+    results = answer.get_json()["results"]
+    assert [one["id"] for one in results] == [live[2], over, live[0], eves]
+    assert {results[index]["snooze"]["state"] for index in (0, 2)} == {ends}
+    assert results[1]["problem"]["status"] == 409
+    assert the_events(engine, live[1]) == the_events(engine, eves) == []
+
+
+def test_an_act_on_many_is_undone(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    ids = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(2)]
+    undo = bulk(client, ann, act="cancel", ids=ids).get_json()["undo"]
+    answer = client.post(f"/api/v1/bulk/{undo}/undo", headers=ann.bearer)
+    assert answer.get_json() == {"done": 2, "left": {}}
+    assert {the_row(engine, id).outcome for id in ids} == {None}
+    assert client.post(f"/api/v1/bulk/{undo}/undo", headers=ann.bearer).status_code == 404
+
+
+def test_what_could_not_be_delivered_is_snoozed_anew(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), attempts=5)
+    answer = bulk(client, ann, act="reschedule", ids=[case], when="in 3 days")
+    [result] = answer.get_json()["results"]
+    assert (result["status"], result["snooze"]["state"]) == (200, "asleep")
+    assert result["snooze"]["id"] != case
+
+
+def test_what_repeats_is_skipped_and_what_does_not_says_so(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    daily, once = asked_for(engine, "every day 9am"), a_snooze(engine, remind_at=now() + HOUR)
+    assert statuses(bulk(client, ann, act="skip", ids=[daily, once])) == [200, 409]
+    assert the_events(engine, once) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"act": "explode", "ids": [1]},
+        {"act": "cancel", "ids": []},
+        {"act": "cancel", "ids": [1, 1]},
+        {"act": "cancel", "ids": ["1"]},
+        {"act": "cancel", "ids": list(range(1, 502))},
+        {"act": "cancel", "ids": [1], "when": "tomorrow"},
+        {"act": "reschedule", "ids": [1]},
+        {"act": "create", "snoozes": {}},
+        {"act": "create"},
+    ],
+)
+def test_what_is_no_act_on_many_is_refused_whole(client: FlaskClient, ann: Person, body: dict[str, Any]) -> None:
+    refused = bulk(client, ann, **body)
+    assert (refused.status_code, refused.get_json()["code"]) == (422, "invalid_fields")
+
+
+def test_many_at_once(client: FlaskClient, ann: Person) -> None:
+    items = [{"message_id": f"<{number}@x>", "when": "tomorrow 8am"} for number in range(60)]
+    made = bulk(client, ann, act="create", snoozes=items)
+    assert set(statuses(made)) == {201}
+    ids = [one["id"] for one in made.get_json()["results"]]
+    assert set(statuses(bulk(client, ann, act="cancel", ids=ids))) == {200}
