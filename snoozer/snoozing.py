@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from snoozer import timephrase
-from snoozer.db import events, mailbox_store, queue
+from snoozer.db import events, mailbox_store, queue, queue_options
 from snoozer.db.models import Event, MailboxMessage, Snooze, SnoozedMessage
 from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
@@ -184,7 +184,7 @@ def change_options(
 ) -> bool:
     """Change how workers treat a snooze, and nothing about its promise. Returns False when it is over, or is being
     sent."""
-    if not queue.set_options(connection, id=id, user_email=user_email, options=options, keeps_key=keeps_key):
+    if not queue_options.set_options(connection, id=id, user_email=user_email, options=options, keeps_key=keeps_key):
         return False
     events.append(connection, snooze_id=id, kind="edited", actor="user", route=route)
     return True

@@ -231,15 +231,6 @@ def set_note(connection: Connection, *, id: int, user_email: str, note: str | No
     return execute(connection, "queue/set_note", id=id, user_email=user_email, note=note).first() is not None
 
 
-def set_options(
-    connection: Connection, *, id: int, user_email: str, options: EnqueueOptions, keeps_key: bool = True
-) -> bool:
-    """Change how workers treat a snooze, in what `options` names; the key, too, unless it `keeps_key`. Returns False
-    when it is over or a worker holds it."""
-    values = {"id": id, "user_email": user_email, "keeps_key": keeps_key, **vars(options)}
-    return execute(connection, "queue/set_options", **values).first() is not None
-
-
 def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int]:
     """Move times on the clock to other instants; returns the ids that moved. Rows changed since they were read stay."""
     values = {

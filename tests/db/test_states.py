@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, queue_many, schema
+from snoozer.db import archive, queue, queue_many, queue_options, schema
 from snoozer.db.queue import EnqueueOptions, ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
@@ -224,7 +224,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     (
         "set_options",
         transactional(
-            lambda connection, held: queue.set_options(
+            lambda connection, held: queue_options.set_options(
                 connection, id=held.id, user_email=ANN, options=EnqueueOptions(priority=-100)
             )
         ),

@@ -46,7 +46,7 @@ STATEMENT_FOLDERS = {
     "workers": ["workers"],
 }
 # Modules that are continued in another one.
-PARTS = {"queue": ["queue", "queue_acts", "queue_many"]}
+PARTS = {"queue": ["queue", "queue_acts", "queue_many", "queue_options"]}
 # Functions that read by the ORM.
 WITHOUT_COUNTERPART = {
     "health_checks": {"violations"},

@@ -64,10 +64,10 @@ def done(connection: Connection, account: Account, row: Found, _wanted: Nothing)
     """Done with what came back."""
     occurrence = _came_back(connection, row)
     if occurrence is None:
-        raise SnoozeError("not_back", _("It has not come back yet, so there is nothing to be done with. Cancel it."))
+        raise SnoozeError("not_back", "It has not come back yet, so there is nothing to be done with. Cancel it.")
     if not reminder_actions.done(connection, occurrence=occurrence, route=ROUTE):
         code = "done" if occurrence.status == "done" else "snoozed"
-        raise SnoozeError(code, _("It is done already, or snoozed again, so nothing was changed."))
+        raise SnoozeError(code, "It is done already, or snoozed again, so nothing was changed.")
     act = snooze_events.last_act(connection, id=row.id)
     return None if act is None else int(act.id)
 
