@@ -10,14 +10,14 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, queue_many, queue_options, schema
-from snoozer.db.queue import EnqueueOptions, ReminderTime, Terms, ZoneShift
+from snoozer.db import archive, queue, queue_many, schema
+from snoozer.db.queue import ReminderTime, Terms, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
 from tests.conftest import missing
 from tests.db import schema_file, schema_picture
 from tests.db.operators_statements import OPERATORS_ACTS
-from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
+from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one, set_options
 from tests.emptying import empty
 from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
 
@@ -221,14 +221,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         "set_note",
         transactional(lambda connection, held: queue.set_note(connection, id=held.id, user_email=ANN, note="Call")),
     ),
-    (
-        "set_options",
-        transactional(
-            lambda connection, held: queue_options.set_options(
-                connection, id=held.id, user_email=ANN, options=EnqueueOptions(priority=-100)
-            )
-        ),
-    ),
+    ("set_options", transactional(lambda connection, held: set_options(connection, ANN, held))),
     (
         "reschedule",
         transactional(

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import ledger, mailbox_store, queue
+from snoozer.db import ledger, mailbox_store, queue, queue_options
 from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
-from snoozer.db.queue import Lane
+from snoozer.db.queue import EnqueueOptions, Lane
 from snoozer.domain.reminder import Claim, Failure, Recovered, Send
 from tests.factories import a_snooze
 
@@ -129,3 +129,9 @@ def recovered(engine: Engine, held: Claim) -> Claim:
         connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
     [again] = claim(engine, poison_rows=True)
     return again
+
+
+def set_options(connection: Connection, owner: str, held: Claim) -> bool:
+    """The owner puts it behind others."""
+    options = EnqueueOptions(priority=-100)
+    return queue_options.set_options(connection, id=held.id, user_email=owner, options=options)
