@@ -54,7 +54,7 @@ def test_the_notice_is_in_the_language_of_the_pages(installed: Page, engine: Eng
         connection.execute(text("UPDATE accounts SET locale = 'de_DE'"))
     installed.goto("/settings")
     in_german = (
-        "async () => (await (await caches.match('/offline', { ignoreVary: true })).text()).includes('lang=\"de-DE\"')"
+        "async () => (await (await caches.match('/offline', { ignoreVary: true }))?.text())?.includes('lang=\"de-DE\"')"
     )
     wait_for(installed, in_german)
     kept = installed.evaluate(ALL_KEPT)
