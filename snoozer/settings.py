@@ -86,6 +86,7 @@ class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
     sample_imap_port: int | None = Field(default=None, alias="SNOOZER_SAMPLE_IMAP_PORT", ge=0, le=65_535)
     allow_private_mailboxes: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_MAILBOXES")
     allow_private_push_services: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES")
+    allow_private_webhooks: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_WEBHOOKS")
     insecure_transport: Literal["refuse", "allow"] = Field(default="refuse", alias="SNOOZER_INSECURE_TRANSPORT")
 
     oauth_google_client_id: str = Field(default="", alias="SNOOZER_OAUTH_GOOGLE_CLIENT_ID")

@@ -285,7 +285,7 @@ def _webhook_sender(settings: Settings, *, failpoint: FailpointHook, stopping: E
     return WebhookSender(
         engine=_sending_engine(settings, name="webhook", stopping=stopping),
         keys=settings.keys,
-        allow_private=settings.allow_private_push_services,
+        allow_private=settings.allow_private_webhooks,
         failpoint=failpoint,
         rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,

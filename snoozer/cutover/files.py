@@ -48,6 +48,7 @@ def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
 
 
 def _read_json(path: Path) -> Iterator[Record]:
+    is_open = False
     with _open(path) as file:
         for number, line in enumerate(_lines(file), start=1):
             place = f"line {number}"
@@ -56,6 +57,7 @@ def _read_json(path: Path) -> Iterator[Record]:
                 continue
             text = line.strip().removesuffix(b",").strip()
             if text in {b"", b"[", b"]"}:
+                is_open = text == b"[" or (is_open and text != b"]")
                 continue
             try:
                 record = json.loads(text)
@@ -65,6 +67,8 @@ def _read_json(path: Path) -> Iterator[Record]:
                 yield Record(place=place, values=flatten(record))
             else:
                 yield Record(place=place, reason="it is no JSON object on a line of its own")
+    if is_open:
+        raise SourceError(f"{path} is cut off: its list has no end")
 
 
 def _read_table(path: Path) -> Iterator[Record]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.cutover.jobs import Job, JobReader, JobRefused
-from snoozer.cutover.record import Source
+from snoozer.cutover.record import Source, SourceError
 from snoozer.db import cutover, queue, queue_many
 from snoozer.db.cutover import JobOutcome
 from snoozer.db.queue import ReminderTime
@@ -58,6 +58,10 @@ class JobImport:
             live = cutover.count_live(connection, source=self.reader.name)
         for batch in self._batches(now=began, summary=summary):
             self._take(batch, now=began, apply=apply, summary=summary)
+        if withdraw_missing and live and not summary.counts.total():
+            raise SourceError(
+                f"the source has no job, and {live} are imported: it may be cut off. Nothing is withdrawn"
+            )
         if withdraw_missing and not summary.counts["refused"]:
             known = sum(summary.counts[verdict] for verdict in ("same", "moved"))
             summary.withdrawn = self._withdraw(before=began) if apply else max(live - known, 0)

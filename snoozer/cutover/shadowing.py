@@ -10,11 +10,13 @@ from itertools import islice
 from threading import Event
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.cutover.jobs import JobReader, JobRefused, read_job_id, read_time
 from snoozer.cutover.record import Record, Source, SourceError
 from snoozer.db import cutover
 from snoozer.db.cutover import Compared, ForeignSend
+from snoozer.db.errors import error_text
 from snoozer.db.statements import database_time
 
 log = logging.getLogger(__name__)
@@ -44,14 +46,25 @@ class Shadow:
                 on_pass(*self.observe())
             except SourceError as error:
                 log.warning("the jobs cannot be read now: %s", error)
+            except SQLAlchemyError as error:
+                log.warning("the jobs cannot be noted now: %s", error_text(error))
             waited = 0.0
             while waited < every and not stopping.is_set():
-                self.claim_due()
-                with self.engine.connect() as connection:
-                    due = cutover.next_due(connection, source=self.reader.name)
-                pause = min(MAX_SLEEP, max(due if due is not None else MAX_SLEEP, 0.01), every - waited)
+                pause = min(self._claim_due(), every - waited)
                 stopping.wait(pause)
                 waited += pause
+
+    def _claim_due(self) -> float:
+        """Note what is due; returns how many seconds later to look again. What the database does not take now, as
+        when a report holds its rows, is noted then, with the time of then."""
+        try:
+            self.claim_due()
+            with self.engine.connect() as connection:
+                due = cutover.next_due(connection, source=self.reader.name)
+        except SQLAlchemyError as error:
+            log.warning("what is due cannot be noted now: %s", error_text(error))
+            return MAX_SLEEP
+        return min(MAX_SLEEP, max(due if due is not None else MAX_SLEEP, 0.01))
 
     def observe(self) -> tuple[int, int]:
         """Read the jobs once; returns how many there are, and how many were refused. Raises SourceError."""

@@ -220,8 +220,8 @@ def test_a_list_that_cannot_be_fetched_stays_and_is_fetched_later(one: BrowserCo
     letters(engine, 3)
     page = watched(listening(one, "/mailbox"))
     page.route("**/mailbox", lambda route: route.fulfill(status=503, body="<h1>Away</h1>"))
-    a_kept_message(engine, subject="New")
-    page.wait_for_event("response", lambda response: response.status == 503)
+    with page.expect_event("response", lambda response: response.status == 503):
+        a_kept_message(engine, subject="New")
     assert shown(page) == ["1", "2", "3"]
     expect(page.locator(".toast")).to_have_count(0)
     page.unroute("**/mailbox")

@@ -200,14 +200,31 @@ def test_of_two_imports_at_once_that_both_found_a_job_new_one_enters_it(engine: 
 
 def test_what_was_imported_is_erased_with_its_person(engine: Engine, people: People, tmp_path: Path) -> None:
     person = people.ann()
-    Run(engine, a_file(tmp_path / "jobs", [job(1), job(2, user_email=BOB)])).run(apply=True)
+    source = a_file(tmp_path / "jobs", [job(1), job(2, user_email=BOB)])
+    Run(engine, source).run(apply=True)
     with engine.begin() as connection:
         request = "INSERT INTO account_deletions (account_id, due_at, deliver) VALUES (:id, now(), FALSE)"
         connection.execute(text(request), {"id": person.id})
         queue.cancel(connection, id=1, user_email=ANN)
     for _ in range(9):
         erasing.erase_accounts(engine, settle=timedelta(0))
-    assert list(outcomes(engine)) == ["job-2"]
+    with engine.connect() as connection:
+        known = connection.execute(text("SELECT job_id, user_email FROM imported_jobs ORDER BY job_id")).all()
+    assert known == [("job-1", ""), ("job-2", BOB)]
+    assert outcomes(engine) == {"job-1": "erased", "job-2": "waiting"}
+    assert Run(engine, source).run(apply=True).counts == {"over": 1, "same": 1}
+
+
+@pytest.mark.parametrize("left", ["", "[\n", '[\n{"job_id": "job-1", "user_email": "ann@snoozer.example"},\n'])
+def test_a_source_that_is_cut_off_withdraws_nothing(engine: Engine, tmp_path: Path, left: str) -> None:
+    path = tmp_path / "jobs"
+    Run(engine, a_file(path, [job(1), job(2)])).run(apply=True)
+    source = a_file(path, [])
+    path.write_text(left)
+    for apply in (False, True):
+        with pytest.raises(SourceError, match="cut off"):
+            Run(engine, source).run(apply=apply, withdraw_missing=True)
+    assert set(outcomes(engine).values()) == {"waiting"}
 
 
 def test_a_job_store_of_apscheduler_is_read_without_running_what_it_holds(engine: Engine, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def states(engine: Engine, endpoint: int) -> set[str]:
 def test_workers_that_are_killed_and_receivers_that_fail_lose_and_disorder_nothing(
     place: Field, receiver: Receiver, people: People
 ) -> None:
-    place.settings = {"SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES": "true", "SNOOZER_FAILPOINTS": "1"}
+    place.settings = {"SNOOZER_ALLOW_PRIVATE_WEBHOOKS": "true", "SNOOZER_FAILPOINTS": "1"}
     engine, stalls = place.engine, Event()
     ann = people.ann()
     hook = an_endpoint(engine, account_id=ann.id, url=receiver.url())

@@ -147,6 +147,12 @@ class Place:
 
 
 @pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Without the limit of refused tokens: each route with one counts."""
+    return settings.model_copy(update={"failed_tokens_per_minute": 0})
+
+
+@pytest.fixture
 def place(engine: Engine, people: People, settings: Settings) -> Place:
     people.ann()
     an_endpoint(engine, account_id=1, url="https://hooks.example/1", keys=settings.keys)

@@ -69,7 +69,7 @@ def create_webhook() -> Response:
                 url=new.url,
                 events=new.events or (),
                 shows_subject=new.subject,
-                allow_private=context.settings().allow_private_push_services,
+                allow_private=context.settings().allow_private_webhooks,
             )
         except NotAdded as error:
             if error.code == "url":

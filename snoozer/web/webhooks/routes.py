@@ -82,7 +82,7 @@ def add(account: Account) -> ResponseReturnValue:
                 url=form.get("url", "").strip(),
                 events=form.getlist("event"),
                 shows_subject=form.get("subject") == "on",
-                allow_private=context.settings().allow_private_push_services,
+                allow_private=context.settings().allow_private_webhooks,
             )
             page = _list(connection, account, added=added)
     except NotAdded as error:

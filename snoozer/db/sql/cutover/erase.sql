@@ -1,6 +1,9 @@
--- Delete the jobs of a person whose account is deleted, those that were imported and those of a shadow.
+-- Forget the address of a person whose account is deleted in the jobs that were imported, so that their source does not
+-- bring them back, and delete those of a shadow.
 WITH imported AS (
-    DELETE FROM imported_jobs
+    UPDATE imported_jobs
+    SET user_email = '',
+        withdrawn_at = NULL
     WHERE user_email = :user_email
 )
 DELETE FROM shadow_jobs
