@@ -295,7 +295,7 @@ def behind(play: Player) -> None:
         connection.execute(
             text("UPDATE push_sends SET state = 'reserved', finished_at = NULL, expires_at = now() + :h"), {"h": HOUR}
         )
-    for name in ("push", "mailboxes", "health"):
+    for name in ("push", "webhooks", "mailboxes", "health"):
         play.type(f"snoozer support {name}")
     with engine.connect() as connection:
         push, mailboxes, health = (support.read(connection, name).one() for name in ("push", "mailboxes", "health"))

@@ -152,11 +152,12 @@ def test_what_commands_do_to_an_account_stands_in_the_audit_log(run: Run, people
     run("account", "sign-in", "unknown@snoozer.example")
     with engine.connect() as connection:
         rows = queries.page(connection, Filter()).rows
-    assert [(row.act, row.target) for row in reversed(rows)] == [
+    acts = [(row.act, row.target) for row in reversed(rows)]
+    assert acts[:-2] == [
         *(("close_account", "account:1"), ("open_account", "account:1"), ("print_sign_in", "account:1")),
         *(("export_data", "account:1"), ("create_token", "account:1")),
-        *(("revoke_token", "token:1"), ("revoke_token", "token:2")),
     ]
+    assert set(acts[-2:]) == {("revoke_token", "token:1"), ("revoke_token", "token:2")}
 
 
 def test_the_audit_log_is_checked_by_command(run: Run, people: People, engine: Engine) -> None:
