@@ -1,9 +1,12 @@
 """What tests share: a real Postgres of their own, an empty database for each test, and what a missing tool means."""
 
+import logging
 import os
 import shutil
 import signal
+import sys
 import tempfile
+import threading
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +23,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
+from snoozer.log_format import SECURITY
 from snoozer.settings import Settings
 from tests import corpus
 from tests.compiled_templates import CompiledTemplates
@@ -105,6 +109,20 @@ def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
     _set_running_loop(None)
     yield
     _set_running_loop(running)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A command that runs in this process logs to standard error from then on: not into what later tests read there."""
+    root, security = logging.getLogger(), logging.getLogger(SECURITY)
+    known, levels, hooks = list(root.handlers), (root.level, security.level), (sys.excepthook, threading.excepthook)
+    yield
+    for handler in list(root.handlers):
+        if handler not in known and type(handler).__module__.startswith("snoozer."):
+            root.removeHandler(handler)
+    root.setLevel(levels[0])
+    security.setLevel(levels[1])
+    sys.excepthook, threading.excepthook = hooks
 
 
 @pytest.fixture(scope="session")
