@@ -71,7 +71,9 @@ def command(port: int | None, no_open: bool, with_parent: bool) -> None:
             output.plain("")
             if not no_open and sys.stdout.isatty() and settings.has_display():
                 threading.Thread(target=webbrowser.open, args=(f"{url}/lab",), daemon=True).start()
-            stop.wait()
+            # A signal that another thread received, or that came just before the wait, is handled when that ends.
+            while not stop.wait(0.5):
+                pass
             output.line("stopping")
     except (SettingsError, NoPostgres) as refused:
         click.echo(f"snoozer: {str(refused).rstrip('.')}.", err=True)
