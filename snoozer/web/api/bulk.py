@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from flask import Response
 from sqlalchemy import Connection
 
-from snoozer import quotas, snoozing, telemetry
+from snoozer import quotas, telemetry
 from snoozer.bulk_acts import acts, record
 from snoozer.bulk_acts.results import Done, Reason
 from snoozer.db import queue_many
@@ -165,18 +165,8 @@ def _create(connection: Connection, account: Account, items: Sequence[Any]) -> B
             if not isinstance(items[index], dict):
                 raise invalid_fields({"snoozes": "snoozes must hold objects."})
             new = validate(NewSnooze, items[index])
-            time, parsed = requested.time_of(connection, account, new, note=new.note)
-            id, is_new, ended = snoozing.snooze(
-                connection,
-                user_email=account.email,
-                message=requested.message_of(connection, account, new),
-                reminder_time=time,
-                reading=parsed,
-                route=ROUTE,
-                traceparent=telemetry.traceparent(),
-                options=requested.options_of(account, new),
-            )
-            made[index] = (201 if is_new else 200, id, parsed, ended is not None)
+            id, is_new, ended, parsed = requested.snooze(connection, account, new)
+            made[index] = (201 if is_new else 200, id, parsed, ended)
         except SnoozeError as error:
             refused[index] = _problem(problems.refused(error))
         except Refused as error:

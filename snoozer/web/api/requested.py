@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from snoozer import snoozing
+from snoozer import snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.queue import EnqueueOptions, ReminderTime
@@ -18,6 +18,7 @@ from snoozer.timephrase import ParsedTime, next_occurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web import context
 from snoozer.web.api import serializers
+from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.models.recurrence import RecurrenceRule
 from snoozer.web.api.models.snoozes import Change, NewSnooze, Timed, Times
 from snoozer.web.api.problems import invalid_fields
@@ -50,6 +51,23 @@ def options_of(account: Account, body: Timed) -> EnqueueOptions:
         reference=body.reference,
         serialization_key=None if key is None else serializers.stored_key(key, account_id=account.id),
     )
+
+
+def snooze(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, bool, bool, ParsedTime | None]:
+    """Snooze what `new` names; returns its id, whether it is new, whether a repetition ended by it, and the phrase as
+    it was read. Raises SnoozeError and Refused."""
+    time, parsed = time_of(connection, account, new, note=new.note)
+    id, is_new, ended = snoozing.snooze(
+        connection,
+        user_email=account.email,
+        message=message_of(connection, account, new),
+        reminder_time=time,
+        reading=parsed,
+        route=ROUTE,
+        traceparent=telemetry.traceparent(),
+        options=options_of(account, new),
+    )
+    return id, is_new, ended is not None, parsed
 
 
 def time_of(connection: Connection, account: Account, body: Times, *, note: str | None) -> RequestedTime:

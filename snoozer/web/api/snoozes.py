@@ -8,7 +8,7 @@ from datetime import datetime
 from flask import Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import snoozing, telemetry
+from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, api_snoozes, snoozes
 from snoozer.db.statements import database_time
@@ -147,19 +147,9 @@ def cancel(id: int) -> Response:
 
 
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, Snooze]:
-    time, parsed = requested.time_of(connection, account, new, note=new.note)
-    id, is_new, ended = snoozing.snooze(
-        connection,
-        user_email=account.email,
-        message=requested.message_of(connection, account, new),
-        reminder_time=time,
-        reading=parsed,
-        route=ROUTE,
-        traceparent=telemetry.traceparent(),
-        options=requested.options_of(account, new),
-    )
+    id, is_new, ended, parsed = requested.snooze(connection, account, new)
     own_snoozes.spend_snooze(connection, account)
-    return 201 if is_new else 200, own_snoozes.shown(connection, account, id, parsed, ended=ended is not None)
+    return 201 if is_new else 200, own_snoozes.shown(connection, account, id, parsed, ended=ended)
 
 
 def _found(connection: Connection, account: Account, query: SnoozeQuery, *, now: datetime) -> Page[Found]:
