@@ -1,11 +1,11 @@
-"""The API on a loopback port, and a server that answers what a test wants."""
+"""The site on a loopback port, and a server that answers what a test wants."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -14,12 +14,28 @@ from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import create_app
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 
 class SilentHandler(WSGIRequestHandler):
     """Serves without logging."""
 
     def log(self, type: str, message: str, *args: Any) -> None:
         return
+
+
+def _closing_its_answers(app: "WSGIApplication") -> "WSGIApplication":
+    """Werkzeug's server forgets to close an answer whose reader went away, and the file that it sends stays open."""
+
+    def answered(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
+        with ExitStack() as stack:
+            answer = app(environ, start_response)
+            if hasattr(answer, "close"):
+                stack.callback(answer.close)
+            yield from answer
+
+    return answered
 
 
 @contextmanager
@@ -30,7 +46,12 @@ def a_site(engine: Engine, settings: Settings) -> Iterator[str]:
     url = f"http://{ports.HOST}:{ports.of(held)}"
     app = create_app(engine=engine, settings=settings.model_copy(update={"base_url": url}))
     server = make_server(
-        ports.HOST, ports.of(held), app, threaded=True, request_handler=SilentHandler, fd=held.fileno()
+        ports.HOST,
+        ports.of(held),
+        _closing_its_answers(app),
+        threaded=True,
+        request_handler=SilentHandler,
+        fd=held.fileno(),
     )
     with _running(server):
         yield url

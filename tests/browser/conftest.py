@@ -2,27 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from threading import Thread
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from sqlalchemy import Engine
-from werkzeug.serving import WSGIRequestHandler, make_server
 
-from snoozer.dev import ports
 from snoozer.settings import Settings
-from snoozer.web import auth, create_app
+from snoozer.web import auth
+from tests.api_sites import a_site
 from tests.browser import every_page
 from tests.conftest import HANG_MILLISECONDS
 from tests.factories import People, Person
-
-
-class SilentHandler(WSGIRequestHandler):
-    """Serves without logging."""
-
-    def log(self, type: str, message: str, *args: Any) -> None:
-        return
 
 
 @dataclass(frozen=True)
@@ -36,21 +27,8 @@ class Site:
 
 @pytest.fixture
 def site(engine: Engine, settings: Settings, people: People) -> Iterator[Site]:
-    held = ports.hold(0)
-    assert held is not None
-    url = f"http://{ports.HOST}:{ports.of(held)}"
-    changed = settings.model_copy(update={"base_url": url})
-    app = create_app(engine=engine, settings=changed)
-    server = make_server(
-        ports.HOST, ports.of(held), app, threaded=True, request_handler=SilentHandler, fd=held.fileno()
-    )
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield Site(url=url, settings=changed, ann=people.ann(role="operator"))
-    server.shutdown()
-    thread.join()
-    server.server_close()
-    held.close()
+    with a_site(engine, settings) as url:
+        yield Site(url=url, settings=settings.model_copy(update={"base_url": url}), ann=people.ann(role="operator"))
 
 
 Opened = Callable[..., Page]
