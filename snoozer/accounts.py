@@ -284,10 +284,13 @@ def end_session(connection: Connection, *, account_id: int, id: int) -> bool:
     return accounts.end_session(connection, id=id, account_id=account_id)
 
 
-def end_everywhere(connection: Connection, *, account_id: int, kept: str | None, tokens: bool = False) -> int:
-    """End all sessions of a person, but the one `kept`, and what could become one; with `tokens` also the API tokens.
-    Returns how many sessions were ended."""
-    return accounts.end_everywhere(connection, account_id=account_id, kept_hash=_digest_or_none(kept), tokens=tokens)
+def end_everywhere(
+    connection: Connection, *, account_id: int, kept: str | None, tokens: bool = False, feeds: bool = False
+) -> int:
+    """End all sessions of a person, but the one `kept`, and what could become one; with `tokens` also the API tokens,
+    with `feeds` the addresses of feeds. Returns how many sessions were ended."""
+    kept_hash = _digest_or_none(kept)
+    return accounts.end_everywhere(connection, account_id=account_id, kept_hash=kept_hash, tokens=tokens, feeds=feeds)
 
 
 def browsers_forgotten(connection: Connection, *, email: str) -> int:

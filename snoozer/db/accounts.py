@@ -146,9 +146,9 @@ def end_session(connection: Connection, *, id: int, account_id: int) -> bool:
     return execute(connection, "accounts/end_session", id=id, account_id=account_id).first() is not None
 
 
-def end_everywhere(connection: Connection, *, account_id: int, kept_hash: str | None, tokens: bool) -> int:
+def end_everywhere(connection: Connection, *, account_id: int, kept_hash: str | None, tokens: bool, feeds: bool) -> int:
     """Returns how many sessions were ended."""
-    values = {"account_id": account_id, "kept_hash": kept_hash, "tokens": tokens}
+    values = {"account_id": account_id, "kept_hash": kept_hash, "tokens": tokens, "feeds": feeds}
     return len(execute(connection, "accounts/end_everywhere", **values).all())
 
 

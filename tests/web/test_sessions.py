@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import accounts
+from snoozer.feeds import access
 from snoozer.translations import speaking
 from snoozer.web import auth
 from snoozer.web.text.browser_name import browser_in_words, browser_name
@@ -31,6 +32,14 @@ def is_signed_in(app: Flask, session: str) -> bool:
     browser = app.test_client()
     browser.set_cookie("snoozer_session", session)
     return browser.get("/").status_code == 200
+
+
+def a_feed(engine: Engine, *, account_id: int) -> str:
+    """The secret of a new calendar."""
+    with engine.begin() as connection:
+        feed = access.create(connection, account_id=account_id, kind="calendar", name="Phone", shows_subject=True)
+    assert feed is not None
+    return feed.secret
 
 
 def session_ids(page: str) -> list[str]:
@@ -132,6 +141,19 @@ def test_api_tokens_end_with_the_sessions_where_that_is_chosen(
     here.post("/settings/sessions/end", data={"tokens": "too"} if tokens else {})
     answers = [app.test_client().get("/api/v1/snoozes", headers=each.bearer).status_code for each in (person, bob)]
     assert answers == [401 if tokens else 200, 200]
+
+
+@pytest.mark.parametrize("feeds", [False, True])
+def test_addresses_of_feeds_end_with_the_sessions_where_that_is_chosen(
+    app: Flask, engine: Engine, people: People, feeds: bool
+) -> None:
+    own, other = (a_feed(engine, account_id=people.ann(email).id) for email in (ANN, BOB))
+    here = app.test_client()
+    sign_in(app, engine, here)
+    page = here.post("/settings/sessions/end", data={"feeds": "too"} if feeds else {}, follow_redirects=True).text
+    assert ("No address of a feed works any more." in page) is feeds
+    answers = [app.test_client().get(f"/feeds/{secret}.ics").status_code for secret in (own, other)]
+    assert answers == [404 if feeds else 200, 200]
 
 
 def test_no_browser_is_known_after_signing_out_everywhere_else_but_this_one(

@@ -42,6 +42,7 @@ NO_ZONE = N_(
     "There is no zone, city or country of that name. Type a large city near you, or a name such as Europe/Berlin."
 )
 NO_TOKEN_WORKS = N_("No API token works any more.")
+NO_FEED_WORKS = N_("No address of a feed works any more.")
 MANY_ZONES = N_("That may be more than one zone. Choose the one whose clock is yours:")
 
 
@@ -172,18 +173,29 @@ def end_session(account: Account, id: int) -> ResponseReturnValue:
 @login_required
 def end_sessions(account: Account) -> ResponseReturnValue:
     """Signs all other browsers out, or with `here` this one, too, and ends what could become a session; with `tokens`
-    the API tokens as well."""
-    here, tokens = request.form.get("where") == "here too", request.form.get("tokens") == "too"
+    the API tokens as well, with `feeds` the addresses of feeds."""
+    here = request.form.get("where") == "here too"
+    tokens, feeds = (request.form.get(name) == "too" for name in ("tokens", "feeds"))
+    also = [_(words) for words, chosen in ((NO_TOKEN_WORKS, tokens), (NO_FEED_WORKS, feeds)) if chosen]
     with context.transaction() as connection:
         ended = sessions.end_everywhere(
-            connection, account_id=account.id, kept=None if here else get_cookie("session"), tokens=tokens
+            connection,
+            account_id=account.id,
+            kept=None if here else get_cookie("session"),
+            tokens=tokens,
+            feeds=feeds,
         )
         forgotten = sessions.browsers_forgotten(connection, email=account.email)
-    security_log.record("sessions_ended", account=account.id, sessions=ended, tokens="revoked" if tokens else None)
+    security_log.record(
+        "sessions_ended",
+        account=account.id,
+        sessions=ended,
+        tokens="revoked" if tokens else None,
+        feeds="revoked" if feeds else None,
+    )
     if here:
         session.clear()
-        text = _("You are signed out everywhere.")
-        flash(f"{text} {_(NO_TOKEN_WORKS)}" if tokens else text)
+        flash(" ".join([_("You are signed out everywhere."), *also]))
         response = make_response(redirect(url_for("sign_in.request_page"), code=303))
         delete_cookie(response, "session")
         delete_cookie(response, "known")
@@ -192,7 +204,7 @@ def end_sessions(account: Account) -> ResponseReturnValue:
         text = ngettext("1 other browser is signed out.", "%(num)s other browsers are signed out.", ended)
     else:
         text = _("No other browser was signed in.")
-    flash(f"{text} {_(NO_TOKEN_WORKS)}" if tokens else text)
+    flash(" ".join([text, *also]))
     response = make_response(redirect(url_for(".show", _anchor="sessions"), code=303))
     trust_browser(response, email=account.email, forgotten=forgotten)
     return response

@@ -1,6 +1,6 @@
 -- End every session of this account but the one of `kept_hash`, where there is one, and what could become one: mailed
 -- sign-in links, sign-ins at mail providers that have begun, the marks of browsers that signed in before. With `tokens`
--- its API tokens are revoked, too.
+-- its API tokens are revoked, too, and with `feeds` the addresses of its feeds are unknown from then on.
 WITH links AS (
     UPDATE sign_ins
     SET used_at = clock_timestamp()
@@ -21,6 +21,11 @@ revoked AS (
     WHERE account_id = :account_id
       AND revoked_at IS NULL
       AND :tokens
+),
+forgotten AS (
+    DELETE FROM feeds
+    WHERE account_id = :account_id
+      AND :feeds
 )
 DELETE FROM sessions
 WHERE account_id = :account_id
