@@ -1,6 +1,6 @@
 """USE CASE of acts on many messages at once: each is changed or left with its reason, all in one transaction.
 
-Snoozes are locked before their messages, both in the order of their ids.
+Snoozes are locked before their messages, both in the order of their ids, and before anything is inserted.
 """
 
 from collections import Counter
@@ -28,6 +28,18 @@ LEAVES: Mapping[str, Callable[[Chosen], Reason | None]] = {
     "wake": lambda row: reason_to_leave(row) or ("due" if row.is_due else None),
     "cancel": lambda row: reason_to_leave(row, paused=None),
 }
+
+
+def lock(
+    connection: Connection, *, user_email: str, ids: Collection[int] = (), message_ids: Collection[str] = ()
+) -> list[Chosen]:
+    """Lock snoozes by their ids, or the live ones of these messages, and then all these messages: whatever is done with
+    them one by one afterwards, in any order, no other act on many waits for what this transaction waits for."""
+    chosen = queue_many.lock_chosen(connection, user_email=user_email, ids=list(ids), message_ids=list(message_ids))
+    messages = {*message_ids, *(row.message_id for row in chosen)}
+    mailbox_store.lock_many(connection, user_email=user_email, message_ids=messages)
+    mailbox_messages.lock_chosen(connection, user_email=user_email, message_ids=messages)
+    return chosen
 
 
 def reschedule(

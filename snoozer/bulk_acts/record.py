@@ -44,13 +44,13 @@ def undo(connection: Connection, *, account_id: int, user_email: str, id: UUID, 
     before = Before(**act.before)
     ids = [row["id"] for row in before.snoozes] + before.created
     present = queue_many.lock_chosen(connection, user_email=user_email, ids=ids)
+    mailbox_store.lock_many(connection, user_email=user_email, message_ids=[one["message_id"] for one in before.kept])
     restored = queue_many.cancel_many(
         connection, ids=before.created, user_email=user_email, unchanged_since=act.created_at
     ) | _put_back(connection, before.snoozes, user_email=user_email, since=act.created_at)
     stayed = [row for row in present if row.id not in restored]
     beyond = {row.message_id for row in stayed} - set(restored.values())
     messages = [one for one in before.kept if one["message_id"] not in beyond]
-    mailbox_store.lock_many(connection, user_email=user_email, message_ids=[one["message_id"] for one in messages])
     alone = mailbox_store.put_back(connection, user_email=user_email, before=messages) - {
         row.message_id for row in present
     }

@@ -1,13 +1,31 @@
 """One act on many snoozes: each is done or left with its reason."""
 
+from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from werkzeug.test import TestResponse
 
-from tests.factories import HOUR, People, Person, a_snooze, asked_for, now, the_events, the_row
+from snoozer.bulk_acts import acts
+from snoozer.db import mailbox_store, queue_many
+from snoozer.snoozing import Message
+from tests.db.bulk import cancelled, later, snoozed
+from tests.factories import (
+    ANN,
+    HOUR,
+    People,
+    Person,
+    a_kept_message,
+    a_snooze,
+    asked_for,
+    now,
+    the_events,
+    the_row,
+    wait_until_a_session_waits,
+)
 
 
 @pytest.fixture
@@ -109,3 +127,86 @@ def test_many_at_once(client: FlaskClient, ann: Person) -> None:
     assert set(statuses(made)) == {201}
     ids = [one["id"] for one in made.get_json()["results"]]
     assert set(statuses(bulk(client, ann, act="cancel", ids=ids))) == {200}
+
+
+A, B = "<a@x>", "<b@x>"
+
+
+def _beside(
+    engine: Engine,
+    *,
+    first: Callable[[Connection], object],
+    then: Callable[[Connection], object],
+    ask: Callable[[], TestResponse],
+) -> TestResponse:
+    """The answer of a request that comes while another transaction has done `first` and is to do `then`."""
+    answers: list[TestResponse] = []
+    asking = Thread(target=lambda: answers.append(ask()))
+    with engine.begin() as other:
+        first(other)
+        asking.start()
+        wait_until_a_session_waits(engine, who=asking)
+        then(other)
+    asking.join()
+    return answers[0]
+
+
+def test_many_are_created_beside_an_act_on_the_same_rows(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    """Created in the order of their names, and locked in that of their ids: each had what the other waited for."""
+    ids = [a_snooze(engine, message_id=message_id, remind_at=now() + HOUR) for message_id in (B, A)]
+    answer = _beside(
+        engine,
+        first=lambda other: queue_many.lock_chosen(other, user_email=ANN, ids=ids[:1]),
+        then=cancelled(ids),
+        ask=lambda: bulk(
+            client, ann, act="create", snoozes=[{"message_id": one, "when": "in 3 days"} for one in (A, B)]
+        ),
+    )
+    assert statuses(answer) == [201, 201]
+    assert [the_row(engine, id).outcome for id in ids] == ["cancelled"] * 2
+
+
+def test_many_are_created_beside_the_page_that_snoozes_their_messages(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    for message_id in (B, A):
+        a_kept_message(engine, message_id=message_id)
+    answer = _beside(
+        engine,
+        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[B]),
+        then=snoozed([Message(message_id=A), Message(message_id=B)], later()),
+        ask=lambda: bulk(
+            client, ann, act="create", snoozes=[{"message_id": one, "when": "in 3 days"} for one in (A, B)]
+        ),
+    )
+    assert statuses(answer) == [200, 200]
+
+
+def test_many_are_paused_beside_the_page_that_is_done_with_their_messages(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    for message_id in (B, A):
+        a_kept_message(engine, message_id=message_id)
+    ids = [a_snooze(engine, message_id=message_id, remind_at=now() + HOUR) for message_id in (A, B)]
+    answer = _beside(
+        engine,
+        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[B]),
+        then=lambda other: acts.done(other, user_email=ANN, message_ids=[A, B]),
+        ask=lambda: bulk(client, ann, act="pause", ids=ids),
+    )
+    assert statuses(answer) == [200, 200]
+
+
+def test_an_undo_beside_the_page_that_snoozes_the_messages_again(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    a_kept_message(engine, message_id=A)
+    [id] = [a_snooze(engine, message_id=A, remind_at=now() + HOUR)]
+    undo = bulk(client, ann, act="cancel", ids=[id]).get_json()["undo"]
+    answer = _beside(
+        engine,
+        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[A]),
+        then=snoozed([Message(message_id=A)], later()),
+        ask=lambda: client.post(f"/api/v1/bulk/{undo}/undo", headers=ann.bearer),
+    )
+    assert answer.get_json() == {"done": 0, "left": {"cancelled": 1}}

@@ -97,9 +97,9 @@ def _act(id: int, model: type[Body], act: "single_acts.Act[Body]", *, spends: bo
 
         def perform() -> tuple[int, Snooze]:
             row = own_snoozes.to_change(connection, account, id)
+            event = single_acts.do(connection, account, row, wanted, act)
             if spends:
                 own_snoozes.spend_snooze(connection, account)
-            event = single_acts.do(connection, account, row, wanted, act)
             return 200, own_snoozes.shown(connection, account, id, event=event)
 
         return run_once(connection, account_id=account.id, body=body, act=perform)

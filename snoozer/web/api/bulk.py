@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 from snoozer import quotas, telemetry
 from snoozer.bulk_acts import acts, record
 from snoozer.bulk_acts.results import Done, Reason
-from snoozer.db import queue_many
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.queue_many import Chosen
@@ -125,9 +124,7 @@ def _read(body: dict[str, Any]) -> BulkCreate | BulkReschedule | BulkAct:
 def _perform(connection: Connection, account: Account, wanted: BulkCreate | BulkReschedule | BulkAct) -> BulkReply:
     if isinstance(wanted, BulkCreate):
         return _create(connection, account, wanted.snoozes)
-    chosen = {
-        row.id: row for row in queue_many.lock_chosen(connection, user_email=account.email, ids=sorted(wanted.ids))
-    }
+    chosen = {row.id: row for row in acts.lock(connection, user_email=account.email, ids=wanted.ids)}
     if isinstance(wanted, BulkReschedule):
         time, reading = requested.time_of(connection, account, wanted, note=wanted.note)
 
@@ -157,14 +154,22 @@ def _perform(connection: Connection, account: Account, wanted: BulkCreate | Bulk
 
 
 def _create(connection: Connection, account: Account, items: Sequence[Any]) -> BulkReply:
-    """In the order of the Message-IDs, so that two requests wait for each other and do not deadlock."""
+    """In the order of the Message-IDs, after what is there was locked, so that two requests wait for each other and do
+    not deadlock."""
     made: dict[int, tuple[int, int, ParsedTime | None, bool]] = {}
     refused: dict[int, BulkResult] = {}
-    for index in sorted(range(len(items)), key=lambda index: (_message_id(items[index]), index)):
+    asked: dict[int, NewSnooze] = {}
+    for index, item in enumerate(items):
         try:
-            if not isinstance(items[index], dict):
+            if not isinstance(item, dict):
                 raise invalid_fields({"snoozes": "snoozes must hold objects."})
-            new = validate(NewSnooze, items[index])
+            asked[index] = validate(NewSnooze, item)
+        except Refused as error:
+            refused[index] = _problem(error)
+    named = {new.message_id for new in asked.values() if new.message_id is not None}
+    acts.lock(connection, user_email=account.email, message_ids=named)
+    for index, new in sorted(asked.items(), key=lambda one: (one[1].message_id or "", one[0])):
+        try:
             id, is_new, ended, parsed = requested.snooze(connection, account, new)
             made[index] = (201 if is_new else 200, id, parsed, ended)
         except SnoozeError as error:
@@ -256,8 +261,3 @@ def _problem(refused: Refused, *, id: int | None = None) -> BulkResult:
     if id is not None:
         result.id = id
     return result
-
-
-def _message_id(item: Any) -> str:
-    named = item.get("message_id") if isinstance(item, dict) else None
-    return named if isinstance(named, str) else ""

@@ -67,7 +67,7 @@ def conflict(connection: Connection, row: Found, error: SnoozeError) -> Refused:
 
 
 def spend_snooze(connection: Connection, account: Account) -> None:
-    """Counts a snooze, or a change of one, whose row is locked: locks are always taken in this order."""
+    """Counts a snooze, or a change of one, after it was done: what is counted is locked last, by all."""
     quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
 
 
