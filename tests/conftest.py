@@ -26,6 +26,7 @@ from snoozer.dev.processes import database_reaper
 from snoozer.log_format import SECURITY
 from snoozer.settings import Settings
 from tests import corpus
+from tests.compiled_routes import CompiledRule
 from tests.compiled_templates import CompiledTemplates
 from tests.emptying import empty
 from tests.factories import People
@@ -165,15 +166,16 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def compiled_templates() -> None:
-    """Every app has the templates that the first one compiled: that takes longer than most requests of a test."""
+def compiled_site() -> None:
+    """Every app has the templates and routes that the first one compiled: that takes longer than most requests."""
     from snoozer.web import Site
 
     Site.jinja_options["bytecode_cache"] = CompiledTemplates()
+    Site.url_rule_class = CompiledRule
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres_url: str, compiled_templates: None) -> Iterator[Engine]:
+def migrated(postgres_url: str, compiled_site: None) -> Iterator[Engine]:
     engine = make_engine(postgres_url, name="tests", pool_size=10)
     schema.upgrade(engine)
     yield engine
