@@ -144,6 +144,15 @@ def the_sender(engine: Engine, **changes: Any) -> WebhookSender:
     return WebhookSender(**given)
 
 
+def edit(engine: Engine, id: int, times: int = 1) -> None:
+    """The note of a snooze is changed so many times."""
+    for number in range(times):
+        with engine.begin() as connection:
+            connection.execute(
+                text("UPDATE email_snoozes SET note = :note WHERE id = :id"), {"id": id, "note": f"note {number}"}
+            )
+
+
 def deliveries(engine: Engine) -> list[Any]:
     """The rows of the ledger, by their order."""
     with engine.connect() as connection:

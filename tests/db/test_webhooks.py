@@ -6,15 +6,14 @@ from datetime import timedelta
 from threading import Event
 
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 from standardwebhooks import WebhookVerificationError
 
 from snoozer import webhooks
 from snoozer.db import webhooks as ledger
 from snoozer.delivery.send_loop import drain, send
-from snoozer.delivery.webhook import AT_ONCE, TROUBLED, WebhookSender
+from snoozer.delivery.webhook import WebhookSender
 from snoozer.webhooks import Added
-from tests.db.reading import reading
 from tests.factories import HOUR, People, Person, a_snooze, now
 from tests.webhook_receiver import (
     KEYS,
@@ -22,6 +21,7 @@ from tests.webhook_receiver import (
     Receiver,
     an_endpoint,
     deliveries,
+    edit,
     entered,
     later,
     the_endpoint,
@@ -50,14 +50,6 @@ def hook(engine: Engine, receiver: Receiver, ann: Person) -> Added:
 @pytest.fixture
 def sender(engine: Engine) -> WebhookSender:
     return the_sender(engine)
-
-
-def edit(engine: Engine, id: int, times: int = 1) -> None:
-    for number in range(times):
-        with engine.begin() as connection:
-            connection.execute(
-                text("UPDATE email_snoozes SET note = :note WHERE id = :id"), {"id": id, "note": f"note {number}"}
-            )
 
 
 def test_a_delivery_is_a_signed_pointer_and_no_copy(
@@ -225,18 +217,6 @@ def test_what_is_sent_of_a_snooze_waits_for_what_was_before_it_and_others_do_not
     assert [posted.content["type"] for posted in of_first] == ["snooze.created", "snooze.edited", "snooze.edited"]
 
 
-def test_no_two_deliveries_of_a_snooze_are_on_their_way_at_once(
-    engine: Engine, hook: Added, sender: WebhookSender
-) -> None:
-    edit(engine, a_snooze(engine, remind_at=now() + HOUR), 2)
-    assert sender.claim() is not None
-    assert sender.claim() is None
-    for _ in range(AT_ONCE):
-        a_snooze(engine, remind_at=now() + HOUR)
-    claimed = [sender.claim() for _ in range(AT_ONCE)]
-    assert [each is not None for each in claimed] == [True] * (AT_ONCE - 1) + [False]
-
-
 def test_a_worker_that_is_lost_loses_nothing(
     engine: Engine, receiver: Receiver, hook: Added, sender: WebhookSender
 ) -> None:
@@ -250,36 +230,6 @@ def test_a_worker_that_is_lost_loses_nothing(
     send(sender, lost)
     assert len({posted.id for posted in receiver.posted}) == 1, "at least once, with one id"
     assert [row.state for row in deliveries(engine)] == ["delivered"]
-
-
-def test_a_backlog_of_one_person_delays_no_other(
-    engine: Engine, receiver: Receiver, hook: Added, people: People, sender: WebhookSender
-) -> None:
-    for _ in range(20):
-        a_snooze(engine, remind_at=now() + HOUR)
-    bob = an_endpoint(engine, account_id=people.ann(BOB).id, url=receiver.url("bob"))
-    a_snooze(engine, user_email=BOB, remind_at=now() + HOUR)
-    claimed = [sender.claim() for _ in range(2)]
-    assert bob.id in {each.endpoint_id for each in claimed if each is not None}
-
-
-def test_endpoints_that_are_slow_take_some_senders_and_never_all(
-    engine: Engine, people: People, sender: WebhookSender
-) -> None:
-    for number in range(TROUBLED + 1):
-        email = f"slow{number}@snoozer.example"
-        an_endpoint(engine, account_id=people.ann(email).id)
-        a_snooze(engine, user_email=email, remind_at=now() + HOUR)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE webhook_endpoints SET answer_ms = 9000"))
-    claimed = [sender.claim() for _ in range(TROUBLED)]
-    assert all(claimed)
-    assert sender.claim() is None
-    quick = an_endpoint(engine, account_id=people.ann(BOB).id)
-    a_snooze(engine, user_email=BOB, remind_at=now() + HOUR)
-    taken = sender.claim()
-    assert taken is not None
-    assert taken.endpoint_id == quick.id
 
 
 def test_a_private_address_is_never_asked(engine: Engine, receiver: Receiver, hook: Added) -> None:
@@ -364,23 +314,3 @@ def test_old_deliveries_are_pruned_and_orphans_at_once(engine: Engine, hook: Add
         connection.execute(text("UPDATE webhook_deliveries SET endpoint_id = 999 WHERE id % 3 = 1"))
         assert ledger.prune(connection, batch_size=100) == 2
     assert len(entered(engine)) == 1
-
-
-def test_a_claim_looks_at_one_delivery_and_not_at_all_that_are_due(engine: Engine, hook: Added) -> None:
-    with engine.begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO webhook_deliveries (endpoint_id, account_id, event, snooze_id) "
-                "SELECT :hook, 1, 'created', number FROM generate_series(1, 5000) AS number"
-            ),
-            {"hook": hook.id},
-        )
-        # The plan is that of a table whose statistics are of its rows, whatever tests before it left there.
-        connection.execute(text("ANALYZE webhook_deliveries"))
-
-    def act(connection: Connection) -> None:
-        assert ledger.pick(connection, at_once=AT_ONCE, any=True) == hook.id
-        assert ledger.claim(connection, endpoint_id=hook.id, lease=HOUR) is not None
-
-    read = reading(engine, act)
-    assert read.rows + read.entries < 50

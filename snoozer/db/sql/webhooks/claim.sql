@@ -1,25 +1,12 @@
 -- Claim the delivery that has been due the longest of an endpoint that this transaction has locked (webhooks/pick.sql). The
--- events of one snooze go out in order: nothing is claimed while something before it waits.
+-- events of one snooze go out in order: nothing is claimed while something before it waits (function webhook_next).
 WITH due AS MATERIALIZED (
     SELECT delivery.id
     FROM webhook_deliveries AS delivery
-    WHERE delivery.endpoint_id = :endpoint_id
-      AND delivery.state = 'waiting'
-      AND delivery.try_at <= CURRENT_TIMESTAMP
+    WHERE delivery.id = (SELECT webhook_next(:endpoint_id))
+      -- COALESCE keeps the planner from reading all that waits by the index of that.
+      AND COALESCE(delivery.state = 'waiting', FALSE)
       AND COALESCE(delivery.claimed_until <= CURRENT_TIMESTAMP, TRUE)
-      AND COALESCE(
-          NOT EXISTS (
-              SELECT 1
-              FROM webhook_deliveries AS before
-              WHERE before.endpoint_id = delivery.endpoint_id
-                AND before.snooze_id = delivery.snooze_id
-                AND before.id < delivery.id
-                AND before.state = 'waiting'
-          ),
-          FALSE
-      )
-    ORDER BY delivery.try_at, delivery.id
-    LIMIT 1
     FOR NO KEY UPDATE OF delivery SKIP LOCKED
 ),
 turn AS (

@@ -2,7 +2,6 @@
 -- waited the longest for a turn. So no endpoint delays another.
 -- `at_once` deliveries are on their way to one endpoint at most, one where it failed last. Without `any`, endpoints that
 -- failed or answered late are passed over: they take some of the senders, never all.
--- COALESCE keeps the planner from joining what is looked at row by row, as in claim.sql.
 -- The lock is waited for: the transactions that hold it write one answer. Where nothing is due, one look at an index says so.
 SELECT endpoint.id
 FROM webhook_endpoints AS endpoint
@@ -24,25 +23,7 @@ WHERE EXISTS (
         AND busy.claim_token IS NOT NULL
         AND busy.claimed_until > CURRENT_TIMESTAMP
   ) < CASE WHEN endpoint.failures = 0 THEN CAST(:at_once AS integer) ELSE 1 END
-  AND COALESCE(EXISTS (
-      SELECT 1
-      FROM webhook_deliveries AS delivery
-      WHERE delivery.endpoint_id = endpoint.id
-        AND delivery.state = 'waiting'
-        AND delivery.try_at <= CURRENT_TIMESTAMP
-        AND COALESCE(delivery.claimed_until <= CURRENT_TIMESTAMP, TRUE)
-        AND COALESCE(
-            NOT EXISTS (
-                SELECT 1
-                FROM webhook_deliveries AS before
-                WHERE before.endpoint_id = delivery.endpoint_id
-                  AND before.snooze_id = delivery.snooze_id
-                  AND before.id < delivery.id
-                  AND before.state = 'waiting'
-            ),
-            FALSE
-        )
-  ), FALSE)
+  AND webhook_next(endpoint.id) IS NOT NULL
 ORDER BY endpoint.turn_at, endpoint.id
 LIMIT 1
 FOR NO KEY UPDATE OF endpoint
