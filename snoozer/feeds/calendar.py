@@ -64,11 +64,17 @@ def _rules(name: str, year: int) -> bytes:
     zone = Timezone.from_tzid(name, first_date=span[0], last_date=span[1])
     zone.pop("comment", None)
     for observance in zone.subcomponents:
-        changes = [observance.DTSTART, *(date for date, *_end in observance.rdates)] if "RDATE" in observance else []
+        # By the clock that ends there (RFC 5545, 3.6.5); the library writes what one that is set forward shows then.
+        early = max(observance.TZOFFSETTO - observance.TZOFFSETFROM, timedelta(0))
+        changes = [change - early for change in (observance.DTSTART, *(date for date, *_end in observance.rdates))]
+        observance.DTSTART = changes[0]
+        if observance.pop("RDATE", None) is None:
+            continue
         rule = _yearly(changes, until=span[1].year - 1)
         if rule is not None:
-            del observance["RDATE"]
             observance.add("rrule", rule)
+        else:
+            observance.add("rdate", changes[1:])
     written: bytes = zone.to_ical()
     return written
 
@@ -76,7 +82,7 @@ def _rules(name: str, year: int) -> bytes:
 def _yearly(changes: Sequence[datetime], *, until: int) -> dict[str, Any] | None:
     """The rule of changes on the same day of each year, such as its last Sunday of March, at one hour; None where they
     follow no such rule, or end before `until`. Some programs read no list of dates there (RFC 5545, 3.6.5)."""
-    if not changes or [change.year for change in changes] != list(range(until - len(changes) + 1, until + 1)):
+    if [change.year for change in changes] != list(range(until - len(changes) + 1, until + 1)):
         return None
     days = {(change.month, change.weekday(), change.time()) for change in changes}
     weeks = {(change.day + 6) // 7 for change in changes}

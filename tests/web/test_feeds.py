@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import Element
+from zoneinfo import ZoneInfo
 
 import icalendar
 import pytest
@@ -26,6 +27,7 @@ from tests.factories import ANN, HOUR, People, a_snooze, asked_for, now, the_row
 from tests.web.reminders import a_sent_reminder
 
 BASE_URL = "http://snoozer.example"
+SECOND = timedelta(seconds=1)
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 
@@ -102,6 +104,35 @@ def test_repeats_keep_their_hour_across_clock_changes_by_the_rules_in_the_file(
     assert list(islice(rrulestr(event["RRULE"].to_ical().decode(), dtstart=start), 60)) == wanted
     [calendar] = vobject.readComponents(content)
     assert list(islice(calendar.vevent.getrruleset(addRDate=True), 60)) == wanted
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        *("Europe/Berlin", "Europe/Dublin", "America/Havana", "America/New_York", "Africa/Cairo", "Africa/Casablanca"),
+        *("Australia/Lord_Howe", "Asia/Kathmandu"),
+    ],
+)
+def test_each_change_of_clocks_is_written_by_the_clock_that_ends_there(
+    zone: str, ann: FlaskClient, client: FlaskClient, engine: Engine
+) -> None:
+    """One hour of a year would be read wrongly otherwise (RFC 5545, 3.6.5); libraries that know the zone hide it."""
+    asked_for(engine, "every sunday 3:30am", zone=zone)
+    rules: Any
+    [rules] = icalendar.Calendar.from_ical(read(client, made(ann)).data).walk("VTIMEZONE")
+    found = set()
+    for observance in rules.subcomponents:
+        listed = [start for start, *_end in observance.rdates]
+        rule = observance.get("RRULE")
+        if rule is not None:
+            listed += islice(rrulestr(rule.to_ical().decode(), dtstart=observance.DTSTART), 5)
+        for start in {observance.DTSTART, *listed}:
+            moment = (start - observance.TZOFFSETFROM).replace(tzinfo=UTC)
+            before, at = ((moment + step).astimezone(ZoneInfo(zone)).utcoffset() for step in (-SECOND, timedelta(0)))
+            if observance.TZOFFSETFROM != observance.TZOFFSETTO:
+                found.add(start)
+                assert (before, at) == (observance.TZOFFSETFROM, observance.TZOFFSETTO), start
+    assert bool(found) == (zone != "Asia/Kathmandu")
 
 
 def test_the_event_of_a_snooze_is_the_same_one_after_each_change(
