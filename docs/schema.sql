@@ -1,4 +1,4 @@
--- The whole schema after migration 0067, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0068, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -489,6 +489,35 @@ BEGIN
         NEW.snooze_id := NULL;
     END IF;
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION mailbox_messages_webhook_done() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM webhook_enter_done(NEW.user_email, NEW.message_id, send.snooze_id)
+    FROM (
+        SELECT reminder_sends.snooze_id, reminder_sends.scheduled_for
+        FROM reminder_sends
+        WHERE reminder_sends.user_email = NEW.user_email
+          AND reminder_sends.message_id = NEW.message_id
+        ORDER BY reminder_sends.scheduled_for DESC
+        LIMIT 1
+    ) AS send
+    WHERE COALESCE((
+        SELECT event.kind <> 'done'
+        FROM snooze_events AS event
+        WHERE event.snooze_id = send.snooze_id
+          AND event.kind IN ('done', 'again', 'undone')
+          AND CAST(event.detail ->> 'promise' AS timestamptz) = send.scheduled_for
+        ORDER BY event.id DESC
+        LIMIT 1
+    ), TRUE);
+    RETURN NULL;
 END
 $$;
 
@@ -2776,6 +2805,8 @@ CREATE TRIGGER mailbox_messages_note_insert AFTER INSERT ON mailbox_messages REF
 CREATE TRIGGER mailbox_messages_note_update AFTER UPDATE ON mailbox_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION mailbox_messages_note_update();
 
 CREATE TRIGGER mailbox_messages_stay BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((NOT old.returns) OR (NOT new.returns))) EXECUTE FUNCTION mailbox_messages_stay();
+
+CREATE TRIGGER mailbox_messages_webhook_done AFTER UPDATE OF place ON mailbox_messages FOR EACH ROW WHEN (((new.place = 'aside'::text) AND (new.wanted = 'aside'::text) AND (old.place <> 'aside'::text))) EXECUTE FUNCTION mailbox_messages_webhook_done();
 
 CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
 

@@ -147,6 +147,7 @@ TRIGGERS = {
         "mailbox_messages_note_insert",
         "mailbox_messages_note_update",
         "mailbox_messages_stay",
+        "mailbox_messages_webhook_done",
     ),
     "reminder_sends": (
         "reminder_sends_keep_sent",

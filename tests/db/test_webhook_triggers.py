@@ -4,15 +4,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from snoozer import accounts, reminder_actions
-from snoozer.db import mailbox_store, queue
+from snoozer.db import mailbox_messages, mailbox_store, queue
+from snoozer.db.mailbox_messages import Sighting
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.domain.links import Link
 from tests.db.pushes import comes_back, reminder_is_sent
 from tests.db.transitions import a_reserved_send, claim, finalize, mark, record, release, reserve, schedule_next_one
-from tests.factories import ANN, HOUR, People, Person, a_snooze, now, the_row
+from tests.factories import ANN, HOUR, People, Person, a_mailbox, a_snooze, now, the_row
 from tests.webhook_receiver import an_endpoint, deliveries, entered
 
 BOB = "bob@snoozer.example"
@@ -41,6 +42,57 @@ def is_over(engine: Engine) -> None:
     assert mark(engine, entry.send)
     record(engine, entry.send)
     assert finalize(engine, held)
+
+
+def is_done_by_its_link(engine: Engine, id: int) -> None:
+    with engine.begin() as connection:
+        link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for)
+        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        assert occurrence is not None
+        assert reminder_actions.done(connection, occurrence=occurrence, route="test")
+
+
+def sighting(message_id: str) -> Sighting:
+    return Sighting(
+        user_email=ANN,
+        message_id=message_id,
+        header_id=message_id,
+        fingerprint="0" * 64,
+        size=1,
+        internal_date=now(),
+        home="INBOX",
+        place="home",
+        folder="INBOX",
+        uidvalidity=1,
+        uid=10,
+    )
+
+
+def lies_in_the_inbox(engine: Engine, id: int, *, mailbox: int) -> None:
+    """The message of a snooze is entered as one of a connected mailbox that is home."""
+    with engine.begin() as connection:
+        seen = sighting(the_row(engine, id).message_id)
+        assert mailbox_messages.notice(connection, seen, mailbox_id=mailbox, fence=0, wanted="home")
+        connection.execute(text("UPDATE mailbox_messages SET wanted = 'home', returns_at = NULL, snooze_id = NULL"))
+
+
+def change_place(connection: Connection, message_id: str) -> None:
+    """The process that watches the mailbox has moved it aside."""
+    found = connection.execute(text("SELECT id FROM mailbox_messages WHERE message_id = :id"), {"id": message_id})
+    mailbox_messages.settle(
+        connection, {found.scalar_one(): 70}, place="aside", folder="Archive", uidvalidity=7, fence=0
+    )
+
+
+def is_archived(engine: Engine, id: int, *, mailbox: int, act: str) -> None:
+    message_id = the_row(engine, id).message_id
+    with engine.begin() as connection:
+        if act == "one":
+            mailbox_messages.follow(connection, ("INBOX", 1, 10), ("Archive", 7, 70), mailbox_id=mailbox, place="aside")
+        else:
+            seen = sighting(message_id)
+            mailbox_messages.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
+            change_place(connection, message_id)
 
 
 def test_a_raw_insert_and_what_becomes_of_it_is_entered_in_order(engine: Engine, hook: int) -> None:
@@ -128,11 +180,7 @@ def test_a_message_that_is_back_is_returned_and_then_done_once(engine: Engine, h
     id = comes_back(engine)
     is_over(engine)
     row = the_row(engine, id)
-    link = Link(snooze_id=id, scheduled_for=row.scheduled_for)
-    with engine.begin() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
-        assert occurrence is not None
-        assert reminder_actions.done(connection, occurrence=occurrence, route="test")
+    is_done_by_its_link(engine, id)
     assert entered(engine) == ["created", "returned", "due", "sent", "done"]
     with engine.begin() as connection:
         mailbox_store.mark_done(connection, user_email=ANN, message_id=row.message_id)
@@ -142,12 +190,45 @@ def test_a_message_that_is_back_is_returned_and_then_done_once(engine: Engine, h
 def test_a_reminder_of_a_message_that_is_elsewhere_is_done_by_its_link(engine: Engine, hook: int) -> None:
     id = a_snooze(engine)
     is_over(engine)
-    with engine.begin() as connection:
-        link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for)
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
-        assert occurrence is not None
-        assert reminder_actions.done(connection, occurrence=occurrence, route="test")
+    is_done_by_its_link(engine, id)
     assert entered(engine) == ["created", "due", "sent", "done"]
+
+
+@pytest.mark.parametrize("act", ["one", "many"])
+def test_a_message_of_a_connected_mailbox_is_done_once_it_is_in_the_archive(
+    act: str, engine: Engine, hook: int, ann: Person
+) -> None:
+    """A page moves one message itself; many are moved by the process that watches the mailbox."""
+    id = a_snooze(engine)
+    mailbox = a_mailbox(engine, account_id=ann.id)
+    lies_in_the_inbox(engine, id, mailbox=mailbox)
+    is_over(engine)
+    before = entered(engine)
+    is_archived(engine, id, mailbox=mailbox, act=act)
+    assert entered(engine) == [*before, "done"]
+    assert deliveries(engine)[-1].snooze_id == id
+    with engine.begin() as connection:
+        mailbox_messages.follow(connection, ("Archive", 7, 70), ("INBOX", 1, 11), mailbox_id=mailbox, place="home")
+    assert entered(engine) == [*before, "done"], "it is in the inbox again"
+
+
+def test_what_was_done_by_its_link_is_not_done_again_by_its_archive(engine: Engine, hook: int, ann: Person) -> None:
+    id = a_snooze(engine)
+    mailbox = a_mailbox(engine, account_id=ann.id)
+    lies_in_the_inbox(engine, id, mailbox=mailbox)
+    is_over(engine)
+    is_done_by_its_link(engine, id)
+    is_archived(engine, id, mailbox=mailbox, act="one")
+    assert entered(engine).count("done") == 1
+
+
+def test_what_was_never_snoozed_is_archived_without_a_word(engine: Engine, hook: int, ann: Person) -> None:
+    mailbox = a_mailbox(engine, account_id=ann.id)
+    seen = sighting("<never@x>")
+    with engine.begin() as connection:
+        mailbox_messages.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
+        change_place(connection, seen.message_id)
+    assert entered(engine) == []
 
 
 def test_events_are_for_endpoints_that_chose_them_and_for_no_other_person(

@@ -159,6 +159,21 @@ def test_gone_switches_the_endpoint_off_at_once(
     assert len(deliveries(engine)) == 2
 
 
+def test_gone_switches_an_endpoint_off_that_took_something_since(
+    engine: Engine, receiver: Receiver, hook: Added, sender: WebhookSender
+) -> None:
+    receiver.answers["/hook"] = [Answer(500)]
+    a_snooze(engine, remind_at=now() + HOUR)
+    drain(sender)
+    later(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE webhook_endpoints SET delivered_at = now()"))
+    receiver.answers["/hook"] = [Answer(410)]
+    drain(sender)
+    endpoint = the_endpoint(engine, hook.id)
+    assert (endpoint.is_on, endpoint.off_reason) == (False, "gone")
+
+
 def test_after_three_days_without_success_an_endpoint_is_off_and_its_owner_can_send_again(
     engine: Engine, receiver: Receiver, hook: Added, ann: Person, sender: WebhookSender
 ) -> None:

@@ -83,6 +83,12 @@ def lapse(engine: Engine) -> None:
         )
 
 
+def claims(engine: Engine, endpoint: int) -> int:
+    with engine.connect() as connection:
+        statement = text("SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = :id AND claim_token IS NOT NULL")
+        return int(connection.execute(statement, {"id": endpoint}).scalar_one())
+
+
 def states(engine: Engine, endpoint: int) -> set[str]:
     with engine.connect() as connection:
         statement = text("SELECT DISTINCT state FROM webhook_deliveries WHERE endpoint_id = :id")
@@ -104,6 +110,9 @@ def test_workers_that_are_killed_and_receivers_that_fail_lose_and_disorder_nothi
         doomed = place.start("worker", SNOOZER_FAILPOINT=f"{step}:kill@{hook.id}")
         doomed.communicate(timeout=TIMEOUT)
         assert doomed.returncode == KILLED, step
+        if step in {"webhook_claimed", "webhook_connected"}:
+            assert claims(engine, hook.id) >= 1, "what it held is held until its lease is over"
+            assert [one for one in receiver.posted if one.path == "/hook"] == [], "and no request has left"
         lapse(engine)
     receiver.answers["/hook"] = faults(Random(7), stalls)
     workers: list[Any] = [place.start("worker") for _ in range(2 if FULL else 1)]

@@ -8,11 +8,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer import accounts
-from snoozer.feeds import access
 from snoozer.translations import speaking
 from snoozer.web import auth
 from snoozer.web.text.browser_name import browser_in_words, browser_name
-from tests.factories import ANN, People
+from tests.factories import ANN, People, a_feed
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 BOB = "bob@snoozer.example"
@@ -32,14 +31,6 @@ def is_signed_in(app: Flask, session: str) -> bool:
     browser = app.test_client()
     browser.set_cookie("snoozer_session", session)
     return browser.get("/").status_code == 200
-
-
-def a_feed(engine: Engine, *, account_id: int) -> str:
-    """The secret of a new calendar."""
-    with engine.begin() as connection:
-        feed = access.create(connection, account_id=account_id, kind="calendar", name="Phone", shows_subject=True)
-    assert feed is not None
-    return feed.secret
 
 
 def session_ids(page: str) -> list[str]:
