@@ -168,13 +168,13 @@ def _share(connection: Connection, limits: Limits, quota: Quota, subject: str, *
 
 def spend_snoozes(
     connection: Connection, limits: Limits, *, user_email: str, count: int, token: str | None = None
-) -> None:
+) -> list[Standing]:
     """Count one act of a person, or of their API token, that snoozes `count` messages: once in its minute, and each in
-    its day. Raises QuotaReached."""
-    if token is not None:
-        _spend(connection, limits, _TOKEN_SNOOZES, token)
-    _spend(connection, limits, _SNOOZES, user_email)
-    _spend(connection, limits, _SNOOZES_OF_DAY, user_email, amount=count)
+    its day. Returns what is left. Raises QuotaReached."""
+    standings = [] if token is None else [_spend(connection, limits, _TOKEN_SNOOZES, token)]
+    standings.append(_spend(connection, limits, _SNOOZES, user_email))
+    standings.append(_spend(connection, limits, _SNOOZES_OF_DAY, user_email, amount=count))
+    return [standing for standing in standings if standing is not None]
 
 
 def spend_upload(connection: Connection, limits: Limits, *, user_email: str, size: int) -> None:

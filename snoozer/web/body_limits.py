@@ -11,6 +11,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from snoozer import api_tokens
 from snoozer.web import auth, context
 from snoozer.web.front import BodyLimits, Environ
 
@@ -22,6 +23,10 @@ MAX_PARTS = 100
 # Werkzeug reads so much of a multipart body at a time, and counts what it keeps of the piece before as memory, too.
 MULTIPART_READ_BYTES = 64 * 1024
 
+# Five hundred snoozes in one request of a program, each of two kB.
+MAX_BULK_BYTES = 1024 * 1024
+
+BULK = frozenset({"api.change_many"})
 UPLOADS = frozenset({"personal_data.read_file", "mailbox.add_files"})
 
 
@@ -38,11 +43,13 @@ def for_front(app: Flask) -> BodyLimits:
             endpoint, _ = app.url_map.bind("").match(path, method)
         except HTTPException:
             return False
-        return endpoint in UPLOADS
+        return endpoint in UPLOADS | BULK
 
     def upload_limit(environ: Environ) -> int:
         with app.request_context({**environ, "wsgi.input": BytesIO(), "CONTENT_LENGTH": "0"}):
             try:
+                if request.endpoint in BULK:
+                    return MAX_BULK_BYTES if _has_token() else MAX_BODY_BYTES
                 return MAX_BODY_BYTES if auth.current_account() is None else _max_upload_bytes()
             except (DBAPIError, TimeoutError):
                 return MAX_BODY_BYTES
@@ -58,7 +65,7 @@ def is_upload() -> bool:
 def _limit_body() -> ResponseReturnValue | None:
     if request.method == "POST" and auth.requires_account(request.endpoint) and auth.current_account() is None:
         return auth.redirect_to_sign_in()
-    limit = MAX_BODY_BYTES
+    limit = MAX_BULK_BYTES if request.endpoint in BULK else MAX_BODY_BYTES
     if is_upload():
         limit = _max_upload_bytes()
         request.max_form_memory_size = 2 * MULTIPART_READ_BYTES + MAX_BODY_BYTES
@@ -70,6 +77,18 @@ def _limit_body() -> ResponseReturnValue | None:
     if request.mimetype == "application/x-www-form-urlencoded" and request.get_data().count(b"&") >= MAX_FIELDS:
         raise RequestEntityTooLarge
     return None
+
+
+def _has_token() -> bool:
+    """Whether this request comes with a valid token."""
+    given = request.authorization
+    if given is None or given.type != "bearer" or not given.token:
+        return False
+    try:
+        with context.transaction() as connection:
+            return api_tokens.find(connection, secret=given.token) is not None
+    except api_tokens.TokenExpired:
+        return False
 
 
 def _max_upload_bytes() -> int:

@@ -62,6 +62,25 @@ def test_headers_count_down_and_then_the_quota_is_reached(engine: Engine, settin
     assert ask(app, people.ann("bob@snoozer.example").bearer).status_code == 200
 
 
+def test_what_is_left_of_the_quotas_of_snoozes_stands_in_each_answer(
+    engine: Engine, settings: Settings, people: People
+) -> None:
+    """It stood there once they were used up."""
+    ann, client = people.ann(), site(engine, settings).test_client()
+    body = {"message_id": "<a@x>", "when": "in 3 days"}
+    many = {"act": "create", "snoozes": [body, {"message_id": "<b@x>", "when": "in 3 days"}]}
+    left = {}
+    for path, sent in (("", body), ("/bulk", many)):
+        answer = client.post(f"{LIST}{path}", json=sent, headers=ann.bearer)
+        left[path] = dict(re.findall(r'"(\w+)";r=(\d+);t=\d+', answer.headers["RateLimit"]))
+        assert set(re.findall(r'"(\w+)";q=', answer.headers["RateLimit-Policy"])) == set(left[path])
+    day, minute = settings.limits.snoozes_per_day, settings.limits.token_snoozes_per_minute
+    assert [left[path]["snoozes_per_day"] for path in left] == [str(day - 1), str(day - 3)]
+    assert left["/bulk"]["token_snoozes_per_minute"] in {str(minute - 2), str(minute - 1)}
+    asked = client.get(LIST, headers=ann.bearer)
+    assert "snoozes_per_day" not in asked.headers["RateLimit"]
+
+
 def test_a_persons_tokens_share_the_quota_of_the_person(engine: Engine, settings: Settings, people: People) -> None:
     first, second = people.ann(), people.ann()
     app = site(engine, settings, token_requests_per_minute=100, requests_per_minute=5)

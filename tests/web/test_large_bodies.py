@@ -1,5 +1,6 @@
 """Bodies that are too large, or too many fields, parts or chunks: refused before they are parsed, at every route."""
 
+import json
 import os
 import re
 import socket
@@ -100,7 +101,7 @@ def test_no_route_reads_a_body_above_its_limit_under_any_server(
     for path in posts(app):
         client = protected.test_client()
         client.set_cookie("snoozer_session", people.ann(role="operator").session)
-        limit = body_limits.MAX_BODY_BYTES
+        limit = body_limits.MAX_BULK_BYTES if path == "/api/v1/snoozes/bulk" else body_limits.MAX_BODY_BYTES
         if path in {"/add/file", "/settings/data/import"}:
             limit += settings.largest_message
         body = BytesIO(b"x" * (limit + 100_000))
@@ -155,6 +156,16 @@ def test_an_upload_is_read_by_the_served_site_for_those_who_are_signed_in(
             "/add/file", method="POST", body=body, content_type=MULTIPART, cookie=cookie, expect="100-continue"
         )
         assert answer == status  # 400: its CSRF token is missing.
+
+
+def test_many_snoozes_are_read_by_the_served_site_for_those_with_a_token(site: LiveSite, people: People) -> None:
+    body = json.dumps({"act": "create", "snoozes": [{"subject": "x" * 900, "when": "gibberish"}] * 100}).encode()
+    for token, status in ((people.ann().token, 200), ("snz_made-up", 401)):
+        bearer = f"Bearer {token}"
+        answer, _ = site.request(
+            "/api/v1/snoozes/bulk", method="POST", body=body, content_type="application/json", authorization=bearer
+        )
+        assert answer == status
 
 
 def test_a_form_that_is_too_large_is_called_that(client: FlaskClient) -> None:

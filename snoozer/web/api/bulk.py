@@ -21,7 +21,7 @@ from snoozer.domain.scopes import Scope
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
-from snoozer.web.api import own_snoozes, problems, requested, serializers, single_acts
+from snoozer.web.api import own_snoozes, problems, rate_limits, requested, serializers, single_acts
 from snoozer.web.api.auth import bearer_token, caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import run_once
@@ -72,7 +72,7 @@ def change_many() -> Response:
     """One act on up to 500 snoozes
 
     Each is done or left: its result has the status that a request of its own would have had, and the snooze or the
-    problem. The body has at most 64 KiB. It is counted as one act in its minute, and each snooze in its day.
+    problem. The body has at most 1 MiB. It is counted as one act in its minute, and each snooze in its day.
     """
     with caller(verified=True) as (connection, account):
         body = json_object()
@@ -253,7 +253,8 @@ def _one_by_one(connection: Connection, account: Account, wanted: BulkAct) -> Bu
 def _spend(connection: Connection, account: Account, count: int) -> None:
     if count:
         limits = context.settings().limits
-        quotas.spend_snoozes(connection, limits, user_email=account.email, count=count, token=bearer_token())
+        left = quotas.spend_snoozes(connection, limits, user_email=account.email, count=count, token=bearer_token())
+        rate_limits.note(left)
 
 
 def _problem(refused: Refused, *, id: int | None = None) -> BulkResult:

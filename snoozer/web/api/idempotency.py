@@ -12,18 +12,27 @@ from flask import Response, request
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
+from snoozer import encryption
 from snoozer.db import accounts
+from snoozer.web import context
 from snoozer.web.api import preconditions
 from snoozer.web.api.problems import Refused
 
 HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
 MAX_KEY_LENGTH = 255
 
 
 def run_once(
-    connection: Connection, *, account_id: int, body: dict[str, Any], act: Callable[[], tuple[int, BaseModel]]
+    connection: Connection,
+    *,
+    account_id: int,
+    body: dict[str, Any],
+    act: Callable[[], tuple[int, BaseModel]],
+    has_secret: bool = False,
 ) -> Response:
-    """Returns the response to `act`, or the stored one when the same key and `body` came before.
+    """Returns the response to `act`, or the stored one when the same key and `body` came before. One that `has_secret`
+    is stored encrypted.
 
     Requests with one key wait for each other: of two at the same time one acts and the other gets its response. A
     repeated request is not judged by its If-Match again: what it changed is no longer as that says.
@@ -40,22 +49,36 @@ def run_once(
     if stored is None:
         status, reply = act()
         plain = reply.model_dump_json(exclude_unset=True)
+        saved = encryption.encrypt(context.settings().keys, plain).decode() if has_secret else plain
         accounts.save_response(
-            connection, account_id=account_id, key=key, request_sha256=digest, status=status, body=plain
+            connection, account_id=account_id, key=key, request_sha256=digest, status=status, body=saved
         )
         return _response(status, plain)
     if stored.request_sha256 != digest:
         detail = f"This {HEADER} came with another body before. Use a new key for a new request."
         raise Refused(422, "idempotency_key_reused", detail)
-    response = _response(stored.status, stored.body)
-    response.headers["Idempotency-Replayed"] = "true"
+    response = _response(stored.status, _opened(stored.body) if has_secret else stored.body)
+    response.headers[REPLAYED] = "true"
     return response
+
+
+def is_replayed(response: Response) -> bool:
+    """Whether it is the response to an earlier request, so that nothing was done by this one."""
+    return REPLAYED in response.headers
 
 
 def respond(status: int, reply: BaseModel) -> Response:
     """Returns `reply` as JSON with its ETag; with 201, Location holds the address of what is new. A reading client that
     names the ETag in If-None-Match gets 304."""
     return _response(status, reply.model_dump_json(exclude_unset=True))
+
+
+def _opened(body: str) -> str:
+    """Raises Refused with 409 where the keys that encrypted it are gone."""
+    try:
+        return encryption.decrypt(context.settings().keys, body.encode())
+    except encryption.Undecryptable:
+        raise Refused(409, "answer_lost", "It was done, and its answer cannot be read any more. Ask anew.") from None
 
 
 def _response(status: int, plain: str) -> Response:

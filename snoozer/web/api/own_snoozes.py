@@ -11,7 +11,7 @@ from snoozer.db.statements import database_time
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
-from snoozer.web.api import preconditions, serializers
+from snoozer.web.api import preconditions, rate_limits, serializers
 from snoozer.web.api.auth import bearer_token
 from snoozer.web.api.models.snoozes import Snooze
 from snoozer.web.api.problems import Refused
@@ -68,7 +68,8 @@ def conflict(connection: Connection, row: Found, error: SnoozeError) -> Refused:
 
 def spend_snooze(connection: Connection, account: Account) -> None:
     """Counts a snooze, or a change of one, after it was done: what is counted is locked last, by all."""
-    quotas.spend_snooze(connection, context.settings().limits, user_email=account.email, token=bearer_token())
+    limits = context.settings().limits
+    rate_limits.note(quotas.spend_snooze(connection, limits, user_email=account.email, token=bearer_token()))
 
 
 def _found(row: Found | None, id: int) -> Found:

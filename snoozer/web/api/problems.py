@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 
 from snoozer.snoozing import SnoozeError
 from snoozer.web.api.models.problem import Problem
-from snoozer.web.body_limits import MAX_BODY_BYTES
 from snoozer.web.front import Refusal
 
 MEDIA_TYPE = "application/problem+json"
@@ -21,7 +20,7 @@ _BY_STATUS: Mapping[int, tuple[str, str]] = {
     404: ("not_found", "There is nothing here, or it is not yours."),
     405: ("method_not_allowed", "This path does not take that method; the Allow header names those it takes."),
     412: ("changed", "It has changed since the state that If-Match names."),
-    413: ("too_large", f"The body has more than {MAX_BODY_BYTES} bytes."),
+    413: ("too_large", "The body has more bytes than this path takes."),
     415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
     421: ("wrong_host", "The Host header is not Snoozer's: use the address that BASE_URL names."),
     500: ("failed", "Snoozer failed at this. Nothing was changed; the failure is in its log."),
@@ -57,6 +56,8 @@ def problem_of(error: HTTPException) -> Response:
     """The response to an error before or outside a route: an unknown path, a wrong method, a failure."""
     status = error.code or 500
     code, detail = _BY_STATUS.get(status, (HTTPStatus(status).name.lower(), f"{HTTPStatus(status).description}."))
+    if status == 413 and request.max_content_length is not None:
+        detail = f"The body has more than {request.max_content_length} bytes."
     headers = {"Retry-After": "30"} if status == 503 else {}
     headers |= {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return response_of(Refused(status, code, detail, headers=headers))

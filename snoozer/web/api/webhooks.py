@@ -4,6 +4,7 @@ The docstrings of the routes are published in openapi.json.
 """
 
 from datetime import datetime
+from typing import Any
 
 from flask import Response, url_for
 from sqlalchemy import Connection
@@ -20,7 +21,9 @@ from snoozer.web import context
 from snoozer.web.api import serializers
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint
-from snoozer.web.api.idempotency import respond
+from snoozer.web.api.idempotency import is_replayed, respond, run_once
+from snoozer.web.api.models.acts import Nothing
+from snoozer.web.api.models.headers import IdempotencyHeaders
 from snoozer.web.api.models.webhooks import (
     Delivery,
     DeliveryPage,
@@ -33,8 +36,8 @@ from snoozer.web.api.models.webhooks import (
 )
 from snoozer.web.api.openapi import operation
 from snoozer.web.api.problems import Refused, invalid_fields
-from snoozer.web.api.validation import json_object, query_of, validate
-from snoozer.webhooks import MAX_ENDPOINTS, NotAdded
+from snoozer.web.api.validation import json_object, optional_object, query_of, validate
+from snoozer.webhooks import MAX_ENDPOINTS, Added, NotAdded
 
 
 @blueprint.get("/webhooks")
@@ -51,6 +54,7 @@ def list_webhooks() -> Response:
     "createWebhook",
     scope=Scope.WEBHOOKS_WRITE,
     json=NewWebhook,
+    headers=IdempotencyHeaders,
     returns={201: (WebhookSecret, "The webhook with its secret, which is shown this once.")},
     refuses=(400, 409, 415, 422),
 )
@@ -60,25 +64,18 @@ def create_webhook() -> Response:
     What happens from now on is posted to it, signed by Standard Webhooks.
     """
     with caller() as (connection, account):
-        new = validate(NewWebhook, json_object())
-        try:
-            added = webhooks.add(
-                connection,
-                account_id=account.id,
-                key_ring=context.settings().keys,
-                url=new.url,
-                events=new.events or (),
-                shows_subject=new.subject,
-                allow_private=context.settings().allow_private_webhooks,
-            )
-        except NotAdded as error:
-            if error.code == "url":
-                raise invalid_fields({"url": "url must be https and name a server on the internet."}) from None
-            detail = f"You have a webhook with this url already, or {MAX_ENDPOINTS}, which is the most."
-            raise Refused(409, "no_room", detail) from None
-        made = _webhook(_own(connection, account, added.id), account)
-    security_log.record("webhook_added", account=account.id)
-    return respond(201, WebhookSecret(**made.model_dump(), secret=added.secret))
+        body = json_object()
+        new = validate(NewWebhook, body)
+
+        def add() -> tuple[int, WebhookSecret]:
+            added = _add(connection, account, new)
+            made = _webhook(_own(connection, account, added.id), account)
+            return 201, WebhookSecret(**made.model_dump(), secret=added.secret)
+
+        response = run_once(connection, account_id=account.id, body=body, act=add, has_secret=True)
+    if not is_replayed(response):
+        security_log.record("webhook_added", account=account.id)
+    return response
 
 
 @blueprint.get("/webhooks/<row:id>")
@@ -136,8 +133,10 @@ def delete_webhook(id: int) -> Response:
 @operation(
     "rotateWebhookSecret",
     scope=Scope.WEBHOOKS_WRITE,
+    json=Nothing,
+    headers=IdempotencyHeaders,
     returns={200: (WebhookSecret, "The webhook with its new secret, which is shown this once.")},
-    refuses=(404,),
+    refuses=(400, 404, 409, 415, 422),
 )
 def rotate_secret(id: int) -> Response:
     """Make a new secret
@@ -145,27 +144,41 @@ def rotate_secret(id: int) -> Response:
     The one before signs, too, for a day.
     """
     with caller() as (connection, account):
-        secret = webhooks.rotate(connection, account_id=account.id, id=id, key_ring=context.settings().keys)
-        made = _webhook(_own(connection, account, id), account)
-    security_log.record("webhook_secret_rotated", account=account.id)
-    return respond(200, WebhookSecret(**made.model_dump(), secret=str(secret)))
+        body = _no_fields()
+
+        def rotate() -> tuple[int, WebhookSecret]:
+            secret = webhooks.rotate(connection, account_id=account.id, id=id, key_ring=context.settings().keys)
+            made = _webhook(_own(connection, account, id), account)
+            return 200, WebhookSecret(**made.model_dump(), secret=str(secret))
+
+        response = run_once(connection, account_id=account.id, body=body, act=rotate, has_secret=True)
+    if not is_replayed(response):
+        security_log.record("webhook_secret_rotated", account=account.id)
+    return response
 
 
 @blueprint.post("/webhooks/<row:id>/test")
 @operation(
     "testWebhook",
     scope=Scope.WEBHOOKS_WRITE,
+    json=Nothing,
+    headers=IdempotencyHeaders,
     returns={200: (Delivery, "The test event, which is on its way.")},
-    refuses=(404, 409),
+    refuses=(400, 404, 409, 415, 422),
 )
 def test_webhook(id: int) -> Response:
     """Send a test event"""
     with caller() as (connection, account):
-        _own(connection, account, id)
-        entered = ledger.enter_test(connection, id=id, account_id=account.id)
-        if entered is None:
-            raise Refused(409, "not_sent", "No test was sent: one is on its way, or the webhook is off.")
-        return respond(200, _delivery(_own_delivery(connection, account, entered), account))
+        body = _no_fields()
+
+        def enter() -> tuple[int, Delivery]:
+            _own(connection, account, id)
+            entered = ledger.enter_test(connection, id=id, account_id=account.id)
+            if entered is None:
+                raise Refused(409, "not_sent", "No test was sent: one is on its way, or the webhook is off.")
+            return 200, _delivery(_own_delivery(connection, account, entered), account)
+
+        return run_once(connection, account_id=account.id, body=body, act=enter)
 
 
 @blueprint.get("/webhooks/<row:id>/deliveries")
@@ -197,16 +210,48 @@ def list_deliveries(id: int) -> Response:
 @operation(
     "resendDelivery",
     scope=Scope.WEBHOOKS_WRITE,
+    json=Nothing,
+    headers=IdempotencyHeaders,
     returns={200: (Delivery, "The delivery, which is due again.")},
-    refuses=(404, 409),
+    refuses=(400, 404, 409, 415, 422),
 )
 def resend_delivery(id: int) -> Response:
     """Send something once more, with the same id"""
     with caller() as (connection, account):
-        _own_delivery(connection, account, id)
-        if not ledger.resend(connection, id=id, account_id=account.id):
-            raise Refused(409, "not_sent", "It waits to be sent already, or the webhook is off.")
-        return respond(200, _delivery(_own_delivery(connection, account, id), account))
+        body = _no_fields()
+
+        def resend() -> tuple[int, Delivery]:
+            _own_delivery(connection, account, id)
+            if not ledger.resend(connection, id=id, account_id=account.id):
+                raise Refused(409, "not_sent", "It waits to be sent already, or the webhook is off.")
+            return 200, _delivery(_own_delivery(connection, account, id), account)
+
+        return run_once(connection, account_id=account.id, body=body, act=resend)
+
+
+def _no_fields() -> dict[str, Any]:
+    body = optional_object()
+    validate(Nothing, body)
+    return body
+
+
+def _add(connection: Connection, account: Account, new: NewWebhook) -> Added:
+    """Raises Refused with 409 where there is no room, and with 422."""
+    try:
+        return webhooks.add(
+            connection,
+            account_id=account.id,
+            key_ring=context.settings().keys,
+            url=new.url,
+            events=new.events or (),
+            shows_subject=new.subject,
+            allow_private=context.settings().allow_private_webhooks,
+        )
+    except NotAdded as error:
+        if error.code == "url":
+            raise invalid_fields({"url": "url must be https and name a server on the internet."}) from None
+        detail = f"You have a webhook with this url already, or {MAX_ENDPOINTS}, which is the most."
+        raise Refused(409, "no_room", detail) from None
 
 
 def _own(connection: Connection, account: Account, id: int) -> Found:
