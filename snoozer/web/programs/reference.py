@@ -6,6 +6,10 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
+# What comes first is what most programs begin with.
+_NOUNS = ("snoozes", "bulk", "when", "settings", "mailboxes", "webhooks")
+_METHODS = ("post", "get", "put", "patch", "delete")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
@@ -26,6 +30,10 @@ class Reply:
     schema: str | None
     media_type: str
     headers: tuple[str, ...]
+
+    @property
+    def refuses(self) -> bool:
+        return self.status >= "400"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +61,17 @@ class Named:
 
 
 def operations(document: Schema) -> list[Operation]:
-    """Every operation in the order of the document."""
+    """Every operation, those of one noun together: the collection, one of it, and what is done to it."""
     return [
-        _operation(path, method, described)
-        for path, item in document["paths"].items()
-        for method, described in item.items()
+        _operation(path, method, document["paths"][path][method])
+        for path in sorted(document["paths"], key=_noun)
+        for method in sorted(document["paths"][path], key=_METHODS.index)
     ]
+
+
+def _noun(path: str) -> tuple[int, int, str]:
+    noun = path.split("/")[1]
+    return _NOUNS.index(noun) if noun in _NOUNS else len(_NOUNS), path.count("/"), path
 
 
 def schemas(document: Schema) -> list[Named]:
