@@ -1,6 +1,6 @@
 """Webhooks: endpoints, and the ledger of what is sent to them. One function per file in `sql/webhooks`, of its name.
 
-waiting (a trigger, with the fact) → delivered (record) · waiting → failed (release, end_waiting)
+waiting (a trigger, with the fact) → delivered (record) · waiting → failed (release, end_waiting, end_lapsed)
 delivered, failed → waiting (resend: by hand) · failed → delivered (record: a late answer)
 Without an answer a delivery waits again: it is repeated with the same id.
 """
@@ -118,6 +118,11 @@ def switch_off(connection: Connection, *, id: int, reason: str, account_id: int 
 def end_waiting(connection: Connection, *, endpoint_id: int) -> int:
     """What waits for an endpoint that is off has failed; returns how many."""
     return len(execute(connection, "webhooks/end_waiting", endpoint_id=endpoint_id).all())
+
+
+def end_lapsed(connection: Connection) -> int:
+    """What lost workers held for endpoints that are off has failed; returns how many."""
+    return len(execute(connection, "webhooks/end_lapsed").all())
 
 
 def enter_test(connection: Connection, *, id: int, account_id: int) -> int | None:

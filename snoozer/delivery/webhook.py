@@ -84,7 +84,9 @@ class WebhookSender:
         return claimed
 
     def sweep(self) -> None:
-        """Nothing: what a lost worker held is claimed again when its lease is over."""
+        """End what lost workers held for endpoints that are off; the rest is claimed again when its lease is over."""
+        with self.engine.begin() as connection:
+            ledger.end_lapsed(connection)
 
     def send(self, claimed: ClaimedDelivery) -> None:
         """Send one delivery and record what became of it. Raises SQLAlchemyError where that cannot be written: it is

@@ -159,6 +159,20 @@ def test_gone_switches_the_endpoint_off_at_once(
     assert len(deliveries(engine)) == 2
 
 
+def test_what_a_lost_worker_held_for_an_endpoint_that_is_off_does_not_wait_for_ever(
+    engine: Engine, receiver: Receiver, hook: Added, sender: WebhookSender
+) -> None:
+    for _ in range(2):
+        a_snooze(engine, remind_at=now() + HOUR)
+    assert sender.claim() is not None
+    receiver.answers["/hook"] = [Answer(410)]
+    drain(sender)
+    assert [row.state for row in deliveries(engine)] == ["waiting", "failed"], "it may be on its way"
+    later(engine)
+    sender.sweep()
+    assert [(row.state, row.reason) for row in deliveries(engine)] == [("failed", "off"), ("failed", "gone")]
+
+
 def test_gone_switches_an_endpoint_off_that_took_something_since(
     engine: Engine, receiver: Receiver, hook: Added, sender: WebhookSender
 ) -> None:
