@@ -48,6 +48,27 @@ def test_what_repeats_is_skipped_and_ended(client: FlaskClient, ann: Person, eng
     assert act(client, ann, a_snooze(engine, remind_at=now() + HOUR), "skip").get_json()["code"] == "single"
 
 
+def test_one_time_of_what_repeats_is_moved_and_the_others_stay(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    """A PATCH could only end the repetition."""
+    id = asked_for(engine, "every day 9am")
+    path = f"/api/v1/snoozes/{id}"
+    was = client.get(path, headers=ann.bearer).get_json()
+    at = was["scheduled_for"].replace("T09:00", "T11:30")
+    moved = client.patch(path, json={"remind_at": at, "occurrence": "once"}, headers=ann.bearer).get_json()
+    assert (moved["scheduled_for"], moved.get("flags")) == (at, None)
+    skipped = act(client, ann, id, "skip").get_json()
+    assert "T09:00" in skipped["scheduled_for"]
+    act(client, ann, id, "undo")
+    undone = act(client, ann, id, "undo", event=moved["event"]).get_json()
+    assert (undone["scheduled_for"], undone["recurrence"]) == (was["scheduled_for"], was["recurrence"])
+    every = client.patch(path, json={"remind_at": at, "occurrence": "every"}, headers=ann.bearer).get_json()
+    assert (every["scheduled_for"], every["recurrence"]["at"]) == (at, "11:30:00")
+    nothing = client.patch(path, json={"occurrence": "once"}, headers=ann.bearer)
+    assert (nothing.status_code, nothing.get_json()["code"]) == (422, "invalid_fields")
+
+
 def test_a_kept_message_is_back_at_once_and_asleep_again_by_undo(
     client: FlaskClient, ann: Person, engine: Engine
 ) -> None:

@@ -96,6 +96,18 @@ def test_what_could_not_be_delivered_is_snoozed_anew(client: FlaskClient, ann: P
     assert result["snooze"]["id"] != case
 
 
+def test_a_new_time_for_many_leaves_what_is_paused_and_says_so(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    """As the page does: a paused one would get a time at which nothing comes."""
+    paused, live = (a_snooze(engine, inactive=inactive, remind_at=now() + HOUR) for inactive in (True, False))
+    before = the_row(engine, paused)
+    answer = bulk(client, ann, act="reschedule", ids=[paused, live], when="in 3 days")
+    assert statuses(answer) == [409, 200]
+    assert answer.get_json()["results"][0]["problem"]["code"] == "paused"
+    assert the_row(engine, paused) == before
+
+
 def test_what_repeats_is_skipped_and_what_does_not_says_so(client: FlaskClient, ann: Person, engine: Engine) -> None:
     daily, once = asked_for(engine, "every day 9am"), a_snooze(engine, remind_at=now() + HOUR)
     assert statuses(bulk(client, ann, act="skip", ids=[daily, once])) == [200, 409]

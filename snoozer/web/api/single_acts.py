@@ -8,8 +8,10 @@ from sqlalchemy import Connection
 from snoozer import occurrences, reminder_actions, snoozing
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snooze_events
+from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
 from snoozer.snoozing import SnoozeError
+from snoozer.timephrase import ParsedTime
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
 from snoozer.translations import gettext as _
 from snoozer.web.api import own_snoozes
@@ -51,6 +53,30 @@ def skip(connection: Connection, account: Account, row: Found, wanted: Skip) -> 
     if promise.tzinfo is None:
         promise, _flags = resolve_wall_time(promise, zone_of(row.zone or account.zone))
     return occurrences.skip(connection, id=row.id, user_email=account.email, promise=promise, route=ROUTE).event
+
+
+def move(
+    connection: Connection,
+    account: Account,
+    row: Found,
+    time: ReminderTime,
+    *,
+    every: bool,
+    reading: ParsedTime | None,
+) -> int:
+    """Another time for one occurrence or for every one; returns the event. Raises Refused with 409."""
+    try:
+        return occurrences.move(
+            connection,
+            id=row.id,
+            user_email=account.email,
+            reminder_time=time,
+            every=every,
+            reading=reading,
+            route=ROUTE,
+        ).event
+    except SnoozeError as error:
+        raise own_snoozes.conflict(connection, row, error) from None
 
 
 def set_end(connection: Connection, account: Account, row: Found, wanted: SeriesEnd) -> int:

@@ -13,7 +13,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, api_snoozes, snoozes
 from snoozer.db.statements import database_time
 from snoozer.domain.scopes import Scope
-from snoozer.web.api import own_snoozes, requested, serializers
+from snoozer.web.api import own_snoozes, requested, serializers, single_acts
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import respond, run_once
@@ -110,13 +110,16 @@ def change(id: int) -> Response:
     """Another time, another note, another reply policy, other options
 
     What is not named stays. Without a new time the promised one is kept. Options alone leave the promise and the tries
-    that were made as they are.
+    that were made as they are. With `occurrence` what repeats goes on, and `event` undoes the move.
     """
     with caller(verified=True) as (connection, account):
         wanted = validate(Change, json_object())
         row = own_snoozes.to_change(connection, account, id)
-        parsed, ended = None, False
-        if wanted.changes_promise():
+        parsed, ended, event = None, False, None
+        if wanted.moves_occurrence():
+            time, parsed = requested.changed_time(connection, account, wanted, row)
+            event = single_acts.move(connection, account, row, time, every=wanted.occurrence == "every", reading=parsed)
+        elif wanted.changes_promise():
             time, parsed = requested.changed_time(connection, account, wanted, row)
             ended = snoozing.ended_recurrence(row.recurrence, time) is not None
             if not snoozing.change(
@@ -126,7 +129,7 @@ def change(id: int) -> Response:
         if wanted.changes_options():
             _change_options(connection, account, row, wanted)
         own_snoozes.spend_snooze(connection, account)
-        return respond(200, own_snoozes.shown(connection, account, id, parsed, ended=ended))
+        return respond(200, own_snoozes.shown(connection, account, id, parsed, ended=ended, event=event))
 
 
 @blueprint.delete("/snoozes/<row:id>")

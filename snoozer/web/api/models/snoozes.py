@@ -121,11 +121,17 @@ class Change(
     Timed,
     json_schema_extra={
         "oneOf": [_given("remind_at"), _given("when"), _given("recurrence"), _WITHOUT_TIME],
-        "examples": [{"when": "in 3 days"}],
+        "examples": [{"when": "in 3 days"}, {"when": "friday 11am", "occurrence": "once"}],
     },
 ):
     """A new time, a new note, another reply policy or scope, other options, or several of these. A note or a
     serialization_key of null removes it."""
+
+    occurrence: Literal["once", "every"] | None = Field(
+        None,
+        description="Of what repeats, with a new time that does not: `once` moves its next time only, `every` this and "
+        "all after it. Without it the repetition ends, with the flag repetition_ended.",
+    )
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
@@ -139,6 +145,10 @@ class Change(
         return bool(self.model_fields_set & {"note", "serialization_key"}) or any(
             getattr(self, name) is not None for name in _TIMELESS
         )
+
+    def moves_occurrence(self) -> bool:
+        """Whether what repeats goes on after a new time."""
+        return self.occurrence is not None and self.has_time()
 
     def changes_promise(self) -> bool:
         """Whether it changes more than options, which leave the promise and its tries alone."""
