@@ -17,10 +17,12 @@ from snoozer.client.errors import (
     Unreachable,
     WaitTooLong,
 )
-from snoozer.client.models import Reading, Send, Snooze, SnoozeHistory
+from snoozer.client.models import BulkReply, BulkResult, Reading, Send, Snooze, SnoozeHistory, Undone
 
 __all__ = [
     "ApiError",
+    "BulkReply",
+    "BulkResult",
     "Client",
     "Conflict",
     "Failed",
@@ -34,6 +36,7 @@ __all__ = [
     "Snooze",
     "SnoozeHistory",
     "Unauthorized",
+    "Undone",
     "Unreachable",
     "WaitTooLong",
 ]

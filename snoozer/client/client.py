@@ -1,17 +1,17 @@
 """The client: one method for each thing that a person does with snoozes."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from enum import Enum
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 from uuid import uuid4
 
 from pydantic import TypeAdapter
 
 from snoozer import __version__
-from snoozer.client.models import Reading, Snooze, SnoozeHistory, SnoozePage
+from snoozer.client.models import BulkReply, Reading, Snooze, SnoozeHistory, SnoozePage, Undone
 from snoozer.client.transport import Transport
 
 
@@ -96,10 +96,7 @@ class Client:
             "at_any_hour": at_any_hour,
             **more,
         }
-        headers = {"Idempotency-Key": idempotency_key or str(uuid4())}
-        return Snooze.model_validate_json(
-            self._transport.request("POST", "/snoozes", json_body=_given(body), headers=headers)
-        )
+        return Snooze.model_validate_json(self._post("/snoozes", body, key=idempotency_key))
 
     def get(self, id: int) -> SnoozeHistory:
         """One snooze, and what became of it."""
@@ -113,6 +110,11 @@ class Client:
         while page.next is not None:
             page = self._page(page.next)
             yield from page.snoozes
+
+    def search(self, q: str, *, page_size: int | None = None) -> Iterator[Snooze]:
+        """What has not come back of all that words and filters find, the next one first: `from:ann due:<friday`. Raises
+        Invalid for a filter that is none."""
+        return self.list(q=q, page_size=page_size)
 
     def change(
         self,
@@ -138,6 +140,83 @@ class Client:
             self._transport.request("DELETE", f"/snoozes/{id}", headers=_if_match(if_match))
         )
 
+    def wake(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
+        """Back now. Raises Conflict for what is due already, or over."""
+        return self._act(id, "wake", {}, if_match=if_match, key=idempotency_key)
+
+    def done(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
+        """Done with what came back. Raises Conflict for what has not come back."""
+        return self._act(id, "done", {}, if_match=if_match, key=idempotency_key)
+
+    def skip(
+        self,
+        id: int,
+        *,
+        scheduled_for: datetime | None = None,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Snooze:
+        """Leave out the next time of what repeats; with `scheduled_for` only if that is still the next one."""
+        return self._act(id, "skip", {"scheduled_for": scheduled_for}, if_match=if_match, key=idempotency_key)
+
+    def pause(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
+        """Nothing comes until it is resumed."""
+        return self._act(id, "pause", {}, if_match=if_match, key=idempotency_key)
+
+    def resume(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
+        """Go on with what is paused."""
+        return self._act(id, "resume", {}, if_match=if_match, key=idempotency_key)
+
+    def end(
+        self,
+        id: int,
+        *,
+        until: date | None = None,
+        times: int | None = None,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Snooze:
+        """When what repeats ends: on a day, or after so many times; without either it never does."""
+        return self._act(id, "end", {"until": until, "times": times}, if_match=if_match, key=idempotency_key)
+
+    def undo(
+        self, id: int, *, event: int | None = None, if_match: str | None = None, idempotency_key: str | None = None
+    ) -> Snooze:
+        """Undo the last act, or the one of this `event`. Raises Conflict where the snooze was changed since."""
+        return self._act(id, "undo", {"event": event}, if_match=if_match, key=idempotency_key)
+
+    def snooze_many(self, snoozes: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> BulkReply:
+        """Snooze up to 500 messages, each with the fields of `snooze`. Each has its own result."""
+        body = {"act": "create", "snoozes": [_given(snooze) for snooze in snoozes]}
+        return self._many(body, key=idempotency_key)
+
+    def reschedule_many(
+        self,
+        ids: Sequence[int],
+        *,
+        when: str | None = None,
+        remind_at: datetime | None = None,
+        idempotency_key: str | None = None,
+        **more: Any,
+    ) -> BulkReply:
+        """The same new time for up to 500 snoozes."""
+        body = {"act": "reschedule", "ids": [*ids], "when": when, "remind_at": remind_at, **more}
+        return self._many(body, key=idempotency_key)
+
+    def act_on_many(
+        self,
+        act: Literal["wake", "cancel", "done", "skip", "pause", "resume"],
+        ids: Sequence[int],
+        *,
+        idempotency_key: str | None = None,
+    ) -> BulkReply:
+        """One act on up to 500 snoozes, each done or left with its reason."""
+        return self._many({"act": act, "ids": [*ids]}, key=idempotency_key)
+
+    def undo_many(self, undo: str, *, idempotency_key: str | None = None) -> Undone:
+        """Undo a reschedule, a wake or a cancel of many, where nothing changed since."""
+        return Undone.model_validate_json(self._post(f"/bulk/{undo}/undo", {}, key=idempotency_key))
+
     def when(self, phrase: str, *, zone: str | None = None, locale: str | None = None) -> Reading:
         """What a phrase means, without saving anything. Raises Invalid with suggestions."""
         query = {"phrase": phrase, "zone": zone, "locale": locale}
@@ -160,6 +239,19 @@ class Client:
         )
         return _ANYTHING.validate_json(answer) if answer else None
 
+    def _act(self, id: int, name: str, body: Mapping[str, Any], *, if_match: str | None, key: str | None) -> Snooze:
+        answer = self._post(f"/snoozes/{id}/{name}", body, key=key, headers=_if_match(if_match))
+        return Snooze.model_validate_json(answer)
+
+    def _many(self, body: Mapping[str, Any], *, key: str | None) -> BulkReply:
+        return BulkReply.model_validate_json(self._post("/snoozes/bulk", body, key=key))
+
+    def _post(
+        self, path: str, body: Mapping[str, Any], *, key: str | None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        keyed = {**(headers or {}), "Idempotency-Key": key or str(uuid4())}
+        return self._transport.request("POST", path, json_body=_given(body), headers=keyed)
+
     def _page(self, path: str, query: Mapping[str, Any] | None = None) -> SnoozePage:
         return SnoozePage.model_validate_json(self._transport.request("GET", path, query=query))
 
@@ -170,7 +262,7 @@ _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that were given, as JSON has them."""
     return {
-        name: value.isoformat() if isinstance(value, datetime) else value
+        name: value.isoformat() if isinstance(value, date) else value
         for name, value in fields.items()
         if value is not None
     }

@@ -18,7 +18,8 @@ class Links(Model):
 
 
 class Snooze(Model):
-    """A snooze. `scheduled_for` is when it was promised, `remind_at` the next try; `etag` is for `if_match`."""
+    """A snooze. `scheduled_for` is when it was promised, `remind_at` the next try; `etag` is for `if_match`, and
+    `event` undoes the act that this is the answer to."""
 
     id: int
     state: str
@@ -36,6 +37,13 @@ class Snooze(Model):
     reply_scope: str
     at_any_hour: bool
     links: Links
+    recurrence: dict[str, Any] | None = None
+    priority: int = 0
+    max_attempts: int = 5
+    serialization_key: str | None = None
+    reference: str | None = None
+    etag: str = ""
+    event: int | None = None
     flags: list[str] = Field(default_factory=list)
 
 
@@ -93,3 +101,28 @@ class Problem(Model):
     detail: str = ""
     errors: list[FieldError] = Field(default_factory=list)
     suggestions: list[str] = Field(default_factory=list)
+
+
+class BulkResult(Model):
+    """What became of one of many: its status as by a request of its own, and the snooze or the problem."""
+
+    status: int
+    id: int | None = None
+    snooze: Snooze | None = None
+    problem: Problem | None = None
+
+
+class BulkReply(Model):
+    """A result for each of many, in the order of the request. `undo` is for `undo_many`."""
+
+    act: str
+    done: int
+    undo: str | None
+    results: list[BulkResult]
+
+
+class Undone(Model):
+    """How many were put back, and how many not, by the reason."""
+
+    done: int
+    left: dict[str, int]

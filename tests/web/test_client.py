@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from snoozer.client import (
     Failed,
     Invalid,
     NotFound,
+    PreconditionFailed,
     Unauthorized,
     Unreachable,
     WaitTooLong,
@@ -26,7 +27,8 @@ from snoozer.client import (
 )
 from snoozer.settings import Settings
 from tests.api_sites import Answer, a_script, a_site
-from tests.factories import HOUR, People, a_snooze, now, the_row
+from tests.factories import HOUR, People, a_snooze, asked_for, now, the_row
+from tests.web.reminders import a_sent_reminder
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "programs.md"
 SNOOZE = {
@@ -98,23 +100,52 @@ def test_all_pages_of_a_list_are_read_and_no_more_than_are_asked_for(client: Cli
     assert list(client.list(state="sent")) == []
 
 
-def test_the_example_of_the_guide_runs_as_it_stands_there(
+def test_the_examples_of_the_guide_run_as_they_stand_there(
     engine: Engine,
     settings: Settings,
     people: People,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    [block] = re.findall(r"^```python\n(import os\n.+?)^```$", GUIDE.read_text(), re.M | re.S)
+    one, many = re.findall(r"^```python\n(import os\n.+?)^```$", GUIDE.read_text(), re.M | re.S)
     monkeypatch.setenv("SNOOZER_TOKEN", people.ann().bearer["Authorization"].removeprefix("Bearer "))
     with a_site(engine, settings) as url:
         monkeypatch.setenv("SNOOZER_URL", url)
-        exec(compile(block, str(GUIDE), "exec"), {})  # noqa: S102 - the page is ours
-    first, listed, refused = capsys.readouterr().out.splitlines()
+        for block in (one, many):
+            exec(compile(block, str(GUIDE), "exec"), {})  # noqa: S102 - the page is ours
+    first, listed, refused, missing, put_back, *found = capsys.readouterr().out.splitlines()
     assert first.startswith("1 ")
     assert listed == "1 Ask about the lease"
     assert "friday" in refused
-    assert the_row(engine, 1).outcome == "cancelled"
+    assert (missing, put_back, found) == ("4711 You have no snooze 4711.", "2", ["Call Ann", "Call Bob"])
+    assert {the_row(engine, id).outcome for id in (1, 2, 3, 4)} == {"cancelled"}
+
+
+def test_acts_are_done_to_the_state_that_was_seen_and_undone(client: Client, engine: Engine) -> None:
+    id = asked_for(engine, "every day 9am")
+    seen = client.get(id)
+    skipped = client.skip(id, scheduled_for=seen.scheduled_for, if_match=seen.etag)
+    assert skipped.scheduled_for > seen.scheduled_for
+    with pytest.raises(PreconditionFailed):
+        client.pause(id, if_match=seen.etag)
+    assert client.undo(id, event=skipped.event).scheduled_for == seen.scheduled_for
+    assert client.end(id, until=date(2040, 1, 1)).recurrence == {**(seen.recurrence or {}), "until": "2040-01-01"}
+    assert [client.pause(id).state, client.resume(id).state] == ["paused", "asleep"]
+    assert client.wake(id).scheduled_for <= seen.scheduled_for
+    assert client.done(a_sent_reminder(engine)).state == "sent"
+
+
+def test_an_act_whose_answer_is_lost_is_asked_for_again_by_the_same_key() -> None:
+    with a_script(None, answered(), None, answered({"done": 1, "left": {}})) as server:
+        client = Client(server.url, "t", sleep=lambda _: None)
+        assert client.wake(7, if_match='"x"').id == 7
+        assert client.undo_many("8f2c").done == 1
+        client.close()
+    keys = [headers["Idempotency-Key"] for _, _, headers, _ in server.requests]
+    assert (keys[0], keys[2]) == (keys[1], keys[3])
+    assert keys[0] != keys[2]
+    assert [path for _, path, *_ in server.requests][::2] == ["/api/v1/snoozes/7/wake", "/api/v1/bulk/8f2c/undo"]
+    assert server.requests[1][2]["If-Match"] == '"x"'
 
 
 def test_one_key_is_one_snooze(client: Client) -> None:
@@ -228,7 +259,19 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
         Client(url, "t")
 
 
-MODELS = ["Snooze", "SnoozeHistory", "SnoozePage", "Send", "Reading", "Links", "Problem", "FieldError"]
+MODELS = [
+    "Snooze",
+    "SnoozeHistory",
+    "SnoozePage",
+    "Send",
+    "Reading",
+    "Links",
+    "Problem",
+    "FieldError",
+    "BulkReply",
+    "BulkResult",
+    "Undone",
+]
 
 
 def kinds(schema: dict[str, Any], names: dict[str, Any]) -> set[str]:
