@@ -201,12 +201,12 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
     check, found = "mailboxes", health_checks.mailboxes(connection)
     if not found.connected:
         return
-    if found.unwatched:
+    if found.left_alone:
         text = (
             f"No process watches {found.unwatched} of {found.connected} connected mailboxes, so nothing returns there."
         )
         yield Finding(check, "wrong", text, "Start `snoozer mailbox`; more than one share the mailboxes.")
-    if found.oldest is not None:
+    if found.late and found.oldest is not None:
         text = (
             f"{found.overdue} messages whose time has come are not back in their mailboxes, the oldest since "
             f"{found.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
@@ -216,7 +216,7 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
     if found.failing:
         text = f"{found.failing} of {found.connected} mailboxes cannot be used for minutes; their owners see why."
         yield Finding(check, "advice", text, "Where it is one server, look at the way to it.")
-    if not found.unwatched and not found.overdue and not found.failing:
+    if not found.left_alone and not found.late and not found.failing:
         yield Finding(check, "right", f"{found.connected} connected and watched.")
 
 

@@ -210,13 +210,16 @@ class Server:
 @dataclass(frozen=True, kw_only=True)
 class MailboxHealth:
     """Connected mailboxes: how many there are, no process watches, and cannot be used for minutes; and how many
-    messages in them are overdue, the oldest since when."""
+    messages in them are overdue, the oldest since when. A process takes over from another within a minute, and moves
+    what is due: `left_alone` where a mailbox is not watched for longer, `late` where a message is overdue so long."""
 
     connected: int
     unwatched: int
+    left_alone: bool
     failing: int
     overdue: int
     oldest: datetime | None
+    late: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -226,17 +226,17 @@ class _Judge:
 
     def _mailboxes(self) -> Iterator[Trouble]:
         health = self._reading.mailboxes.value
-        if health is None or not (health.unwatched or health.overdue):
+        if health is None or not (health.left_alone or health.late):
             return
         parts = []
-        if health.unwatched:
+        if health.left_alone:
             verb = "is" if health.unwatched == 1 else "are"
             parts.append(f"{health.unwatched:,} of {health.connected:,} mailboxes {verb} watched by no process")
-        if health.overdue and health.oldest is not None:
+        if health.late and health.oldest is not None:
             since = self._time_of(health.oldest)
             parts.append(f"{_count(health.overdue, 'message is', 'messages are')} not back in the inbox, since {since}")
         text = "; ".join(parts)
-        start = " (start one with: snoozer mailbox)" if health.unwatched else ""
+        start = " (start one with: snoozer mailbox)" if health.left_alone else ""
         yield Trouble(kind="mailboxes", text=f"{text[0].upper()}{text[1:]}{start}.")
 
     def _unread(self) -> Iterator[Trouble]:
