@@ -35,9 +35,11 @@ def test_a_preview_counts_and_changes_nothing(
 def test_a_count_that_takes_too_long_is_a_page_that_says_so(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without its own limit the count would wait until the lock is gone, and succeed: statements may take 30 s."""
     id = a_case()
     monkeypatch.setattr(operations, "COUNT_SECONDS", 0.2)
     with engine.connect() as another:
+        another.execute(text("SET LOCAL idle_in_transaction_session_timeout = '20s'"))
         another.execute(text("LOCK TABLE reminder_sends IN ACCESS EXCLUSIVE MODE"))
         answer = operator.post("/admin/operations/preview", data={"act": "dismiss", "all": "1"})
     shown = visible_text(answer.get_data(as_text=True))
