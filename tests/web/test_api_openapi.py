@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
@@ -88,6 +88,21 @@ def test_every_refusal_is_described_as_a_problem(document: dict[str, Any]) -> No
             for reply in refusals.values():
                 schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
                 assert reply["content"] == {"application/problem+json": schema}
+
+
+def test_every_answer_has_an_example_that_its_schema_takes(document: dict[str, Any]) -> None:
+    examples = {}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for code in ("200", "201"):
+                media = operation["responses"].get(code, {}).get("content", {}).get("application/json")
+                if media is not None and path != "/openapi.json":
+                    validator = Draft202012Validator({**document, **media["schema"]}, format_checker=FormatChecker())
+                    validator.validate(media["example"])
+                    examples[operation["operationId"]] = media["example"]
+    assert "…" not in str(examples), "a field of text has no example and no usual value"
+    assert examples["getSnooze"]["sends"][0]["state"] == "sent"
+    assert examples["changeSnoozes"]["results"][0]["snooze"]["subject"] == "Offer"
 
 
 def test_requests_are_described_with_their_fields_limits_and_examples(document: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from spectree.models import SecureType, SecuritySchemeData
 from spectree.plugins.flask_plugin import FlaskPlugin
 
 from snoozer.domain.scopes import Scope
+from snoozer.web.api import examples
 from snoozer.web.api.deprecation import Deprecation
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.problems import MEDIA_TYPE
@@ -141,7 +142,16 @@ def generate() -> dict[str, Any]:
     for schema in schemas.values():
         for field in (schema, *schema["properties"].values()) if "properties" in schema else ():
             _shorten(field)
+    for method in (method for item in generated["paths"].values() for method in item.values()):
+        _add_examples(method, schemas)
     return generated
+
+
+def _add_examples(method: dict[str, Any], schemas: dict[str, Any]) -> None:
+    for status, response in method["responses"].items():
+        media = response.get("content", {}).get("application/json")
+        if int(status) < 300 and media is not None and method["operationId"] != "describe":
+            media["example"] = examples.of(media["schema"], schemas)
 
 
 def _correct(method: dict[str, Any]) -> None:
