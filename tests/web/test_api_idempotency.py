@@ -52,6 +52,14 @@ def test_a_key_with_another_body_is_refused(client: FlaskClient, people: People,
     assert rows(engine) == 1
 
 
+def test_a_key_for_another_path_is_refused(client: FlaskClient, people: People, engine: Engine) -> None:
+    """Nothing would be done, and the answer be of another snooze: acts have no body that tells them apart."""
+    headers = {**people.ann().bearer, "Idempotency-Key": "k1"}
+    ids = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(2)]
+    paths = [f"{SNOOZES}/{ids[0]}/pause", f"{SNOOZES}/{ids[1]}/pause", f"{SNOOZES}/{ids[0]}/resume"]
+    assert [client.post(path, headers=headers).status_code for path in paths] == [200, 422, 422]
+
+
 def test_two_accounts_may_use_the_same_key(client: FlaskClient, people: People, engine: Engine) -> None:
     for person in (people.ann(), people.ann(email="eve@snoozer.example")):
         assert post(client, person, "k1", subject="Plants", when="in 3 days").status_code == 201
