@@ -51,7 +51,7 @@ FOLDERS = {"unit": "fast", "imap": "fast", "mail": "fast", "process": "process",
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each test has the marker of its folder."""
     for item in items:
-        marker = next((FOLDERS[name] for name in FOLDERS if TESTS / name in item.path.parents), None)
+        marker = FOLDERS.get(item.path.relative_to(TESTS).parts[0])
         if marker is not None:
             item.add_marker(marker)
 

@@ -19,7 +19,7 @@ from snoozer.smtp.connection_pool import ConnectionPool
 from snoozer.smtp.server_limits import ServerLimits
 from tests.mail.scripted_server import ScriptedServer
 
-TIMEOUT = 20
+TIMEOUT = 60
 HOUR = timedelta(hours=1)
 CONFIG = DeliveryConfig(
     worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60

@@ -15,7 +15,7 @@ from tests.db.transitions import claim, finalize
 from tests.factories import HOUR, a_snooze, now
 from tests.stalling import StallingWay
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class RawClient:
     """The protocol line by line."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._file = self._socket.makefile("rb")
         assert self.read_reply().startswith("220 ")
 

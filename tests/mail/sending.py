@@ -15,7 +15,7 @@ from tests import loops
 from tests.mail.scripted_server import ScriptedServer
 
 MESSAGE = b"From: a@snoozer.example\r\nSubject: hello\r\n\r\n.dots\r\n..more\r\n.\r\nend\r\n"
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 class FollowedMail:

@@ -161,13 +161,13 @@ def refusal(url: str, *, limits: Limits = HERE, tls: ssl.SSLContext | None = Non
 @pytest.mark.parametrize("address", [*PRIVATE, *NEVER])
 def test_no_page_inside_of_a_network_is_fetched(address: str) -> None:
     host = f"[{address}]" if ":" in address else address
-    error = refusal(f"https://{host}/", limits=Limits(seconds=5, size=1_000))
+    error = refusal(f"https://{host}/", limits=Limits(seconds=20, size=1_000))
     assert error.code in {"refused_address", "url"}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
 def test_no_spelling_of_this_machine_is_fetched(host: str) -> None:
-    error = refusal(f"https://{host}/", limits=Limits(seconds=5, size=1_000))
+    error = refusal(f"https://{host}/", limits=Limits(seconds=20, size=1_000))
     assert error.code == "refused_address"
     assert "private or reserved network" in str(error)
 
@@ -190,7 +190,7 @@ def test_no_spelling_of_this_machine_is_fetched(host: str) -> None:
     ],
 )
 def test_what_is_no_page_of_the_web_is_refused_with_a_sentence(url: str, code: str) -> None:
-    assert refusal(url, limits=Limits(seconds=5, size=1_000)).code == code
+    assert refusal(url, limits=Limits(seconds=20, size=1_000)).code == code
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_server_whose_certificate_is_not_trusted_is_not_asked(site: WebSite, t
 def test_without_tls_a_private_network_alone_is_asked() -> None:
     with WebSite({"/a": Page(body=b"x")}) as site:
         assert outbound_http.get(site.url("/a"), limits=HERE).body == b"x"
-        assert refusal(site.url("/a"), limits=Limits(seconds=5, size=10)).code == "insecure"
+        assert refusal(site.url("/a"), limits=Limits(seconds=20, size=10)).code == "insecure"
 
 
 def test_what_is_no_web_server_is_one_sentence() -> None:

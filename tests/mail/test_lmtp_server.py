@@ -53,14 +53,14 @@ def test_the_250_comes_after_the_commit_and_never_before(start_server: StartServ
 
     def deliver(incoming: IncomingMail) -> list[str]:
         asked.set()
-        assert commit.wait(10)
+        assert commit.wait(60)
         return [KEPT]
 
     server = start_server(deliver=deliver)
     session = server.connect()
     session.open_data("ann@b.example")
     session.send(b"hello\r\n.\r\n")
-    assert asked.wait(10)
+    assert asked.wait(60)
     assert session.is_silent(seconds=0.2)
     # The others are not kept waiting while one commit takes its time.
     other = server.connect()
@@ -76,19 +76,19 @@ def test_a_server_that_stops_still_replies_for_the_mail_in_progress(start_server
 
     def deliver(incoming: IncomingMail) -> list[str]:
         asked.set()
-        assert commit.wait(10)
+        assert commit.wait(60)
         return [KEPT]
 
     server = start_server(deliver=deliver)
     session, idle = server.connect(), server.connect()
     session.open_data("ann@b.example")
     session.send(b"hello\r\n.\r\n")
-    assert asked.wait(10)
+    assert asked.wait(60)
     closing = threading.Thread(target=server.inbound.stop)
     closing.start()
     commit.set()
     assert session.read_reply() == KEPT
-    closing.join(10)
+    closing.join(60)
     assert not closing.is_alive()
     assert idle.read_reply() == ""
     session.close()

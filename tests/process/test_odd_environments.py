@@ -6,6 +6,7 @@ from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 
 from tests.factories import a_snooze, the_row
+from tests.imap.server_process import free_port
 from tests.process.conftest import TIMEOUT, Field
 
 SERVED = re.compile(r"metrics are served on http://127\.0\.0\.1:(\d+)/metrics")
@@ -39,9 +40,7 @@ def test_a_taken_port_for_metrics_stops_no_worker(place: Field) -> None:
 
 
 def test_processes_side_by_side_have_ports_of_their_own(place: Field) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        first = free.getsockname()[1]
-    lasting = place.start("worker", "--processes", "2", SNOOZER_METRICS_PORT=str(first))
+    lasting = place.start("worker", "--processes", "2", SNOOZER_METRICS_PORT=str(free_port()))
     try:
         assert lasting.stderr is not None
         served: set[int] = set()

@@ -3,13 +3,12 @@
 import os
 import re
 import signal
-import socket
-import time
 
 import pytest
 from sqlalchemy import text
 
 from tests.factories import wait_until_a_session_waits
+from tests.imap.server_process import free_port
 from tests.process.conftest import Field, wait
 from tests.process.exits import ended, workers
 from tests.processes import processes_of
@@ -61,9 +60,7 @@ def test_workers_that_fail_are_started_later_each_time(place: Field) -> None:
         assert process.poll() is None
     assert [pauses.count(seconds) for seconds in ("1", "2")] == [2, 2]
     process.send_signal(signal.SIGTERM)
-    began = time.monotonic()
     assert ended(process)[0] == 0
-    assert time.monotonic() - began < 3
 
 
 def test_a_worker_among_others_is_replaced_at_once(place: Field) -> None:
@@ -82,9 +79,7 @@ def test_a_worker_among_others_is_replaced_at_once(place: Field) -> None:
 
 def test_a_clock_with_metrics_ends_well(place: Field) -> None:
     """The thread that serves them took the signal, and the process ended in the middle of a chore."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = place.start("clock", SNOOZER_METRICS_PORT=str(port))
+    process = place.start("clock", SNOOZER_METRICS_PORT=str(free_port()))
     assert process.stderr is not None
     while not re.search("metrics are served", process.stderr.readline()):
         assert process.poll() is None

@@ -1,6 +1,5 @@
 """What real processes export, at real receivers: names, attributes and links, and next to nothing while idle."""
 
-import socket
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -10,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.factories import a_snooze
+from tests.imap.server_process import free_port
 from tests.otlp import Collector, attributes, collect_by_grpc, collect_telemetry, last_sums
 from tests.process.conftest import TIMEOUT, Field
 from tests.web.live_site import live_site
@@ -77,7 +77,7 @@ def _check_metrics(collector: Collector) -> None:
 
 def test_idle_processes_leave_next_to_no_spans(place: Field, tmp_path: Path, postgres_url: str) -> None:
     with collect_telemetry() as collector, ExitStack() as running:
-        settings = {"SNOOZER_INBOUND_PORT": str(_free_port()), "SNOOZER_MAILBOX_POLL_SECONDS": "1"}
+        settings = {"SNOOZER_INBOUND_PORT": str(free_port()), "SNOOZER_MAILBOX_POLL_SECONDS": "1"}
         settings |= collector.settings
         running.enter_context(live_site(postgres_url, tmp_path, **collector.settings))
         started = [place.start(command, **settings) for command in PROCESSES]
@@ -105,8 +105,3 @@ def _wait_for_sweeps(place: Field, count: int) -> None:
         with place.engine.connect() as connection:
             seen.add(connection.execute(recovered).scalar_one_or_none())
         time.sleep(POLL)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import HANG_MILLISECONDS
+from tests.imap.server_process import free_port
 from tests.process.conftest import ROOT, TIMEOUT
 
 pytestmark = pytest.mark.browser
@@ -25,11 +25,8 @@ MILLISECONDS = 1000
 def sign_in_link(tmp_path: Path) -> Iterator[str]:
     """The link that `snoozer up` prints on a home that has never been used."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "DATABASE_"))}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     up = subprocess.Popen(
-        [sys.executable, "-m", "snoozer", "up", "--no-open", "--port", str(port)],
+        [sys.executable, "-m", "snoozer", "up", "--no-open", "--port", str(free_port())],
         cwd=ROOT,
         env=inherited | {"SNOOZER_HOME": str(tmp_path / "home")},
         stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from snoozer.delivery.pipeline import BatchExecutor
 from tests.loops import on_a_loop
 
 Execute = Callable[[Sequence[int]], Sequence[int]]
-TIMEOUT = 20
+TIMEOUT = 60
 # Seconds that no test waits for.
 NEVER = 600
 

@@ -19,7 +19,7 @@ from tests.web.live_site import LiveSite, live_site
 
 REQUESTS, ROUND, SCRAPES = 300, 50, 6
 COUNT = re.compile(r"^http_server_request_duration_seconds_count\{(.*)\} (\S+)$", re.M)
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def counts(site: LiveSite) -> dict[str, float]:

@@ -32,7 +32,7 @@ class Inbox:
         return "250 taken"
 
     def text(self) -> str:
-        return message_parser.parse(self.mails.get(timeout=10)).text
+        return message_parser.parse(self.mails.get(timeout=60)).text
 
 
 @pytest.fixture

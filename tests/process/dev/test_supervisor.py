@@ -21,7 +21,7 @@ from snoozer.dev.processes import AlreadyRunning, is_running, lock_children, loc
 from snoozer.dev.supervisor import CommandFailed, Program, Supervisor
 from tests import loops
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 SUPERVISE_AND_HANG = """
 import asyncio, sys

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 from snoozer.dev import dovecot
+from tests.imap.server_process import free_port
 from tests.processes import processes_of
 
 TIMEOUT = 90.0
@@ -101,11 +102,6 @@ def wait_until_nothing_is_left(home: Path) -> None:
     while left := processes_of(home):
         assert time.monotonic() < end, left
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def test_what_lies_in_the_working_folder_is_no_part_of_it(up: StartUp, tmp_path: Path) -> None:

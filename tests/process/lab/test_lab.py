@@ -22,7 +22,7 @@ def test_two_labs_run_at_once_and_a_ctrl_c_leaves_nothing(lab: RunningLab, anoth
     assert len(started) >= 9
     assert "stopped" in lab.stop()
     assert lab.process.returncode == 0
-    assert wait_until_gone(started, seconds=5) == set()
+    assert wait_until_gone(started, seconds=60) == set()
     assert lab.processes() == set()
     assert not lab.home.exists()
     assert another_lab.processes()
@@ -35,7 +35,7 @@ def test_a_ctrl_c_leaves_nothing_of_a_lab_that_is_broken(lab: RunningLab) -> Non
     started = lab.processes()
     lab.stop()
     assert lab.process.returncode == 0
-    assert wait_until_gone(started, seconds=5) == set()
+    assert wait_until_gone(started, seconds=60) == set()
     assert not lab.home.exists()
 
 
