@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from bench.report import BenchError
 from snoozer.settings import SettingsError
 
-RUNS = ("drain", "batches", "growth", "idle", "latency", "burst", "compare")
+RUNS = ("drain", "batches", "growth", "idle", "latency", "burst", "api", "compare")
 DEFAULT_RUN = "drain"
 
 

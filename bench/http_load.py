@@ -3,7 +3,7 @@
 import http.client
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -16,6 +16,7 @@ from snoozer.resources import PYTHON_MODULE
 
 READER = "reader@snoozer.example"
 PATH = "/api/v1/snoozes"
+PRODUCT = "snoozer.web:from_environment()"
 START_SECONDS = 120.0
 POLL_SECONDS = 0.2
 REQUEST_TIMEOUT = 30.0
@@ -40,17 +41,34 @@ class Responses:
 @contextmanager
 def web_server(environment: Environment) -> Iterator[Site]:
     """The product's pages on a free port of loopback, served as by `snoozer up`, until the end of the block."""
+    with served(environment, PRODUCT, token=reader(environment)) as site:
+        yield site
+
+
+def reader(environment: Environment) -> str:
+    """The token of a new account, READER."""
     with environment.engine.begin() as connection:
         accounts.create(connection, email=READER)
         made = api_tokens.create(connection, email=READER)
+    return made.secret if made else ""
+
+
+@contextmanager
+def served(
+    environment: Environment, application: str, *, token: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Site]:
+    """An application, such as `module:function()`, served as the product's pages are."""
     port = ports.any_free()
     command = [*PYTHON_MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
-    command.append("snoozer.web:from_environment()")
     server = subprocess.Popen(
-        command, env=environment.variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=environment.home
+        [*command, application],
+        env={**environment.variables, **(settings or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=environment.home,
     )
     try:
-        site = Site(port=port, token=made.secret if made else "")
+        site = Site(port=port, token=token)
         _wait_until_served(site, server)
         yield site
     finally:

@@ -26,7 +26,7 @@ def figures(tmp_path: Path, *arguments: str) -> Any:
 def test_the_help_names_every_run() -> None:
     ended = run_bench("--help")
     assert ended.returncode == 0
-    for run in ("drain", "batches", "growth", "idle", "latency", "burst", "compare"):
+    for run in ("drain", "batches", "growth", "idle", "latency", "burst", "api", "compare"):
         assert f"\n  {run} " in ended.stdout
 
 
@@ -104,6 +104,14 @@ def test_a_burst_of_two_hundred_is_measured(tmp_path: Path) -> None:
     assert len(report["grown_bytes"]) == 2
     assert report["page_ratio"] == report["page_burst"] / report["page_idle"]
     assert picture.read_text().count("<polyline") == 3
+
+
+def test_the_api_is_measured_beside_a_plain_site(tmp_path: Path) -> None:
+    report = figures(tmp_path, "api", "--requests=20", "--clients=2", "--rounds=1")
+    figure = {(one["site"], one["work"]): one for one in report["medians"]}
+    assert set(figure) == {(site, work) for site in ("the API", "plain Flask") for work in ("create", "list")}
+    assert all(one["requests"] == 20 and 0 < one["p50_ms"] <= one["p95_ms"] for one in figure.values())
+    assert set(report["ratios"]) == {"create", "list"}
 
 
 def test_half_of_a_burst_belongs_to_people_with_one_row() -> None:
