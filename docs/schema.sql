@@ -1,4 +1,4 @@
--- The whole schema after migration 0068, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0069, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -2315,6 +2315,7 @@ CREATE TABLE webhook_endpoints (
     answer_ms integer,
     delivered_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    notice_at timestamp with time zone,
     CONSTRAINT ck_webhook_endpoints_events CHECK (((cardinality(events) >= 1) AND (events <@ ARRAY['created'::text, 'edited'::text, 'due'::text, 'sent'::text, 'returned'::text, 'done'::text, 'cancelled'::text, 'stuck'::text]))),
     CONSTRAINT ck_webhook_endpoints_off_is_whole CHECK ((num_nulls(off_reason, off_at) =
 CASE
@@ -2731,6 +2732,8 @@ CREATE INDEX ix_webhook_deliveries_order ON webhook_deliveries USING btree (endp
 CREATE INDEX ix_webhook_deliveries_try ON webhook_deliveries USING btree (try_at) WHERE (state = 'waiting'::text);
 
 CREATE INDEX ix_webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, try_at, id) WHERE (state = 'waiting'::text);
+
+CREATE INDEX ix_webhook_endpoints_notice ON webhook_endpoints USING btree (notice_at) WHERE (notice_at IS NOT NULL);
 
 CREATE INDEX ix_webhook_endpoints_on ON webhook_endpoints USING btree (turn_at, id) WHERE is_on;
 

@@ -39,6 +39,8 @@ from snoozer.delivery.send_loop import drain as drain_sender
 from snoozer.delivery.settling import Settler, record_inherited_facts
 from snoozer.delivery.webhook import SENDERS as WEBHOOK_SENDERS
 from snoozer.delivery.webhook import WebhookSender
+from snoozer.delivery.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
+from snoozer.delivery.webhook_notice import NoticeSender
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.chores import SweepConfig
@@ -149,6 +151,13 @@ def run_worker(
         closing.callback(pushes.engine.dispose)
         webhooks = _webhook_sender(settings, failpoint=hook, stopping=stopping)
         closing.callback(webhooks.engine.dispose)
+        notices = NoticeSender(
+            engine=webhooks.engine,
+            server=pool.server,
+            mail_from=settings.mail_from,
+            base_url=settings.base_url,
+            stopping=stopping,
+        )
         if not drain:
             push_loop = SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll)
             push_loop.start()
@@ -156,6 +165,9 @@ def run_worker(
             webhook_loop = SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll)
             webhook_loop.start()
             closing.callback(webhook_loop.stop)
+            notice_loop = SendLoop(notices, senders=1, poll=NOTICE_POLL_SECONDS)
+            notice_loop.start()
+            closing.callback(notice_loop.stop)
             returns = ReturnLoop(engine, poll=settings.poll)
             returns.start()
             closing.callback(returns.stop)
@@ -169,6 +181,7 @@ def run_worker(
                 return_due(engine)
                 drain_sender(pushes)
                 drain_sender(webhooks)
+                drain_sender(notices)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0

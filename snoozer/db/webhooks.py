@@ -46,6 +46,18 @@ class ClaimedDelivery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Notice:
+    """The mail to an owner that an endpoint was switched off, held until `notice_at`."""
+
+    id: int
+    off_reason: str
+    off_at: datetime
+    notice_at: datetime
+    email: str = field(repr=False)
+    locale: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What became of a try: the status and the beginning of the answer, where one came, and how long that took."""
 
@@ -123,6 +135,17 @@ def end_waiting(connection: Connection, *, endpoint_id: int) -> int:
 def end_lapsed(connection: Connection) -> int:
     """What lost workers held for endpoints that are off has failed; returns how many."""
     return len(execute(connection, "webhooks/end_lapsed").all())
+
+
+def take_notice(connection: Connection, *, lease: timedelta) -> Notice | None:
+    """Take a mail that is due for `lease`; None where none is."""
+    return row_as(execute(connection, "webhooks/take_notice", lease=lease).first(), Notice)
+
+
+def end_notice(connection: Connection, *, notice: Notice) -> bool:
+    """A mail is not due any more. Returns False where its endpoint was switched since."""
+    values = {"id": notice.id, "notice_at": notice.notice_at}
+    return execute(connection, "webhooks/end_notice", **values).first() is not None
 
 
 def enter_test(connection: Connection, *, id: int, account_id: int) -> int | None:

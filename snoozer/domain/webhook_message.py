@@ -4,9 +4,18 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from snoozer.translations import N_
+
 # In the order in which they come to a snooze.
 EVENTS = ("created", "edited", "due", "sent", "returned", "done", "cancelled", "stuck")
 TEST = "test"
+# Why an endpoint is off.
+OFF_WORDS = {
+    "gone": N_("It answered 410, which means that it is gone for good."),
+    "failing": N_("It took nothing for three days."),
+    "key": N_("Its secret can no longer be read here. Make a new one."),
+    "owner": N_("You switched it off."),
+}
 
 
 def type_of(event: str) -> str:

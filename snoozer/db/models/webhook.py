@@ -16,7 +16,8 @@ WAITING = text("state = 'waiting'")
 
 class WebhookEndpoint(Base):
     """A URL of a person's that events are posted to, signed with `secret`, and with `previous_secret` too while it
-    rotates; both are encrypted. `off_reason` is a code, None while the endpoint is on."""
+    rotates; both are encrypted. `off_reason` is a code, None while the endpoint is on; `notice_at` is when the mail
+    that says so is to be sent."""
 
     __tablename__ = "webhook_endpoints"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -32,6 +33,7 @@ class WebhookEndpoint(Base):
     is_on: Mapped[bool] = mapped_column(server_default=text("true"))
     off_reason: Mapped[str | None]
     off_at: Mapped[datetime | None]
+    notice_at: Mapped[datetime | None]
     failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     quiet_until: Mapped[datetime | None]
     turn_at: Mapped[datetime] = mapped_column(server_default=NOW)
@@ -42,6 +44,7 @@ class WebhookEndpoint(Base):
     __table_args__ = (
         UniqueConstraint("account_id", "url", name="uq_webhook_endpoints_url"),
         Index("ix_webhook_endpoints_on", "turn_at", "id", postgresql_where=text("is_on")),
+        Index("ix_webhook_endpoints_notice", "notice_at", postgresql_where=text("notice_at IS NOT NULL")),
     )
 
 

@@ -11,7 +11,7 @@ from snoozer.db import webhooks as ledger
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.queries import webhooks as queries
-from snoozer.domain.webhook_message import EVENTS, type_of
+from snoozer.domain.webhook_message import EVENTS, OFF_WORDS, type_of
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -34,12 +34,6 @@ EVENT_WORDS = {
     "cancelled": N_("Cancelled"),
     "stuck": N_("Given up"),
     "test": N_("Test"),
-}
-OFF_WORDS = {
-    "gone": N_("It answered 410, which means that it is gone for good."),
-    "failing": N_("It took nothing for three days."),
-    "key": N_("Its secret can no longer be read here. Make a new one."),
-    "owner": N_("You switched it off."),
 }
 REASON_WORDS = {
     "answer": N_("It answered, and did not take it."),

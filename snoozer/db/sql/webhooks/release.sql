@@ -46,7 +46,8 @@ SET failures = endpoint.failures + 1,
     off_reason = CASE
         WHEN NOT failed.stays_on THEN COALESCE(endpoint.off_reason, CASE WHEN :gone THEN 'gone' ELSE 'failing' END)
     END,
-    off_at = CASE WHEN NOT failed.stays_on THEN COALESCE(endpoint.off_at, clock_timestamp()) END
+    off_at = CASE WHEN NOT failed.stays_on THEN COALESCE(endpoint.off_at, clock_timestamp()) END,
+    notice_at = CASE WHEN endpoint.is_on AND NOT failed.stays_on THEN clock_timestamp() ELSE endpoint.notice_at END
 FROM failed
 WHERE endpoint.id = failed.endpoint_id
 RETURNING endpoint.is_on

@@ -1,9 +1,10 @@
 -- Switch an endpoint off, for a reason; nothing is entered or tried for it any more. With `account_id` by its owner, who
--- may also know of one that is off already.
+-- may also know of one that is off already; else a mail to them is due.
 UPDATE webhook_endpoints
 SET is_on = FALSE,
     off_reason = :reason,
-    off_at = clock_timestamp()
+    off_at = clock_timestamp(),
+    notice_at = CASE WHEN CAST(:account_id AS bigint) IS NULL THEN clock_timestamp() END
 WHERE id = :id
   AND (is_on OR CAST(:account_id AS bigint) IS NOT NULL)
   AND (CAST(:account_id AS bigint) IS NULL OR account_id = :account_id)

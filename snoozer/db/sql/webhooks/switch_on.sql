@@ -3,6 +3,7 @@ UPDATE webhook_endpoints
 SET is_on = TRUE,
     off_reason = NULL,
     off_at = NULL,
+    notice_at = NULL,
     failures = 0,
     quiet_until = NULL
 WHERE id = :id
