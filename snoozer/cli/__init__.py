@@ -19,7 +19,7 @@ COMMANDS = {
     "mailbox": "snoozer.mailbox_sync.main",
     "sink": "snoozer.dev.sink",
     "add": "snoozer.cli.add",
-    "list": "snoozer.cli.list",
+    "list": "snoozer.cli.list_",
     "cancel": "snoozer.cli.cancel",
     "when": "snoozer.cli.when",
     "account": "snoozer.cli.account",
@@ -39,8 +39,7 @@ class LazyGroup(click.Group):
     """Imports a command when it is called, so that `snoozer when` needs neither a database nor a mail library."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        # Not list(…): once it is imported, that name is the module of a command here.
-        return [*COMMANDS]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from snoozer.timephrase import locales
 from snoozer.timephrase.zones import canonical
 
 FORMATS = ("csv", "json", "sql", "apscheduler", "celery-beat", "celery-scheduled")
+# Where Celery keeps tasks that no worker has received.
+_BROKERS = frozenset({"redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "sqs"})
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _CALLED_WITH = ("user_email", "message_id", "subject", "sender_email", "note", "serialization_key", "reference")
 # How the sources that are no plain records name the fields.
@@ -65,8 +68,52 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Where jobs are read, and how: the options that `source_options` adds to a command."""
+
+    source: str | None
+    kind: str | None
+    name: str
+    query: Path | None
+    table: str
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    zone: str | None
+    locale: str
+    overdue_hours: float
+    most: int
+
+    def open(self) -> Source:
+        """SOURCE. What cannot be one ends the command with a sentence and code 2."""
+        return open_source(self.source, self.kind, query=self.query, table=self.table)
+
+    def reader(self) -> JobReader:
+        """What reads a job of it. Options that say nothing end the command with a sentence and code 2."""
+        named = {field: field for field in FIELDS}
+        if self.kind in _COLUMNS:
+            named = _COLUMNS[self.kind] | {field: f"kwargs.{field}" for field in _CALLED_WITH}
+        known_locale = locales.canonical(self.locale)
+        if known_locale is None:
+            refuse("That locale is not known; use one such as en_GB or de_DE.")
+        return JobReader(
+            name=checked_name(self.name),
+            columns=named | pairs(self.columns, FIELDS, option="--map"),
+            values=pairs(self.values, FIELDS, option="--set"),
+            zone=checked_zone(self.zone),
+            locale=known_locale,
+            overdue=timedelta(hours=self.overdue_hours),
+        )
+
+
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """SOURCE and the options that `job_source` and `job_reader` take."""
+    """SOURCE and its options, with which the command is called as one `SourceOptions`."""
+
+    @wraps(command)
+    def called(**given: Any) -> Any:
+        own = {field.name: given.pop(field.name) for field in fields(SourceOptions)}
+        return command(SourceOptions(**own), **given)
+
     for option in reversed(
         [
             click.argument("source", required=False),
@@ -83,8 +130,8 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--most", type=click.IntRange(0), default=20, show_default=True, help="Lines of each kind."),
         ]
     ):  # fmt: skip
-        command = option(command)
-    return command
+        called = option(called)
+    return called
 
 
 def checked_name(name: str) -> str:
@@ -97,10 +144,16 @@ def open_source(source: str | None, kind: str | None, *, query: Path | None, tab
     """The source that is named. `@FILE` is a file with a URL in it: what stands in a command line, others can see."""
     if source is None or kind is None:
         refuse("Say what to read and what it is: SOURCE and --format.")
+    url = _text(Path(source[1:])).strip() if source.startswith("@") else source
+    if url.partition("://")[0] in _BROKERS:
+        refuse(
+            "Brokers are not read: they have no list of tasks that can be read without taking them. Let Celery's "
+            "workers receive the tasks, save what `celery inspect scheduled --json` prints, and read that file with "
+            "--format celery-scheduled."
+        )
     if kind in {"csv", "json", "celery-scheduled"}:
         readers = {"csv": files.csv_file, "json": files.json_file, "celery-scheduled": files.celery_scheduled_file}
         return readers[kind](Path(source))
-    url = _text(Path(source[1:])).strip() if source.startswith("@") else source
     if kind == "apscheduler":
         return apscheduler_store.job_store(url, name=table)
     if kind == "celery-beat":
@@ -108,32 +161,6 @@ def open_source(source: str | None, kind: str | None, *, query: Path | None, tab
     if query is None:
         refuse("--query is missing: a file with the query whose rows are read.")
     return databases.query(url, _text(query))
-
-
-def job_reader(
-    *,
-    name: str,
-    kind: str | None,
-    columns: tuple[str, ...],
-    values: tuple[str, ...],
-    zone: str | None,
-    locale: str,
-    overdue_hours: float,
-) -> JobReader:
-    named = {field: field for field in FIELDS}
-    if kind in _COLUMNS:
-        named = _COLUMNS[kind] | {field: f"kwargs.{field}" for field in _CALLED_WITH}
-    known_locale = locales.canonical(locale)
-    if known_locale is None:
-        refuse("That locale is not known; use one such as en_GB or de_DE.")
-    return JobReader(
-        name=checked_name(name),
-        columns=named | pairs(columns, FIELDS, option="--map"),
-        values=pairs(values, FIELDS, option="--set"),
-        zone=checked_zone(zone),
-        locale=known_locale,
-        overdue=timedelta(hours=overdue_hours),
-    )
 
 
 def checked_zone(zone: str | None) -> str | None:

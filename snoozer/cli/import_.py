@@ -2,11 +2,10 @@
 
 import csv
 import sys
-from pathlib import Path
 
 import click
 
-from snoozer.cli.cutover_source import Lines, checked_name, engine, job_reader, open_source, source_options
+from snoozer.cli.cutover_source import Lines, SourceOptions, checked_name, engine, source_options
 from snoozer.cutover import importing
 from snoozer.cutover.importing import JobImport, Summary
 from snoozer.cutover.jobs import Job
@@ -17,35 +16,17 @@ from snoozer.cutover.jobs import Job
 @click.option("--apply", is_flag=True, help="Import. Without it nothing is written.")
 @click.option("--withdraw-missing", is_flag=True, help="Cancel what was imported and SOURCE no longer has.")
 @click.option("--outcomes", is_flag=True, help="Print what became of the imported jobs, as CSV; reads no SOURCE.")
-def command(
-    source: str | None,
-    kind: str | None,
-    name: str,
-    query: Path | None,
-    table: str,
-    columns: tuple[str, ...],
-    values: tuple[str, ...],
-    zone: str | None,
-    locale: str,
-    overdue_hours: float,
-    most: int,
-    apply: bool,
-    withdraw_missing: bool,
-    outcomes: bool,
-) -> None:
+def command(options: SourceOptions, apply: bool, withdraw_missing: bool, outcomes: bool) -> None:
     """Read the jobs of SOURCE and enter each once, whatever became of it: to import again adds only what is new.
 
     SOURCE is a file, a database URL, or @FILE with the URL in it. Exits with 1 where a job was refused, and 2 where
     SOURCE cannot be read. What was saved before an error stays, and the same command goes on.
     """
     if outcomes:
-        _print_outcomes(checked_name(name))
+        _print_outcomes(checked_name(options.name))
         return
-    reader = job_reader(
-        name=name, kind=kind, columns=columns, values=values, zone=zone, locale=locale, overdue_hours=overdue_hours
-    )
-    opened = open_source(source, kind, query=query, table=table)
-    refused, new = Lines(most=most), Lines(most=most, err=False)
+    reader, opened = options.reader(), options.open()
+    refused, new = Lines(most=options.most), Lines(most=options.most, err=False)
     with engine("import") as database:
         job_import = JobImport(
             engine=database,

@@ -12,10 +12,10 @@ import click
 from snoozer import log_format, settings
 from snoozer.cli.cutover_source import (
     Lines,
+    SourceOptions,
     checked_name,
     checked_zone,
     engine,
-    job_reader,
     open_source,
     pairs,
     source_options,
@@ -38,31 +38,14 @@ def command() -> None:
 @source_options
 @click.option("--every", type=click.FloatRange(0.1, 3600), default=10, show_default=True, help="Seconds between reads.")
 @click.option("--once", is_flag=True, help="Read the jobs once, and end.")
-def watch(
-    source: str | None,
-    kind: str | None,
-    name: str,
-    query: Path | None,
-    table: str,
-    columns: tuple[str, ...],
-    values: tuple[str, ...],
-    zone: str | None,
-    locale: str,
-    overdue_hours: float,
-    most: int,
-    every: float,
-    once: bool,
-) -> None:
+def watch(options: SourceOptions, every: float, once: bool) -> None:
     """Read the jobs of SOURCE again and again, and note when a worker would claim each: by priority, by time, and of
     one serialization key one at a time. Nothing is sent, and nothing is written to the old scheduler's place.
 
     A job that is made and run between two reads is not seen; the report calls its send unknown.
     """
-    reader = job_reader(
-        name=name, kind=kind, columns=columns, values=values, zone=zone, locale=locale, overdue_hours=overdue_hours
-    )
-    opened = open_source(source, kind, query=query, table=table)
-    stopping, refused = Event(), Lines(most=most)
+    reader, opened = options.reader(), options.open()
+    stopping, refused = Event(), Lines(most=options.most)
     log_format.configure(settings.load().log_format, process="shadow")
     with engine("shadow") as database:
         shadow = Shadow(

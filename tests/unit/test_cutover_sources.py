@@ -13,7 +13,9 @@ from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
+from click.testing import CliRunner
 
+from snoozer.cli import commands
 from snoozer.cutover import files, restricted_pickle
 from snoozer.cutover.jobs import Job, JobReader, JobRefused
 from snoozer.cutover.record import MAX_VALUES, Record, SourceError, flatten
@@ -152,6 +154,17 @@ def test_what_celery_prints_of_its_eta_tasks_is_read(tmp_path: Path) -> None:
     path.write_text("[]")
     with pytest.raises(SourceError):
         list(files.celery_scheduled_file(path)())
+
+
+@pytest.mark.parametrize("kind", ["celery-scheduled", "celery-beat", "sql"])
+def test_a_broker_is_no_source_and_the_way_round_it_is_named(kind: str, tmp_path: Path) -> None:
+    """Nor is its password printed."""
+    url = tmp_path / "broker.url"
+    url.write_text("redis://:pass-word@cache.example:6379/0\n")
+    answer = CliRunner().invoke(commands, ["import", f"@{url}", "--format", kind, "--name", "crm"])
+    assert answer.exit_code == 2
+    assert "celery inspect scheduled --json" in answer.output
+    assert "pass-word" not in answer.output
 
 
 def test_values_within_values_are_found_by_their_path_and_are_few() -> None:
