@@ -269,11 +269,12 @@ def _is_paused(row: Found) -> bool:
 
 
 def _lock(connection: Connection, *, id: int, user_email: str, over: bool = False) -> Found:
-    """The snooze, locked until the transaction ends."""
+    """The snooze, locked until the transaction ends, and then its message."""
     own = _rows().where(Snooze.id == id, Snooze.user_email == user_email)
     row = connection.execute(own.with_for_update(key_share=True)).first()
     if row is None or (row.outcome is not None and not over):
         raise SnoozeError("over", _("It is over already, so there was nothing to change."))
+    mailbox_store.lock_message(connection, user_email=user_email, message_id=row.message_id)
     return row
 
 

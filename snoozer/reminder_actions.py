@@ -143,6 +143,7 @@ def snooze_again(
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
     _record_arrival(connection, occurrence)
+    mailbox_store.lock_message(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
     id, _ = queue.enqueue(
         connection,
         user_email=occurrence.user_email,

@@ -129,6 +129,7 @@ def snooze(
     message_id = _valid_message_id(message.message_id)
     same_message = and_(Snooze.user_email == user_email, Snooze.message_id == message_id)
     recurrence = _lock_recurrence(connection, same_message, ~Snooze.inactive)
+    mailbox_store.lock_message(connection, user_email=user_email, message_id=message_id)
     id, created = queue.enqueue(
         connection,
         user_email=user_email,
@@ -221,6 +222,8 @@ def cancel(connection: Connection, *, id: int, user_email: str, message_id: str,
 
 def undo(connection: Connection, *, id: int, user_email: str, message_id: str, route: str) -> bool:
     """Undo a cancellation. Returns False when there is none, or the message was snoozed again since."""
+    _lock_recurrence(connection, Snooze.id == id, Snooze.user_email == user_email)
+    mailbox_store.lock_message(connection, user_email=user_email, message_id=message_id)
     if not queue.restore(connection, id=id, user_email=user_email):
         return False
     mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)

@@ -240,3 +240,34 @@ def test_an_undo_beside_the_page_that_snoozes_the_messages_again(
         ask=lambda: client.post(f"/api/v1/bulk/{undo}/undo", headers=ann.bearer),
     )
     assert answer.get_json() == {"done": 0, "left": {"cancelled": 1}}
+
+
+def test_one_is_created_beside_the_page_that_snoozes_its_message(
+    client: FlaskClient, ann: Person, engine: Engine
+) -> None:
+    """It had the place of the new snooze, and the page the message."""
+    a_kept_message(engine, message_id=A)
+    answer = _beside(
+        engine,
+        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[A]),
+        then=snoozed([Message(message_id=A)], later()),
+        ask=lambda: client.post("/api/v1/snoozes", json={"message_id": A, "when": "in 3 days"}, headers=ann.bearer),
+    )
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["resume", "undo"])
+def test_one_is_revived_beside_the_page_that_snoozes_its_message(
+    client: FlaskClient, ann: Person, engine: Engine, name: str
+) -> None:
+    a_kept_message(engine, message_id=A)
+    id = a_snooze(engine, message_id=A, remind_at=now() + HOUR, inactive=name == "resume")
+    if name == "undo":
+        client.delete(f"/api/v1/snoozes/{id}", headers=ann.bearer)
+    answer = _beside(
+        engine,
+        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[A]),
+        then=snoozed([Message(message_id=A)], later()),
+        ask=lambda: client.post(f"/api/v1/snoozes/{id}/{name}", headers=ann.bearer),
+    )
+    assert answer.status_code == 409
