@@ -12,7 +12,7 @@ from tests.process.cli.running import run_command
 
 pytestmark = pytest.mark.process
 
-ROWS = 5_000
+ROWS = 2_500
 CASES = """
 INSERT INTO email_snoozes (user_email, message_id, remind_at, inactive, outcome, finished_at, attempts, last_error)
 SELECT n % 100 || '@x.example', n || '@x', now() + INTERVAL '1 day', TRUE, 'retired', now(), 5, '451 4.7.1 Try later'
