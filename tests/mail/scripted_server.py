@@ -23,6 +23,7 @@ EOF = "<eof>"  # hang up instead of a reply, or after it where a reply stands in
 RESET = "<reset>"  # tear the connection down
 STALL = "<stall>"  # silent until the server is closed
 HOLD = "<hold>"  # silent until `go_on` is set; then the usual reply
+SLOW = "<slow>"  # a second until the usual reply
 DRIP = "<drip>"  # one byte every 50 ms, never a whole line
 ENDLESS_LINES = "<endless lines>"
 ENDLESS_LINE = "<endless line>"
@@ -205,6 +206,9 @@ class _ScriptedSession:
             raise EOFError
         if reply == HOLD:
             self._server.go_on.wait(60)
+            reply = USUAL[phase]
+        if reply == SLOW:
+            self._server.wait_until_closing(1)
             reply = USUAL[phase]
         if reply == STALL:
             self._server.wait_until_closing(60)

@@ -19,7 +19,7 @@ from snoozer.dev import ports
 from tests.conftest import missing
 from tests.db.pushes import a_pushed_device
 from tests.factories import People, a_mailbox, a_snooze, now
-from tests.mail.scripted_server import USUAL, ScriptedServer
+from tests.mail.scripted_server import HOLD, SLOW, USUAL, ScriptedServer
 from tests.process.conftest import ROOT, TIMEOUT, Field
 from tests.web.live_site import LiveSite, live_site
 
@@ -109,8 +109,8 @@ def page(port: int) -> str:
 
 
 @contextmanager
-def a_process(place: Field, name: str, **settings: str) -> "Iterator[subprocess.Popen[str]]":
-    process = place.start(name, **settings)
+def a_process(place: Field, *command: str, **settings: str) -> "Iterator[subprocess.Popen[str]]":
+    process = place.start(*command, **settings)
     try:
         yield process
     finally:
@@ -127,10 +127,11 @@ def until(holds: Callable[[], bool], problem: Callable[[], str]) -> None:
 
 @contextmanager
 def prometheus(folder: Path, site: LiveSite) -> Iterator[Callable[[], set[str]]]:
-    """Prometheus itself with our rules, which wait for nothing here and forget lost workers after ten seconds; yields
-    what tells the alerts that fire."""
+    """Prometheus itself with our rules, which wait for nothing here, forget lost workers after ten seconds, and take
+    two seconds for minutes; yields what tells the alerts that fire."""
     rules = re.sub(r"for: \w+", "for: 0s", (RULES / "alerts.yml").read_text())
     rules = re.sub(r"(workers_lost)\[\w+\]", r"\1[10s]", rules)
+    rules = re.sub(r"(queue_oldest_(?:claim|due)_seconds\)) > \d+", r"\1 > 2", rules)
     (folder / "alerts.yml").write_text(rules)
     configuration: dict[str, Any] = {
         "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "500ms"},
@@ -162,9 +163,11 @@ def prometheus(folder: Path, site: LiveSite) -> Iterator[Callable[[], set[str]]]
 
 
 def test_alerts_of_real_outages_fire_and_end(place: Field, engine: Engine, tmp_path: Path, postgres_url: str) -> None:
-    """The mail server refuses connections, and no clock runs; then it takes them, and one does."""
+    """The mail server refuses connections, and no clock runs; then it takes them and says nothing more, then it goes on
+    and a clock runs, and then it takes its time for each mail."""
     program("prometheus")
     a_snooze(engine, remind_at=now())
+    hangs, late = "SnoozerDeliveriesHang", "SnoozerRemindersLate"
     expected = {"SnoozerMailServerLeftAlone", "SnoozerClockDead"}
     with ExitStack() as running, ScriptedServer(banner="421 4.3.2 we are away") as server:
         settings = {
@@ -174,11 +177,19 @@ def test_alerts_of_real_outages_fire_and_end(place: Field, engine: Engine, tmp_p
         }
         site = running.enter_context(live_site(postgres_url, tmp_path))
         firing = running.enter_context(prometheus(tmp_path, site))
-        running.enter_context(a_process(place, "worker", **settings))
+        running.enter_context(a_process(place, "worker", "--batch=1", "--concurrency=1", **settings))
         until(lambda: expected <= firing(), lambda: f"only these fire: {firing()}")
+        server.answer("banner", HOLD)
+        until(lambda: hangs in firing(), lambda: f"only these fire: {firing()}")
         server.answer("banner", USUAL["banner"])
+        server.answer("dot", SLOW)
+        server.go_on.set()
         running.enter_context(a_process(place, "clock", **settings))
-        until(lambda: not expected & firing(), lambda: f"these still fire: {firing()}")
+        for _ in range(8):
+            a_snooze(engine, remind_at=now())
+        until(lambda: late in firing(), lambda: f"only these fire: {firing()}")
+        server.answer("dot", USUAL["dot"])
+        until(lambda: not (expected | {hangs, late}) & firing(), lambda: f"these still fire: {firing()}")
 
 
 def test_alerts_fire_while_locks_fill_the_database_and_workers_are_frozen(
