@@ -3,11 +3,12 @@
 import re
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 
+import psycopg
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import Engine, text
@@ -19,9 +20,11 @@ from snoozer.db.engine import make_engine
 from snoozer.operations import chunks
 from tests.db.every_state import STATES
 from tests.db.operations import an_operation
-from tests.db.pushes import a_pushed_device
+from tests.db.pushes import comes_back
 from tests.factories import ANN, HOUR, a_mailbox, a_snooze, now, the_row, the_send, wait_until_a_session_waits
-from tests.process.conftest import ROOT, Field, wait
+from tests.process.conftest import ROOT, TIMEOUT, Field, wait
+from tests.push_service import PushService, subscribe
+from tests.webhook_receiver import Receiver, an_endpoint
 
 PAGES = re.compile(r"^## (?P<title>.+)$", re.M)
 BLOCK = re.compile(r"^```(?P<kind>sql)?\n(?P<lines>.*?)^```$", re.M | re.S)
@@ -65,6 +68,18 @@ class Player:
                 if name.startswith(("SNOOZER_", "DATABASE_URL", "SMTP_URL", "SECRET_KEY", "MAIL_FROM", "BASE_URL")):
                     patch.setenv(name, str(value))
             return _invoke(words)
+
+    @contextmanager
+    def start(self, command: str) -> Iterator[None]:
+        """Types a command that stays; it is stopped in the end."""
+        assert command in typed(self.page)
+        self._typed.append(command)
+        process = self.place.start(*command.split()[1:])
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.communicate(timeout=TIMEOUT)
 
     def execute(self, statement: str, **fill: str) -> None:
         """Executes a statement of the page."""
@@ -254,14 +269,27 @@ def dead_rows(play: Player) -> None:
 
 
 def connections(play: Player) -> None:
+    """A program opens nearly all that the server takes, and does nothing with them."""
+    url = play.place.engine.url.set(drivername="postgresql").update_query_dict({"application_name": "a-report"})
     with ExitStack() as stack:
-        for _ in range(3):
-            engine = make_engine(play.place.engine.url.render_as_string(hide_password=False), name="web")
-            stack.callback(engine.dispose)
-            stack.enter_context(engine.connect())
-        assert "snoozer-web" in play.type("snoozer support connections")
-        assert "connections" in play.type("snoozer doctor")
-    assert "snoozer-web" not in play.type("snoozer support connections")
+        for _ in range(nearly_all(play.place.engine)):
+            leaked = psycopg.connect(url.render_as_string(hide_password=False), autocommit=True)
+            stack.callback(leaked.close)
+        assert "a-report" in play.type("snoozer support connections")
+        assert "docs/runbook.md#connections-run-out" in play.type("snoozer doctor")
+        play.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'APPLICATION' AND state = 'idle'",
+            APPLICATION="a-report",
+        )
+        wait(lambda: "a-report" not in play.type("snoozer support connections"))
+
+
+def nearly_all(engine: Engine) -> int:
+    """How many more sessions the server takes until only a few are left."""
+    with engine.connect() as connection:
+        [*rows] = support.read(connection, "connections")
+    return int(rows[0].server_takes - sum(row.sessions for row in rows) - 5)
 
 
 def a_missing_index(play: Player) -> None:
@@ -285,21 +313,31 @@ def a_person(play: Player) -> None:
 
 
 def behind(play: Player) -> None:
-    """A mailbox that no process watches, and a push that no worker sends."""
+    """A mailbox that no process watches, and a push and webhooks that no worker sends."""
     engine = play.place.engine
+    play.place.settings = {"SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES": "true", "SNOOZER_ALLOW_PRIVATE_WEBHOOKS": "true"}
     with engine.begin() as connection:
         account = accounts.create(connection, email=ANN, role=None, zone="UTC").id
-    a_mailbox(engine, account_id=account)
-    a_pushed_device(engine, account_id=account, url="https://push.example/1")
-    with engine.begin() as connection:
-        connection.execute(
-            text("UPDATE push_sends SET state = 'reserved', finished_at = NULL, expires_at = now() + :h"), {"h": HOUR}
-        )
-    for name in ("push", "webhooks", "mailboxes", "health"):
-        play.type(f"snoozer support {name}")
+    a_mailbox(engine, account_id=account, host="127.0.0.1", port=1)
+    with PushService() as service, Receiver() as receiver:
+        phone = service.subscription()
+        subscribe(engine, phone, account_id=account)
+        an_endpoint(engine, account_id=account, url=receiver.url())
+        comes_back(engine)
+        for name in ("push", "webhooks", "mailboxes", "health"):
+            play.type(f"snoozer support {name}")
+        waits = what_is_behind(engine)
+        assert (waits[0], waits[1] > 0, waits[2]) == (1, True, 1)
+        with play.start("snoozer mailbox"), play.start("snoozer worker"):
+            wait(lambda: what_is_behind(engine) == (0, 0, 0))
+        assert (len(service.of(phone)), bool(receiver.posted)) == (1, True)
+
+
+def what_is_behind(engine: Engine) -> tuple[int, int, int]:
+    """Pushes that are due, webhooks that wait, and mailboxes that no process watches."""
     with engine.connect() as connection:
-        push, mailboxes, health = (support.read(connection, name).one() for name in ("push", "mailboxes", "health"))
-    assert (push.due, mailboxes.unwatched, health.workers) == (1, 1, 0)
+        push, webhooks, mailboxes = (support.read(connection, name).one() for name in ("push", "webhooks", "mailboxes"))
+    return push.due, webhooks.waiting, mailboxes.unwatched
 
 
 def leaving(play: Player) -> None:
