@@ -1,10 +1,12 @@
 """A repeated request is done once."""
 
+import logging
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from pydantic import SecretStr
@@ -193,7 +195,10 @@ def test_each_post_is_done_once_and_answered_alike(client: FlaskClient, people: 
         assert everything(engine) == before, endpoint
 
 
-def test_an_answer_with_a_secret_is_stored_encrypted(engine: Engine, settings: Settings, people: People) -> None:
+def test_an_answer_with_a_secret_is_stored_encrypted_and_what_is_repeated_is_no_event(
+    engine: Engine, settings: Settings, people: People, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="snoozer.security")
     ann, body = people.ann(), HOOK
     headers = {**ann.bearer, "Idempotency-Key": "k"}
     site = create_app(engine=engine, settings=settings)
@@ -203,6 +208,9 @@ def test_an_answer_with_a_secret_is_stored_encrypted(engine: Engine, settings: S
         stored = connection.execute(text("SELECT body FROM idempotency_keys")).scalar_one()
     assert "whsec_" not in stored
     assert "hooks.example" not in stored
+    again = site.test_client().post("/api/v1/webhooks", json=body, headers=headers)
+    assert again.data == made.data
+    assert [record.getMessage().split()[0] for record in caplog.records].count("webhook_added") == 1
     others = settings.model_copy(update={"secret_key": [SecretStr("another-key-of-enough-length")]})
     lost = create_app(engine=engine, settings=others).test_client().post("/api/v1/webhooks", json=body, headers=headers)
     assert (lost.status_code, lost.get_json()["code"]) == (409, "answer_lost")

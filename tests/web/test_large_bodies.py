@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.datastructures import FileStorage
-from werkzeug.test import encode_multipart
+from werkzeug.test import EnvironBuilder, encode_multipart
 
 from snoozer.settings import Settings
 from snoozer.web import body_limits, create_app
@@ -166,6 +166,19 @@ def test_many_snoozes_are_read_by_the_served_site_for_those_with_a_token(site: L
             "/api/v1/snoozes/bulk", method="POST", body=body, content_type="application/json", authorization=bearer
         )
         assert answer == status
+
+
+def test_room_for_many_snoozes_is_given_to_a_valid_token_alone(app: Flask, people: People) -> None:
+    limits = body_limits.for_front(app)
+    assert limits.is_upload("POST", "/api/v1/snoozes/bulk")
+    assert not limits.is_upload("POST", "/api/v1/snoozes")
+    room = {}
+    for name, given in (("Ann", f"Bearer {people.ann().token}"), ("made up", "Bearer snz_x"), ("none", "")):
+        headers = [("Authorization", given)] if given else []
+        request = EnvironBuilder("/api/v1/snoozes/bulk", method="POST", headers=headers)
+        room[name] = limits.upload(request.get_environ())
+    usual = body_limits.MAX_BODY_BYTES
+    assert room == {"Ann": body_limits.MAX_BULK_BYTES, "made up": usual, "none": usual}
 
 
 def test_a_form_that_is_too_large_is_called_that(client: FlaskClient) -> None:
