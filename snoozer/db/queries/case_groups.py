@@ -131,9 +131,9 @@ def _samples(connection: Connection, filter: Filter, fingerprints: Sequence[str]
         .limit(SAMPLES)
         .lateral("newest")
     )
-    rows = connection.execute(select(wanted.c.fingerprint, newest).join_from(wanted, newest, true()))
+    rows = select(wanted.c.fingerprint, newest).join_from(wanted, newest, true())
     found: dict[str, list[Found]] = {}
-    for row in rows:
+    for row in connection.execute(rows.order_by(newest.c.finished_at.desc(), newest.c.id.desc())):
         found.setdefault(row.fingerprint, []).append(row)
     return found
 

@@ -1,6 +1,6 @@
 -- What an import would do with each of these jobs, given as a JSON array: new, same, moved (the old scheduler has another
 -- time, and here it is as it was imported), over, taken (its message is snoozed by something else), readdressed, or repeated (since
--- the import began).
+-- the import began), in the order of the jobs.
 SELECT
     given.job_id,
     known.snooze_id,
@@ -22,8 +22,9 @@ SELECT
         WHEN known.due_at <> given.due_at AND COALESCE(snooze.scheduled_for, snooze.remind_at) = known.due_at THEN 'moved'
         ELSE 'same'
     END AS verdict
-FROM jsonb_to_recordset(CAST(:jobs AS jsonb)) AS given (
-    job_id TEXT, user_email TEXT, message_id TEXT, due_at TIMESTAMPTZ
-)
+FROM ROWS FROM (
+    jsonb_to_recordset(CAST(:jobs AS jsonb)) AS (job_id TEXT, user_email TEXT, message_id TEXT, due_at TIMESTAMPTZ)
+) WITH ORDINALITY AS given (job_id, user_email, message_id, due_at, number)
 LEFT JOIN imported_jobs AS known ON known.source = :source AND known.job_id = given.job_id
 LEFT JOIN email_snoozes AS snooze ON snooze.id = known.snooze_id
+ORDER BY given.number
