@@ -172,7 +172,7 @@ def named(operator: FlaskClient, engine: Engine, *kinds: str) -> None:
     ends = time.monotonic() + SECONDS
     while (found := verdict(operator))[0] not in kinds:
         assert time.monotonic() < ends, (found, known(engine))
-        time.sleep(0.2)
+        time.sleep(0.5)
     ground_truth.agree(engine, operator, ME)
 
 
@@ -212,7 +212,7 @@ def test_a_mail_server_that_is_slow(place: Field, operator: FlaskClient) -> None
 
 
 def test_a_database_full_of_locks(place: Field, operator: FlaskClient) -> None:
-    with running(place), place.engine.connect() as migration:
+    with running(place, workers=1), place.engine.connect() as migration:
         migration.execute(text("LOCK TABLE email_snoozes IN SHARE ROW EXCLUSIVE MODE"))
         try:
             named(operator, place.engine, "locks")
@@ -222,7 +222,7 @@ def test_a_database_full_of_locks(place: Field, operator: FlaskClient) -> None:
 
 def test_a_clock_that_is_dead(place: Field, operator: FlaskClient) -> None:
     come_due(place, 3)
-    with running(place) as processes:
+    with running(place, workers=1) as processes:
         processes[-1].kill()
         named(operator, place.engine, "clock")
 
