@@ -38,7 +38,7 @@ one AS (
     )
     VALUES
         ('a@snoozer.example', 'a@mail.example', now(), now(), TRUE, 'retired', now(), 'rcpt: 550 unknown', now(), NULL),
-        ('b@snoozer.example', 'b@mail.example', now(), now(), TRUE, 'retired', now(), 'rcpt: 550 unknown', now(), NULL),
+        ('a@snoozer.example', 'b@mail.example', now(), now(), TRUE, 'retired', now(), 'rcpt: 550 unknown', now(), NULL),
         (:me, 'c@mail.example', now(), now(), TRUE, 'retired', now(), 'data: 554 too large', now(), NULL),
         ('d@held.example', 'd@mail.example', now(), now(), TRUE, NULL, NULL, NULL, NULL, (SELECT id FROM pause)),
         (:me, 'e@mail.example', now() + INTERVAL '1 hour', NULL, TRUE, NULL, NULL, NULL, NULL, NULL),
