@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+import hypothesis
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -70,7 +71,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_configure() -> None:
-    """A run that a time limit or a closed terminal stops ends as one that is interrupted: fixtures are torn down."""
+    """A run that a time limit or a closed terminal stops ends as one that is interrupted: fixtures are torn down. And
+    Hypothesis does everywhere as on CI: the same examples each time, which take whatever time they take."""
+    storm = os.environ.get("SNOOZER_STORM") == "1"
+    hypothesis.settings.register_profile("tests", deadline=None, derandomize=not storm)
+    hypothesis.settings.load_profile("tests")
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, _exit)
 

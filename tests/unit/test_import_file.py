@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import tracemalloc
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -182,7 +182,10 @@ def test_a_repetition_that_began_long_ago_is_not_counted_day_by_day_on_the_clock
         return resolve(wall, zone)
 
     monkeypatch.setattr("snoozer.timephrase.recurrence.resolve_wall_time", counted)
-    daily = {**WEEKLY, "unit": "day", "weekdays": [], "start": "2015-12-01", "times": 5000}
-    [row] = read_bytes(a_file(a_record(recurrence=daily, promised="2026-02-02T09:00:00+00:00"))).rows
+    # Nearly eleven years ago: what began earlier is refused.
+    start = (now() - timedelta(days=3_900)).date()
+    daily = {**WEEKLY, "unit": "day", "weekdays": [], "start": start.isoformat(), "times": 5000}
+    promised = f"{start + timedelta(days=3_716)}T09:00:00+00:00"
+    [row] = read_bytes(a_file(a_record(recurrence=daily, promised=promised))).rows
     assert row.reason is None
     assert len(asked) < 50
