@@ -52,7 +52,8 @@ FOLDERS = {"unit": "fast", "imap": "fast", "mail": "fast", "process": "process",
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each test has the marker of its folder."""
     for item in items:
-        marker = FOLDERS.get(item.path.relative_to(TESTS).parts[0])
+        folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        marker = FOLDERS.get(folder)
         if marker is not None:
             item.add_marker(marker)
 
