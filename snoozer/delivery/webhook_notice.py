@@ -11,12 +11,14 @@ from sqlalchemy import Engine
 
 from snoozer.db import webhooks as ledger
 from snoozer.db.webhooks import Notice
+from snoozer.domain.webhook_message import OFF_WORDS
 from snoozer.mime import headers
-from snoozer.mime.webhook_notice import compose_webhook_off
+from snoozer.mime.compose import compose_notice
 from snoozer.smtp import client
 from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.smtp.url import SmtpServer
-from snoozer.translations import language_of
+from snoozer.translations import gettext as _
+from snoozer.translations import language_of, speaking
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +49,18 @@ class NoticeSender:
     def send(self, claimed: Notice) -> None:
         """Send one. What the mail server does not take for now is due again when the lease is over."""
         domain = headers.mail_from_domain(self._mail_from)
-        message = compose_webhook_off(
+        language = language_of(claimed.locale)
+        with speaking(language):
+            reason = _(OFF_WORDS[claimed.off_reason])
+        message = compose_notice(
+            "webhook_off",
+            {"reason": reason, "link": f"{self._base_url}/settings/webhooks/{claimed.id}"},
             to=claimed.email,
-            reason=claimed.off_reason,
-            link=f"{self._base_url}/settings/webhooks/{claimed.id}",
             mail_from=self._mail_from,
             instance=domain,
             now=datetime.now(UTC),
             message_id=f"<webhook-off.{claimed.id}.{int(claimed.off_at.timestamp())}@{domain}>",
-            language=language_of(claimed.locale),
+            language=language,
         )
         try:
             client.deliver(

@@ -121,7 +121,7 @@ class ReminderWriter:
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
         self._keys = keys
-        self._fields = write_fields(fixed_fields(mail_from, instance))
+        self._fields = write_fields(_fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
         self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
@@ -148,7 +148,7 @@ class ReminderWriter:
             return self._write_digest(send, keys=keys)
         wording = _wording(send.locale or DEFAULT_LOCALE)
         token, subject = _token(send, keys=keys), _subject(send.subject, wording)
-        fields = fields_of(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
@@ -166,7 +166,7 @@ class ReminderWriter:
         reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
         with speaking(wording.language):
             subject = _("%(count)s reminders", count=len(reminders))
-        fields = fields_of(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(_token(send, keys=keys))))
         body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
@@ -193,52 +193,27 @@ class ReminderWriter:
         return found
 
 
-def compose_sign_in(
+def compose_notice(
+    template: str,
+    words: Mapping[str, str],
     *,
     to: str,
-    link: str,
-    code: str,
-    minutes: int,
     mail_from: str,
     instance: str,
     now: datetime,
     message_id: str,
     language: str = "en",
 ) -> bytes:
-    """The sign-in mail: a link for this browser, a code for another one. The subject contains no secret."""
+    """A mail about an account: its subject, which holds no word and so no secret, and its body, which `words` fill."""
     with speaking(language):
-        subject = TEMPLATES.get_template("sign_in/subject.txt").render().strip()
-    fields = fixed_fields(mail_from, instance) + fields_of(to=to, subject=subject, at=now, message_id=message_id)
-    words = {"link": link, "code": code, "minutes": str(minutes)}
-    return write_fields(fields) + b"\r\n" + _sign_in_body(language).fill(words)
+        subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
+    fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
+    return write_fields(fields) + b"\r\n" + _notice_body(template, tuple(words), language).fill(words)
 
 
 @cache
-def _sign_in_body(language: str) -> BodyTemplate:
-    return BodyTemplate("sign_in", words=("link", "code", "minutes"), texts={}, language=language)
-
-
-def compose_deletion(
-    *,
-    to: str,
-    due: str,
-    link: str,
-    mail_from: str,
-    instance: str,
-    now: datetime,
-    message_id: str,
-    language: str = "en",
-) -> bytes:
-    """The notice that an account is deleted `due`, unless its owner keeps it at `link`."""
-    with speaking(language):
-        subject = TEMPLATES.get_template("deletion/subject.txt").render().strip()
-    fields = fixed_fields(mail_from, instance) + fields_of(to=to, subject=subject, at=now, message_id=message_id)
-    return write_fields(fields) + b"\r\n" + _deletion_body(language).fill({"due": due, "link": link})
-
-
-@cache
-def _deletion_body(language: str) -> BodyTemplate:
-    return BodyTemplate("deletion", words=("due", "link"), texts={}, language=language)
+def _notice_body(template: str, words: tuple[str, ...], language: str) -> BodyTemplate:
+    return BodyTemplate(template, words=words, texts={}, language=language)
 
 
 def compose_unreadable_folder(
@@ -254,20 +229,15 @@ def compose_unreadable_folder(
     language: str = "en",
 ) -> bytes:
     """The notice in a connected mailbox that a folder's name is no time; `suggestions` are names that are."""
-    fields = fixed_fields(mail_from, instance)
+    fields = _fixed_fields(mail_from, instance)
     with speaking(language):
         subject = _("Not snoozed: %(folder)s", folder=folder)
-    fields += fields_of(to=to, subject=subject, at=now, message_id=message_id)
+    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
-    return write_fields(fields) + b"\r\n" + _unreadable_folder_body(language).fill(words)
+    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), language).fill(words)
 
 
-@cache
-def _unreadable_folder_body(language: str) -> BodyTemplate:
-    return BodyTemplate("unreadable_folder", words=("folder", "reason", "suggestions"), texts={}, language=language)
-
-
-def fixed_fields(mail_from: str, instance: str) -> list[Field]:
+def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
     """The fields that all mails have; some keep automatic responders silent (RFC 3834)."""
     address = headers.mail_from_address(mail_from)
     if not address:
@@ -281,7 +251,7 @@ def fixed_fields(mail_from: str, instance: str) -> list[Field]:
     ]
 
 
-def fields_of(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
+def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
     """The fields of one mail. A recipient that needs SMTPUTF8 is named in the envelope only."""
     recipient = headers.ascii_address(to)
     if recipient is None and headers.address(to) is None:

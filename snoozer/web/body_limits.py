@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from snoozer import api_tokens
 from snoozer.web import auth, context
+from snoozer.web.api.auth import bearer_token
 from snoozer.web.front import BodyLimits, Environ
 
 MAX_BODY_BYTES = 64 * 1024
@@ -81,12 +82,12 @@ def _limit_body() -> ResponseReturnValue | None:
 
 def _has_token() -> bool:
     """Whether this request comes with a valid token."""
-    given = request.authorization
-    if given is None or given.type != "bearer" or not given.token:
+    token = bearer_token()
+    if not token:
         return False
     try:
         with context.transaction() as connection:
-            return api_tokens.find(connection, secret=given.token) is not None
+            return api_tokens.find(connection, secret=token) is not None
     except api_tokens.TokenExpired:
         return False
 

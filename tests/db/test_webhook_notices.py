@@ -117,3 +117,12 @@ def test_a_mail_server_that_is_away_is_asked_again_with_the_same_id(engine: Engi
         [id] = {message_from_bytes(mail.data)["Message-ID"] for mail in server.received}
         assert id.startswith(f"<webhook-off.{hook.id}.")
     assert the_endpoint(engine, hook.id).notice_at is None
+
+
+def test_an_address_that_is_not_verified_gets_no_mail(engine: Engine, hook: Added) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET verified_at = NULL"))
+    is_off(engine, hook)
+    with ScriptedServer() as server:
+        drain(the_notices(engine, server))
+        assert server.received == []

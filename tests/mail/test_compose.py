@@ -11,7 +11,7 @@ from email.utils import format_datetime
 import pytest
 
 from snoozer.domain import links
-from snoozer.mime.compose import NO_SUBJECT, compose_sign_in
+from snoozer.mime.compose import NO_SUBJECT, compose_notice
 from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
@@ -166,11 +166,10 @@ def test_a_recipient_that_ascii_cannot_write_stands_in_the_envelope_alone(a_send
 
 
 def test_the_sign_in_mail_carries_one_link_and_one_code() -> None:
-    mail = compose_sign_in(
+    mail = compose_notice(
+        "sign_in",
+        {"link": "https://snoozer.example/sign-in/abc", "code": "482 913", "minutes": "10"},
         to="ann@example.com",
-        link="https://snoozer.example/sign-in/abc",
-        code="482 913",
-        minutes=10,
         mail_from="snoozer@snoozer.example",
         instance="i-1",
         now=PROMISED,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mime.compose import compose_sign_in
+from snoozer.mime.compose import compose_notice
 from snoozer.translations import speaking
 from tests.mail.composed import PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
@@ -42,11 +42,10 @@ def test_the_language_of_the_process_changes_no_byte(a_send: Sends) -> None:
 
 
 def test_a_german_sign_in_mail() -> None:
-    mail = compose_sign_in(
+    mail = compose_notice(
+        "sign_in",
+        {"link": "https://snoozer.example/sign-in/abc", "code": "12345678", "minutes": "10"},
         to="ann@example.com",
-        link="https://snoozer.example/sign-in/abc",
-        code="12345678",
-        minutes=10,
         mail_from="Snoozer <snoozer@snoozer.example>",
         instance="i-1",
         now=PROMISED,

@@ -101,10 +101,10 @@ def test_it_is_the_persons_own_account(
 
 
 def test_the_notice_says_when_and_how_to_keep_the_account() -> None:
-    message = compose.compose_deletion(
+    message = compose.compose_notice(
+        "deletion",
+        {"due": "tomorrow, 09:00", "link": "http://snoozer.example/settings/data/delete"},
         to=ANN,
-        due="tomorrow, 09:00",
-        link="http://snoozer.example/settings/data/delete",
         mail_from="Snoozer <snoozer@snoozer.example>",
         instance="snoozer.example",
         now=now(),

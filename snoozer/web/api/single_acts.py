@@ -18,6 +18,7 @@ from snoozer.web.api import own_snoozes
 from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.models.acts import Nothing, SeriesEnd, Skip, Undo
 from snoozer.web.api.models.fields import Request
+from snoozer.web.api.models.snoozes import Change
 
 Body = TypeVar("Body", bound=Request)
 # Does it to a row that is locked, and returns the event by which it is undone.
@@ -55,17 +56,11 @@ def skip(connection: Connection, account: Account, row: Found, wanted: Skip) -> 
     return occurrences.skip(connection, id=row.id, user_email=account.email, promise=promise, route=ROUTE).event
 
 
-def move(
-    connection: Connection,
-    account: Account,
-    row: Found,
-    time: ReminderTime,
-    *,
-    every: bool,
-    reading: ParsedTime | None,
-) -> int:
-    """Another time for one occurrence or for every one; returns the event. Raises Refused with 409."""
-    try:
+def move(time: ReminderTime, reading: ParsedTime | None) -> "Act[Change]":
+    """Another time for one occurrence of what repeats, or for every one."""
+
+    def act(connection: Connection, account: Account, row: Found, wanted: Change) -> int:
+        every = wanted.occurrence == "every"
         return occurrences.move(
             connection,
             id=row.id,
@@ -75,8 +70,8 @@ def move(
             reading=reading,
             route=ROUTE,
         ).event
-    except SnoozeError as error:
-        raise own_snoozes.conflict(connection, row, error) from None
+
+    return act
 
 
 def set_end(connection: Connection, account: Account, row: Found, wanted: SeriesEnd) -> int:

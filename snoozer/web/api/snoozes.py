@@ -118,7 +118,7 @@ def change(id: int) -> Response:
         parsed, ended, event = None, False, None
         if wanted.moves_occurrence():
             time, parsed = requested.changed_time(connection, account, wanted, row)
-            event = single_acts.move(connection, account, row, time, every=wanted.occurrence == "every", reading=parsed)
+            event = single_acts.do(connection, account, row, wanted, single_acts.move(time, parsed))
         elif wanted.changes_promise():
             time, parsed = requested.changed_time(connection, account, wanted, row)
             ended = snoozing.ended_recurrence(row.recurrence, time) is not None

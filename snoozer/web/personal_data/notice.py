@@ -22,10 +22,10 @@ def send_notice(*, to: str, due: str, language: str, settings: Settings) -> None
 def _send(*, to: str, due: str, language: str, settings: Settings) -> None:
     try:
         mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-        message = compose.compose_deletion(
+        message = compose.compose_notice(
+            "deletion",
+            {"due": due, "link": f"{settings.base_url}/settings/data/delete"},
             to=to,
-            due=due,
-            link=f"{settings.base_url}/settings/data/delete",
             mail_from=settings.mail_from,
             instance=domain,
             now=datetime.now(UTC),

@@ -36,11 +36,15 @@ def _send(invitation: Invitation, settings: Settings, language: str) -> None:
     try:
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
         mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-        message = compose.compose_sign_in(
+        words = {
+            "link": f"{settings.base_url}/sign-in/{invitation.token}",
+            "code": invitation.code,
+            "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
+        }
+        message = compose.compose_notice(
+            "sign_in",
+            words,
             to=invitation.email,
-            link=f"{settings.base_url}/sign-in/{invitation.token}",
-            code=invitation.code,
-            minutes=int(LINK_LIFETIME.total_seconds() // 60),
             mail_from=settings.mail_from,
             instance=domain,
             now=datetime.now(UTC),

@@ -1,5 +1,5 @@
 -- Take the mail that tells an owner that an endpoint was switched off: it is due again after `lease`, unless it is ended.
--- Nothing is tried for longer than three days. Zero rows where none is due.
+-- Nothing is tried for longer than three days, and nothing is sent to an address that is not verified. Zero rows where none is due.
 WITH due AS MATERIALIZED (
     SELECT endpoint.id, account.email, account.locale
     FROM webhook_endpoints AS endpoint
@@ -7,6 +7,7 @@ WITH due AS MATERIALIZED (
     WHERE endpoint.notice_at <= CURRENT_TIMESTAMP
       AND endpoint.off_at > CURRENT_TIMESTAMP - INTERVAL '3 days'
       AND account.disabled_at IS NULL
+      AND account.verified_at IS NOT NULL
     ORDER BY endpoint.notice_at, endpoint.id
     LIMIT 1
     FOR NO KEY UPDATE OF endpoint SKIP LOCKED
