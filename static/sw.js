@@ -40,9 +40,8 @@ async function keepOffline(lang) {
   if (!present || present.headers.get("Content-Language") === lang) return;
   const headers = { "Accept-Language": lang };
   const page = await fetch(SHELL.offline, { credentials: "omit", cache: "no-cache", headers }).catch(() => null);
-  if (!page?.ok) return;
-  await store.delete(SHELL.offline, { ignoreVary: true });
-  await store.put(SHELL.offline, page);
+  // It takes the place of the one before, whose request named no language either; at no moment is there none.
+  if (page?.ok) await store.put(SHELL.offline, page);
 }
 
 const kept = async (request) => (await (await caches.open(STORE)).match(request, { ignoreVary: true })) || fetch(request);

@@ -66,6 +66,14 @@ def test_the_notice_is_in_the_language_of_the_pages(installed: Page, engine: Eng
     expect(installed.get_by_role("heading", level=1)).to_have_text("Einstellungen")
 
 
+def test_the_notice_stays_where_one_in_another_language_cannot_be_kept(installed: Page) -> None:
+    """It was deleted before the other one had been stored: offline in between, the browser's own error was shown."""
+    [worker] = installed.context.service_workers
+    worker.evaluate("() => { Cache.prototype.put = () => Promise.reject(new Error('the device is full')); }")
+    worker.evaluate("keepOffline('de-DE').catch(() => null)")
+    assert installed.evaluate(ALL_KEPT).count("/offline") == 1
+
+
 def looks_right_at(page: Page) -> bool:
     page.set_viewport_size({"width": 360, "height": 780})
     return looks_right(page)
