@@ -28,7 +28,7 @@ ended AS MATERIALIZED (
 waiting AS MATERIALIZED (
     SELECT snooze.*
     FROM email_snoozes AS snooze
-    WHERE snooze.id IN (SELECT ended.id FROM ended)
+    WHERE snooze.id = ANY(ARRAY(SELECT ended.id FROM ended))
       AND NOT snooze.inactive
       AND NOT snooze.at_any_hour
       AND snooze.deferred_until <= clock_timestamp()
@@ -67,14 +67,16 @@ numbered AS MATERIALIZED (
       AND waiting.crash_count = 0
       AND waiting.serialization_key IS NULL
       AND waiting.schema_version <= :known_schema
-      AND NOT EXISTS (
-          SELECT 1
+      -- Asked row by row, by the whole key: as a join, old statistics make it read all of the ledger for each row.
+      AND (
+          SELECT entry.id
           FROM reminder_sends AS entry
           WHERE entry.user_email = waiting.user_email
             AND entry.message_id = waiting.message_id
             AND entry.scheduled_for = waiting.scheduled_for
             AND entry.channel = 'email'
-      )
+          LIMIT 1
+      ) IS NULL
       AND snooze_archived_send(waiting.user_email, waiting.message_id, waiting.scheduled_for) IS NULL
       AND snooze_return_alone(waiting.user_email, waiting.message_id, waiting.scheduled_for) IS NULL
     WINDOW mine AS (PARTITION BY ready.account_id ORDER BY waiting.scheduled_for, waiting.id)
