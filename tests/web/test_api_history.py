@@ -1,12 +1,15 @@
 """What became of a snooze, page by page; search; settings, presets and mailboxes."""
 
+from datetime import time
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
+from snoozer import day_shapes
 from snoozer.db import events
+from snoozer.domain.day_shape import DayShape
 from tests.factories import HOUR, People, Person, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
 
@@ -102,7 +105,56 @@ def test_presets_are_replaced_and_reset(client: FlaskClient, ann: Person) -> Non
     for wrong in wrongs:
         assert put(wrong).status_code == 422, wrong
     assert client.delete("/api/v1/settings/presets", headers=ann.bearer).get_json() == usual
-    assert client.get("/api/v1/settings/day", headers=ann.bearer).get_json()["quiet_from"] is None
+
+
+def test_the_day_is_replaced_as_a_whole(client: FlaskClient, ann: Person, engine: Engine) -> None:
+    url = "/api/v1/settings/day"
+
+    def put(**body: Any) -> Any:
+        return client.put(url, json=body, headers={**ann.bearer, "If-Match": etag})
+
+    unchosen = client.get(url, headers=ann.bearer)
+    etag = unchosen.headers["ETag"]
+    night = {"quiet_from": "22:00", "quiet_until": "07:00", "working_days": [1, 2, 4], "gathers_over": 3}
+    saved = put(**night)
+    assert saved.get_json() == unchosen.get_json() | night
+    assert put(**night).status_code == 412
+    etag = saved.headers["ETag"]
+    read = client.get(url, headers=ann.bearer)
+    assert (read.get_json(), read.headers["ETag"]) == (saved.get_json(), etag)
+    with engine.connect() as connection:
+        shape = day_shapes.find(connection, account_id=ann.id)
+    assert shape == DayShape(
+        working_days=frozenset({1, 2, 4}), quiet_from=time(22), quiet_until=time(7), gathers_over=3
+    )
+    assert put(**read.get_json()).get_json() == read.get_json()
+    assert put().get_json() == unchosen.get_json()
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"quiet_from": "22:00"}, "quiet_until"),
+        ({"quiet_from": "10pm", "quiet_until": "07:00"}, "quiet_from"),
+        ({"work_until": None}, "work_until"),
+        ({"working_days": []}, "working_days"),
+        ({"working_days": [0]}, "working_days"),
+        ({"working_days": [1, 1]}, "working_days"),
+        ({"gathers_over": 2}, "gathers_over"),
+        ({"rests_on_days_off": "yes"}, "rests_on_days_off"),
+        ({"away_from": "2027-02-30", "back_on": "2027-03-04"}, "away_from"),
+        ({"away_from": "2001-01-01", "back_on": "2001-01-09"}, "back_on"),
+        ({"bedtime": "22:00"}, "bedtime"),
+    ],
+)
+def test_a_day_that_makes_no_sense_names_its_field(
+    client: FlaskClient, ann: Person, body: dict[str, object], field: str
+) -> None:
+    before = client.get("/api/v1/settings/day", headers=ann.bearer).get_json()
+    refused = client.put("/api/v1/settings/day", json=body, headers=ann.bearer)
+    assert refused.status_code == 422
+    assert [one["field"] for one in refused.get_json()["errors"]] == [field]
+    assert client.get("/api/v1/settings/day", headers=ann.bearer).get_json() == before
 
 
 def test_mailboxes_are_listed_without_secrets(client: FlaskClient, ann: Person, people: People, engine: Engine) -> None:

@@ -45,6 +45,7 @@ SCOPES: dict[str, Scope | None] = {
     "api.change_settings": Scope.SETTINGS_WRITE,
     "api.set_presets": Scope.SETTINGS_WRITE,
     "api.reset_presets": Scope.SETTINGS_WRITE,
+    "api.set_day": Scope.SETTINGS_WRITE,
     "api.list_webhooks": Scope.WEBHOOKS_READ,
     "api.get_webhook": Scope.WEBHOOKS_READ,
     "api.list_deliveries": Scope.WEBHOOKS_READ,

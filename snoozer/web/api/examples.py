@@ -29,7 +29,7 @@ _VALUES: Mapping[str, Any] = {
     "phrase": "tomorrow 8am",
     "answer_ms": 41,
     "body": '{"type":"snooze.sent","timestamp":"2026-03-06T07:00:01Z","data":{"id":17}}',
-    "working_days": [0, 1, 2, 3, 4],
+    "working_days": [1, 2, 3, 4, 5],
     "work_from": "09:00",
     "work_until": "17:00",
     "quiet_from": "22:00",

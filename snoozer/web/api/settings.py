@@ -3,6 +3,9 @@
 The docstrings of the routes are published in openapi.json.
 """
 
+from collections.abc import Callable
+from datetime import date
+
 from flask import Response
 from pydantic import BaseModel
 from sqlalchemy import Connection, select
@@ -14,6 +17,7 @@ from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
 from snoozer.db.statements import database_time
+from snoozer.domain.day_shape import DayShapeError
 from snoozer.domain.scopes import Scope
 from snoozer.snoozing import clean_phrase
 from snoozer.web.api import preconditions
@@ -21,11 +25,20 @@ from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import respond
 from snoozer.web.api.models.headers import ChangeHeaders, ReadHeaders
-from snoozer.web.api.models.settings import DayShape, Preset, Presets, PresetsChange, Settings, SettingsChange
+from snoozer.web.api.models.settings import (
+    DayShape,
+    DayShapeChange,
+    Preset,
+    Presets,
+    PresetsChange,
+    Settings,
+    SettingsChange,
+)
 from snoozer.web.api.openapi import NOT_MODIFIED, operation
 from snoozer.web.api.problems import invalid_fields
 from snoozer.web.api.validation import json_object, validate
 from snoozer.web.day_shape import forms as day_form
+from snoozer.web.day_shape.forms import DayForm
 from snoozer.web.language import LOCALES
 from snoozer.web.settings import presets as preset_form
 from snoozer.web.text.time_format import TimeFormatter
@@ -59,7 +72,7 @@ def change_settings() -> Response:
     """
     with caller() as (connection, account):
         wanted = validate(SettingsChange, json_object())
-        _lock(connection, account, _settings(account))
+        _lock(connection, account, lambda: _settings(account))
         zone, locale = wanted.zone or account.zone, wanted.locale or account.locale
         if locale not in LOCALES:
             raise invalid_fields({"locale": f"locale must be one of {', '.join(LOCALES)}."})
@@ -72,7 +85,8 @@ def change_settings() -> Response:
             zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
         day_shapes.refresh(connection, account_id=account.id)
-        return _answer(_settings(account).model_copy(update={"zone": zone, "locale": locale}))
+        account.zone, account.locale = zone, locale
+        return _answer(_settings(account))
 
 
 @blueprint.get("/settings/presets")
@@ -96,7 +110,7 @@ def set_presets() -> Response:
     """Other times that are offered, all of them"""
     with caller() as (connection, account):
         wanted = validate(PresetsChange, json_object())
-        _lock(connection, account, _presets(connection, account))
+        _lock(connection, account, lambda: _presets(connection, account))
         posted = MultiDict[str, str]()
         for one in wanted.presets:
             posted.add("label", one.label)
@@ -124,7 +138,7 @@ def set_presets() -> Response:
 def reset_presets() -> Response:
     """The usual times again"""
     with caller() as (connection, account):
-        _lock(connection, account, _presets(connection, account))
+        _lock(connection, account, lambda: _presets(connection, account))
         accounts.clear_presets(connection, account_id=account.id)
         return _answer(_presets(connection, account))
 
@@ -135,6 +149,40 @@ def show_day() -> Response:
     """The shape of the day: working hours, quiet hours, a vacation"""
     with caller() as (connection, account):
         return respond(200, _day(connection, account))
+
+
+@blueprint.put("/settings/day")
+@operation(
+    "setDay",
+    scope=WRITE,
+    json=DayShapeChange,
+    headers=ChangeHeaders,
+    returns={200: (DayShape, "The shape as it is now.")},
+    refuses=(400, 412, 415, 422),
+)
+def set_day() -> Response:
+    """Another shape of the day, all of it
+
+    What is asleep comes by it from now on; what each snooze was promised for stays.
+    """
+    with caller() as (connection, account):
+        wanted = validate(DayShapeChange, json_object())
+        _lock(connection, account, lambda: _day(connection, account))
+        try:
+            shape = day_form.read_shape(_as_form(wanted), today=_today(connection, account))
+        except DayShapeError as wrong:
+            raise invalid_fields({wrong.field: wrong.message}) from None
+        day_shapes.choose(connection, account_id=account.id, shape=shape)
+        return _answer(_day(connection, account))
+
+
+def _as_form(wanted: DayShapeChange) -> DayForm:
+    given = wanted.model_dump()
+    return DayForm(
+        values={name: "" if given[name] is None else str(given[name]) for name in day_form.FIELDS},
+        working_days=frozenset(wanted.working_days),
+        rests_on_days_off=wanted.rests_on_days_off,
+    )
 
 
 def _settings(account: Account) -> Settings:
@@ -155,9 +203,8 @@ def _presets(connection: Connection, account: Account) -> Presets:
 
 
 def _day(connection: Connection, account: Account) -> DayShape:
-    times = TimeFormatter(now=database_time(connection), zone=account.zone, locale=account.locale)
     shape = day_shapes.find(connection, account_id=account.id) or NO_SHAPE
-    form = day_form.open_form(shape, today=times.local(times.now).date())
+    form = day_form.open_form(shape, today=_today(connection, account))
     texts = {name: form.values[name] or None for name in (*day_form.TIMES, *day_form.DATES)}
     return DayShape(
         working_days=sorted(form.working_days),
@@ -167,17 +214,18 @@ def _day(connection: Connection, account: Account) -> DayShape:
     )
 
 
-def _lock(connection: Connection, account: Account, present: BaseModel) -> None:
-    """Locks the account, so that one change of its settings waits for another; raises Refused with 412 unless they are
-    as `If-Match` names."""
+def _today(connection: Connection, account: Account) -> date:
+    times = TimeFormatter(now=database_time(connection), zone=account.zone, locale=account.locale)
+    return times.local(times.now).date()
+
+
+def _lock(connection: Connection, account: Account, read: Callable[[], BaseModel]) -> None:
+    """Locks the account, so that one change of its settings waits for another; raises Refused with 412 unless what is
+    read then is as `If-Match` names it."""
     row = select(Account.zone, Account.locale).where(Account.id == account.id)
     locked = connection.execute(row.with_for_update(key_share=True)).one()
-    if isinstance(present, Settings):
-        present = present.model_copy(update={"zone": locked.zone, "locale": locked.locale})
-        account.zone, account.locale = locked.zone, locked.locale
-    else:
-        present = _presets(connection, account)
-    preconditions.check(preconditions.body_etag(present.model_dump_json(exclude_unset=True)))
+    account.zone, account.locale = locked.zone, locked.locale
+    preconditions.check(preconditions.body_etag(read().model_dump_json(exclude_unset=True)))
 
 
 def _answer(model: BaseModel) -> Response:

@@ -54,12 +54,13 @@ def read_submission(posted: MultiDict[str, str], *, today: date) -> tuple[DayFor
         rests_on_days_off=posted.get("rests_on_days_off") == "on",
     )
     try:
-        return form, _read_shape(form, today=today)
+        return form, read_shape(form, today=today)
     except DayShapeError as error:
         return replace(form, error=error), None
 
 
-def _read_shape(form: DayForm, *, today: date) -> DayShape:
+def read_shape(form: DayForm, *, today: date) -> DayShape:
+    """Returns the shape that this form says. Raises DayShapeError with the field to correct."""
     values = form.values
     shape = DayShape(
         working_days=form.working_days,

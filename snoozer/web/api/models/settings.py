@@ -1,12 +1,16 @@
 """What an account is set to: zone, locale, presets and the shape of its day; and its connected mailboxes."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from snoozer.day_shapes import NO_SHAPE
+from snoozer.domain.day_shape import GATHERS_OVER, WEEKDAYS
 from snoozer.domain.roles import Role
-from snoozer.web.api.models.fields import LocaleName, Phrase, Request, Timestamp, Zone, text_check
+from snoozer.web.api.models.fields import LocaleName, Phrase, Request, Timestamp, Zone, text_check, whole
 from snoozer.web.settings.presets import MAX_LABEL_LENGTH, MAX_PRESETS
 
 
@@ -75,7 +79,7 @@ class PresetsChange(
 class DayShape(BaseModel):
     """The shape of a day: what comes during a rest waits for its end. Times are HH:MM on the account's clock."""
 
-    working_days: list[int] = Field(description="Monday is 0.")
+    working_days: list[int] = Field(description="Monday is 1.")
     work_from: str | None
     work_until: str | None
     quiet_from: str | None
@@ -85,6 +89,61 @@ class DayShape(BaseModel):
     away_from: str | None
     back_on: str | None
     gathers_over: int | None = Field(description="From how many reminders on one mail gathers them.")
+
+
+def _days(value: object) -> object:
+    if not isinstance(value, list) or not value or any(type(day) is not int for day in value):
+        raise PydanticCustomError("bad_days", "must be a list of weekdays; Monday is 1.")
+    if not set(value) <= set(WEEKDAYS) or len(set(value)) < len(value):
+        raise PydanticCustomError("bad_days", "must be a list of weekdays from 1 to 7, each once; Monday is 1.")
+    return value
+
+
+def _written(pattern: str, example: str, message: str) -> tuple[BeforeValidator, FieldInfo]:
+    """Returns what makes a text one of this pattern, and says so in its schema."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value, re.ASCII):
+            raise PydanticCustomError("not_written_so", message)
+        return value
+
+    return BeforeValidator(check), Field(json_schema_extra={"pattern": f"^{pattern}$", "examples": [example]})
+
+
+_TimeOfDay = Annotated[str, *_written(r"([01][0-9]|2[0-3]):[0-5][0-9]", "22:00", "must be a time such as 22:00.")]
+_Day = Annotated[str, *_written(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "2027-01-04", "must be a day such as 2027-01-04.")]
+_Weekdays = Annotated[
+    list[int],
+    BeforeValidator(_days),
+    Field(
+        description="Monday is 1.",
+        json_schema_extra={
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "integer", "minimum": min(WEEKDAYS), "maximum": max(WEEKDAYS)},
+        },
+    ),
+]
+
+
+class DayShapeChange(
+    Request,
+    json_schema_extra={"examples": [{"quiet_from": "22:00", "quiet_until": "07:00", "rests_on_days_off": True}]},
+):
+    """The shape of a day, all of it: what is not named is as it is where nothing was chosen."""
+
+    working_days: _Weekdays = sorted(NO_SHAPE.working_days)
+    work_from: _TimeOfDay = f"{NO_SHAPE.work_from:%H:%M}"
+    work_until: _TimeOfDay = f"{NO_SHAPE.work_until:%H:%M}"
+    quiet_from: _TimeOfDay | None = None
+    quiet_until: _TimeOfDay | None = None
+    quiet_until_off: _TimeOfDay | None = Field(None, description="The end of quiet hours on days off.")
+    rests_on_days_off: bool = Field(False, strict=True)
+    away_from: _Day | None = Field(None, description="The first day of a vacation.")
+    back_on: _Day | None = Field(None, description="The first day after a vacation.")
+    gathers_over: Annotated[int, *whole(min(GATHERS_OVER), max(GATHERS_OVER))] | None = Field(
+        None, description="From how many reminders on one mail gathers them."
+    )
 
 
 class Mailbox(BaseModel):
