@@ -3,8 +3,6 @@ called asleep when it is overdue."""
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +11,7 @@ from sqlalchemy import Engine
 from snoozer import mailboxes
 from snoozer.settings import Settings
 from tests.factories import People, an_original
+from tests.forked import run_forked
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
@@ -38,16 +37,14 @@ def put_to_sleep(place: Place) -> None:
 
 def doctor(place: Place) -> dict[str, list[str]]:
     """The doctor's verdicts, by check."""
-    found = subprocess.run(
-        [sys.executable, "-m", "snoozer", "doctor", "--json"],
+    found = run_forked(
+        "doctor",
+        "--json",
         env={
             **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             "DATABASE_URL": place.settings.database_url.get_secret_value(),
         },
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     verdicts: dict[str, list[str]] = {}
     for each in json.loads(found.stdout)["checks"]:

@@ -7,7 +7,6 @@ import random
 import re
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from snoozer.imap.folders import raw
 from snoozer.mailbox_sync.main import make_watcher
 from snoozer.settings import Settings
 from tests.factories import Person
+from tests.forked import start_forked
 from tests.imap.dovecot import PASSWORD
 from tests.process.conftest import Field, Sink, a_sink
 
@@ -222,8 +222,8 @@ class Place:
         self, *, failpoint: str = "", log: IO[bytes] | None = None, **variables: str
     ) -> "subprocess.Popen[bytes]":
         """`snoozer mailbox` as a process of its own, killed at the end of the test if it still runs."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "snoozer", "mailbox"],
+        process = start_forked(
+            "mailbox",
             env={
                 **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
                 "DATABASE_URL": self.settings.database_url.get_secret_value(),

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.factories import the_row
+from tests.forked import PIPES, run_forked, start_forked
 from tests.process.staller import Staller
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,23 +77,11 @@ class Field:
 
     def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
         """One command of the product, started."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "snoozer", *command],
-            cwd=ROOT,
-            env=self.environment | settings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return start_forked(*command, env=self.environment | settings, cwd=ROOT, **PIPES)
 
     def run(self, *command: str, **settings: str) -> "subprocess.CompletedProcess[str]":
         """One command of the product, to its end."""
-        process = self.start(*command, **settings)
-        try:
-            out, err = process.communicate(timeout=TIMEOUT)
-        finally:
-            process.kill()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        return run_forked(*command, env=self.environment | settings, cwd=ROOT)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from tests.factories import People
+from tests.forked import start_forked
 from tests.process.cli.running import ENVIRONMENT, run_command
 
 pytestmark = pytest.mark.process
@@ -48,8 +48,9 @@ def test_a_clock_that_is_killed_midway_loses_nothing_of_the_work(
         connection.execute(text(FILL))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     url = engine.url.render_as_string(hide_password=False)
-    clock = subprocess.Popen(
-        [sys.executable, "-m", "snoozer", "clock", "--once"],
+    clock = start_forked(
+        "clock",
+        "--once",
         env={**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -17,15 +17,10 @@ import os
 import signal
 import sys
 import time
-from random import seed
 from select import select
 from typing import Any
 
-import snoozer.cli
-import snoozer.cli.worker
-import snoozer.housekeeping.clock
-
-__all__ = ["snoozer"]
+from tests.fork_server import become
 
 
 class Zygote:
@@ -79,14 +74,7 @@ class Zygote:
         if "LD_PRELOAD" in order["env"]:
             # What is loaded before all else asks for a fresh interpreter.
             os.execve(sys.executable, [sys.executable, "-m", "snoozer", *order["start"]], order["env"])  # noqa: S606
-        os.environ.clear()
-        os.environ.update(order["env"])
-        seed()
-        gc.unfreeze()
-        gc.enable()
-        sys.argv = ["snoozer", *order["start"]]
-        snoozer.cli.main()
-        sys.exit(0)
+        become(order["start"], environment=order["env"])
 
     def _look_after_children(self) -> None:
         while self._children:

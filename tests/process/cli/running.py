@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from sqlalchemy import Engine
+
+from tests.forked import run_forked
 
 ENVIRONMENT = {
     "SECRET_KEY": "a-key-of-enough-length-for-this",
@@ -18,14 +19,8 @@ ENVIRONMENT = {
 def run_command(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     url = engine.url.render_as_string(hide_password=False)
-    return subprocess.run(
-        [sys.executable, "-m", "snoozer", *command],
-        env={**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings}
+    return run_forked(*command, env=environment)
 
 
 def refusal(*command: str, engine: Engine, home: Path) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import health_checks, schema, workers
 from snoozer.housekeeping import chore_runner
 from tests.factories import HOUR, a_snooze, now
+from tests.forked import run_forked
 from tests.mail.scripted_server import ScriptedServer
 
 SECRET = "a-secret-key-for-the-doctor"
@@ -30,14 +30,7 @@ def examine(*arguments: str, url: str, home: Path, **settings: str) -> subproces
         "BASE_URL": "",
         **settings,
     }
-    return subprocess.run(
-        [sys.executable, "-m", "snoozer", "doctor", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_forked("doctor", *arguments, env=environment)
 
 
 def findings(*, url: str, home: Path, **settings: str) -> tuple[int, dict[str, dict[str, Any]]]:

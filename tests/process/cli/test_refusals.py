@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.cli.console import explain
 from snoozer.settings import Settings
+from tests.forked import run_forked
 
 ROOT = Path(__file__).resolve().parents[3]
 WHOLE = {
@@ -54,18 +55,29 @@ WHOLE = {
 )
 def test_a_worker_that_cannot_start_reports_why(tmp_path: Path, changed: dict[str, str], words: str) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "DATABASE_"))}
-    ended = subprocess.run(
-        [sys.executable, "-m", "snoozer", "worker", "--drain"],
-        cwd=ROOT,
-        env=inherited | WHOLE | {"SNOOZER_HOME": str(tmp_path)} | changed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = inherited | WHOLE | {"SNOOZER_HOME": str(tmp_path)} | changed
+    ended = run_forked("worker", "--drain", env=environment, cwd=ROOT)
     assert ended.returncode == 2
     assert words in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "Traceback" not in ended.stderr
+
+
+def test_a_fresh_interpreter_reports_why_just_so(tmp_path: Path) -> None:
+    """The others are forked from a process that has imported the product's code."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "DATABASE_"))}
+    environment = inherited | WHOLE | {"SNOOZER_HOME": str(tmp_path)}
+    for changed in ({"SECRET_KEY": ""}, {}):
+        fresh = subprocess.run(
+            [sys.executable, "-m", "snoozer", "worker", "--drain"],
+            cwd=ROOT,
+            env=environment | changed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        forked = run_forked("worker", "--drain", env=environment | changed, cwd=ROOT)
+        assert (fresh.returncode, fresh.stdout, fresh.stderr) == (forked.returncode, forked.stdout, forked.stderr)
 
 
 @pytest.mark.parametrize(

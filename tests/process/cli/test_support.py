@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,12 @@ from snoozer.db import support as queries
 from snoozer.db.queries import case_groups
 from snoozer.db.queries.case_filter import Filter
 from tests.factories import ANN, HOUR, a_snooze, now
+from tests.forked import run_forked
 
 
 def support(*arguments: str, url: str, home: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "DATABASE_URL": url, "SNOOZER_HOME": str(home)}
-    return subprocess.run(
-        [sys.executable, "-m", "snoozer", "support", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_forked("support", *arguments, env=environment)
 
 
 def test_without_a_name_every_query_is_listed_with_its_promise(tmp_path: Path) -> None:
