@@ -1,4 +1,4 @@
--- The whole schema after migration 0069, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0070, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -2622,6 +2622,8 @@ CREATE INDEX ix_email_snoozes_cases ON email_snoozes USING btree (finished_at, i
 CREATE INDEX ix_email_snoozes_claimed_by ON email_snoozes USING btree (claimed_by) WHERE (claimed_at IS NOT NULL);
 
 CREATE INDEX ix_email_snoozes_due ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL));
+
+CREATE INDEX ix_email_snoozes_exhausted ON email_snoozes USING btree (remind_at) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (attempts >= max_attempts));
 
 CREATE INDEX ix_email_snoozes_finished ON email_snoozes USING btree (finished_at, id) WHERE (outcome = ANY (ARRAY['sent'::text, 'cancelled'::text]));
 

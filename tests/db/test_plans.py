@@ -1,26 +1,57 @@
 """The statements of a delivery find their rows by an index, also when they were planned while the tables were small."""
 
 import re
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from snoozer.db import digests, ledger, queue, queue_acts
 from snoozer.db import engine as engine_module
-from snoozer.db import ledger, queue
 from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.ledger import UncertainPolicy
+from snoozer.db.queue import HeldClaims
 from snoozer.db.statements import statement
-from snoozer.domain.reminder import Claim, Send
-from tests.db.transitions import a_fact
+from snoozer.domain.reminder import Claim, Deferral, Send
+from tests.db.reading import reading
+from tests.db.transitions import a_fact, mark_uncertain_one, refuse_one, release_one, schedule_next_one
 
 # The sixth use of a statement prepares it, and five plans of its own later it gets one that is kept.
 ENOUGH = 12
 LEASE = timedelta(seconds=90)
+PROMISED = datetime(2036, 1, 1, tzinfo=UTC)
+FAILED = {"error": "451 try later", "attempts_used": 1, "delay": LEASE}
 DELIVERY = ("queue/claim", "ledger/reserve", "ledger/mark", "ledger/record", "queue/finalize")
 FIRST_LINES = {name: statement(name).text.splitlines()[0] for name in DELIVERY}
+End = Callable[[Connection, list[Claim], list[Send]], object]
+# What a worker does to its claims and their ledger entries.
+ENDS: dict[str, End] = {
+    "extend": lambda connection, claims, sends: queue.extend(connection, held=_held(claims), lease=LEASE),
+    "mark": lambda connection, claims, sends: ledger.mark(connection, dots=_dots(sends)),
+    "record": lambda connection, claims, sends: ledger.record(connection, facts=[a_fact(send) for send in sends]),
+    "lock": lambda connection, claims, sends: ledger.lock(connection, sends=sends),
+    "refuse": lambda connection, claims, sends: [
+        refuse_one(connection, one, permanent=True, reply="") for one in sends
+    ],
+    "mark uncertain": lambda connection, claims, sends: [mark_uncertain_one(connection, one) for one in sends],
+    "finalize": lambda connection, claims, sends: queue.finalize(connection, held=_held(claims)),
+    "schedule next": lambda connection, claims, sends: [schedule_next_one(connection, one, PROMISED) for one in claims],
+    "release": lambda connection, claims, sends: [release_one(connection, one, **FAILED) for one in claims],
+    "unclaim": lambda connection, claims, sends: queue.unclaim(connection, held=_held(claims)),
+    "defer": lambda connection, claims, sends: queue.defer(
+        connection, held=_held(claims), delays=[LEASE] * len(claims)
+    ),
+    "rest": lambda connection, claims, sends: queue.rest(
+        connection, held=_held(claims), deferrals=[Deferral(id=one.id, until=PROMISED, reason="rest") for one in claims]
+    ),
+    "set aside": lambda connection, claims, sends: queue_acts.set_aside(
+        connection, held=_held(claims), pause_ids=[0] * len(claims)
+    ),
+    "gather": lambda connection, claims, sends: digests.gather(connection, people=_people(claims), domain="x.example"),
+    "lock digests": lambda connection, claims, sends: digests.lock(connection, people=_people(claims)),
+}
 
 
 @pytest.fixture
@@ -28,7 +59,7 @@ def worker(engine: Engine, postgres_url: str) -> Iterator[Engine]:
     """A worker's engine with one connection, and tables that vacuum has just seen empty."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE email_snoozes, reminder_sends"))
-    worker = make_engine(postgres_url, name="tests", pool_size=1)
+    worker = make_engine(postgres_url, name="tests", pool_size=1, by_index=True)
     yield worker
     worker.dispose()
 
@@ -51,10 +82,10 @@ def deliver(worker: Engine, *, batch_size: int) -> int:
         claims = queue.claim(connection, worker="w", batch_size=batch_size, lease=LEASE)
         sends = _reserve(connection, claims)
     with worker.begin() as connection:
-        ledger.mark(connection, dots=[(send, "0" * 64) for send in sends])
+        ledger.mark(connection, dots=_dots(sends))
     with worker.begin() as connection:
         ledger.record(connection, facts=[a_fact(send) for send in sends])
-        queue.finalize(connection, held=[(claim.id, claim.claim_token) for claim in claims])
+        queue.finalize(connection, held=_held(claims))
     return len(sends)
 
 
@@ -67,6 +98,18 @@ def _reserve(connection: Connection, claims: list[Claim]) -> list[Send]:
         uncertainty=UncertainPolicy(hold=LEASE),
     )
     return [entry.send for entry in reserved]
+
+
+def _held(claims: list[Claim]) -> HeldClaims:
+    return [(claim.id, claim.claim_token) for claim in claims]
+
+
+def _dots(sends: list[Send]) -> list[tuple[Send, str]]:
+    return [(send, "0" * 64) for send in sends]
+
+
+def _people(claims: list[Claim]) -> list[str]:
+    return [claim.user_email for claim in claims]
 
 
 def kept_plans(worker: Engine) -> dict[str, str]:
@@ -95,8 +138,9 @@ def _plan(connection: Connection, row: Any) -> str:
 
 
 def whole_tables(plan: str) -> list[str]:
-    """The large tables that a plan reads from end to end."""
-    return re.findall(r"Seq Scan on (email_snoozes|reminder_sends)", plan)
+    """The large tables that a plan reads from end to end, if only by an index for its order."""
+    scan = r"(?:Seq Scan|Index (?:Only )?Scan using pk_\w+) on (email_snoozes|reminder_sends)\b"
+    return re.findall(scan + r".*$(?!\n *Index Cond)", plan, re.M)
 
 
 def test_a_plan_made_for_an_empty_table_is_not_kept_when_the_table_has_grown(
@@ -130,6 +174,28 @@ def test_every_statement_of_a_delivery_finds_its_rows_by_an_index(engine: Engine
     assert sorted(plans) == sorted(DELIVERY)
     for verb, plan in plans.items():
         assert whole_tables(plan) == [], f"{verb}\n{plan}"
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+def test_the_end_of_a_claim_reads_no_row_of_another(engine: Engine, worker: Engine, end: End) -> None:
+    """Beside half a million rows a reminder took seconds: to be locked in the order of their ids, a handful was looked
+    for among all rows, by the index of that order."""
+    seed(engine, 4_000)
+    with worker.begin() as connection:
+        claims = queue.claim(connection, worker="w", batch_size=10, lease=LEASE)
+        sends = _reserve(connection, claims)
+    assert reading(worker, lambda connection: end(connection, claims, sends)).rows < 500
+
+
+@pytest.mark.parametrize("analyzes", [False, True], ids=["old statistics", "new statistics"])
+def test_the_sweeps_read_what_has_lapsed_and_no_row_that_waits(engine: Engine, worker: Engine, analyzes: bool) -> None:
+    """They read all that was due, every few seconds: half of what the server did beside half a million rows."""
+    seed(engine, 4_000)
+    if analyzes:
+        with engine.begin() as connection:
+            connection.execute(text("ANALYZE email_snoozes"))
+    assert reading(engine, lambda connection: queue.retire(connection, batch_size=10)).rows < 500
+    assert reading(engine, lambda connection: queue.lock_lapsed(connection, batch_size=10, lease=LEASE)).rows < 500
 
 
 def test_one_plan_is_kept_for_each_statement_and_none_is_planned_again_for_every_batch(

@@ -117,6 +117,11 @@ class Snooze(Base):
             "remind_at",
             postgresql_where=text("NOT inactive AND claimed_at IS NULL AND scheduled_for IS NOT NULL"),
         ),
+        Index(
+            "ix_email_snoozes_exhausted",
+            "remind_at",
+            postgresql_where=text("NOT inactive AND claimed_at IS NULL AND attempts >= max_attempts"),
+        ),
         Index("ix_email_snoozes_paused", "id", postgresql_where=text("inactive AND outcome IS NULL")),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
         Index("ix_email_snoozes_of_person", "user_email", "outcome", "remind_at", "id"),

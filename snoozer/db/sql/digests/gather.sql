@@ -13,7 +13,6 @@ WITH day AS MATERIALIZED (
       AND day.gathers_over IS NOT NULL
       AND clock_timestamp() < day.known_until
       AND (clock_timestamp() >= day.rest_from AND clock_timestamp() < day.rest_until) IS NOT TRUE
-    ORDER BY day.account_id
     FOR NO KEY UPDATE OF day SKIP LOCKED
 ),
 ended AS MATERIALIZED (
@@ -33,7 +32,6 @@ waiting AS MATERIALIZED (
       AND NOT snooze.at_any_hour
       AND snooze.deferred_until <= clock_timestamp()
       AND snooze.scheduled_for IS NOT NULL
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 ),
 ready AS MATERIALIZED (

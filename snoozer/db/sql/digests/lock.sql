@@ -8,7 +8,6 @@ WITH unclaimed AS MATERIALIZED (
     WHERE account.email = ANY(CAST(:people AS text[]))
       AND digest.settled_at IS NULL
       AND snooze.claim_token IS NULL
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 SELECT id FROM unclaimed

@@ -4,7 +4,6 @@ WITH locked AS MATERIALIZED (
     SELECT reminder_message_id
     FROM reminder_sends
     WHERE id = ANY(:ids)
-    ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT reminder_message_id FROM locked

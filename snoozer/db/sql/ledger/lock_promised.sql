@@ -9,7 +9,6 @@ WITH locked AS MATERIALIZED (
      AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
      AND send.channel = 'email'
     WHERE snooze.id = ANY(:snooze_ids)
-    ORDER BY send.id
     FOR NO KEY UPDATE OF send SKIP LOCKED
 )
 SELECT snooze.id

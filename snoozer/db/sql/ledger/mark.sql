@@ -14,7 +14,6 @@ WITH locked AS MATERIALIZED (
       AND snooze.lease_expires_at > clock_timestamp()
       AND send.claim_token = requested.claim_token
       AND send.state = 'reserved'
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze, send SKIP LOCKED
 )
 UPDATE reminder_sends AS send

@@ -11,7 +11,6 @@ WITH entry AS MATERIALIZED (
         CAST(:queue_ids AS text[])
     ) AS fact (reminder_message_id, claim_token, smtp_code, enhanced_code, reply, queue_id)
     JOIN reminder_sends AS send ON send.reminder_message_id = fact.reminder_message_id
-    ORDER BY send.id
     FOR NO KEY UPDATE OF send SKIP LOCKED
 ),
 updated AS (

@@ -8,7 +8,6 @@ locked AS MATERIALIZED (
     FROM requested
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze

@@ -1,13 +1,15 @@
 -- Lock claims of dead workers and expired leases, a bounded number at a time; `recover` reads the ledger after that.
 -- A mark needs the row's lock: one that was committed before this statement had it is seen by the next statement, and
 -- none can come in between.
+-- The order, and COALESCE, have the planner read the index of what is claimed, also while it knows nothing of a table that
+-- has grown: by the ids it read all.
 -- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
 WITH lapsed AS MATERIALIZED (
     SELECT snooze.id
     FROM email_snoozes AS snooze
     LEFT JOIN workers ON workers.id = snooze.claimed_by
     WHERE snooze.claimed_at IS NOT NULL
-      AND snooze.id BETWEEN :first_id AND :last_id
+      AND COALESCE(snooze.id BETWEEN :first_id AND :last_id, FALSE)
       AND (
           workers.state = 'dead'
           OR clock_timestamp() > GREATEST(
@@ -15,7 +17,7 @@ WITH lapsed AS MATERIALIZED (
               CASE WHEN workers.id IS NOT NULL THEN snooze_server_met() + :lease END
           )
       )
-    ORDER BY snooze.id
+    ORDER BY snooze.claimed_by
     LIMIT :batch_size
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )

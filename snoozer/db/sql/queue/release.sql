@@ -21,7 +21,6 @@ WITH failed AS MATERIALIZED (
     ) AS failure (id, claim_token, error, attempts_used, delay, permanent, retry_for)
     JOIN email_snoozes AS snooze ON snooze.id = failure.id
     WHERE snooze.claim_token = failure.claim_token
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze

@@ -11,7 +11,6 @@ WITH locked AS MATERIALIZED (
     ) AS requested (id, claim_token, until, reason)
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze

@@ -7,7 +7,7 @@ WITH exhausted AS MATERIALIZED (
       AND claimed_at IS NULL
       AND remind_at <= CURRENT_TIMESTAMP
       AND attempts >= max_attempts
-      AND id BETWEEN :first_id AND :last_id
+      AND COALESCE(id BETWEEN :first_id AND :last_id, FALSE)
     ORDER BY remind_at
     LIMIT :batch_size
     FOR NO KEY UPDATE SKIP LOCKED

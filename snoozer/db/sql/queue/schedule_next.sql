@@ -31,7 +31,6 @@ sent AS MATERIALIZED (
           ),
           TRUE
       )
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze

@@ -13,7 +13,6 @@ WITH locked AS MATERIALIZED (
     JOIN pauses AS pause ON pause.id = requested.pause_id
     WHERE snooze.claim_token = requested.claim_token
       AND pause.ended_at IS NULL
-    ORDER BY snooze.id
     FOR SHARE OF pause SKIP LOCKED
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )

@@ -5,7 +5,6 @@ WITH locked AS MATERIALIZED (
     FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
     JOIN email_snoozes AS snooze ON snooze.id = requested.id
     WHERE snooze.claim_token = requested.claim_token
-    ORDER BY snooze.id
     FOR NO KEY UPDATE OF snooze SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze

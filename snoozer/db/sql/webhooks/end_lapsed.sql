@@ -7,7 +7,6 @@ WITH lapsed AS MATERIALIZED (
     WHERE NOT endpoint.is_on
       AND delivery.claim_token IS NOT NULL
       AND delivery.claimed_until <= CURRENT_TIMESTAMP
-    ORDER BY delivery.id
     FOR NO KEY UPDATE OF delivery SKIP LOCKED
 )
 UPDATE webhook_deliveries AS delivery
