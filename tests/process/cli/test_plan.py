@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snoozer.cli.plan import Figures
+from tests.forked import run_forked
 
 MANY = ("--people=10000", "--per-day=3")
 DRAINED = {
@@ -37,9 +37,7 @@ GROWN = {
 
 def plan(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run where there are no settings at all."""
-    command = [sys.executable, "-m", "snoozer", "plan", *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "SNOOZER_HOME": "/nowhere"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return run_forked("plan", *arguments, env={"PATH": "/usr/bin:/bin", "SNOOZER_HOME": "/nowhere"})
 
 
 def figures(tmp_path: Path, *reports: Any) -> list[str]:
