@@ -1,4 +1,4 @@
--- The whole schema after migration 0070, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0071, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -2690,6 +2690,8 @@ CREATE INDEX ix_push_sends_claimed ON push_sends USING btree (claimed_until) WHE
 CREATE INDEX ix_push_sends_created ON push_sends USING btree (created_at);
 
 CREATE INDEX ix_push_sends_due ON push_sends USING btree (try_at, id) WHERE (state = 'reserved'::text);
+
+CREATE INDEX ix_push_sends_open ON push_sends USING btree (id) WHERE (state = ANY (ARRAY['reserved'::text, 'sending'::text]));
 
 CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 

@@ -15,16 +15,10 @@ from snoozer.delivery.push import MAX_DELAY, PushSender
 from snoozer.delivery.send_loop import drain, send
 from snoozer.domain import links
 from tests.db.pushes import comes_back, sooner, the_sender
-from tests.db.reading import reading
 from tests.factories import People, Person, now, the_row
 from tests.push_service import KEYS, Answer, PushService, Subscription, claims_of, ledger, states, subscribe
 
 BOB = "bob@snoozer.example"
-DUE = """
-INSERT INTO push_sends (device_id, account_id, snooze_id, scheduled_for, try_at, expires_at)
-SELECT device.id, device.account_id, number, now(), now() - number * interval '1 ms', now() + interval '4 h'
-FROM push_devices AS device, generate_series(1, 5000) AS number
-"""
 
 
 @pytest.fixture
@@ -376,18 +370,3 @@ def test_a_device_whose_service_is_away_waits_with_all_that_is_for_it(
     assert len(service.pushed) == 1
     comes_back(engine)
     assert all(row.try_at > now() for row in ledger(engine))
-
-
-def test_a_claim_reads_few_of_the_thousands_that_are_due(
-    engine: Engine, service: PushService, phone: Subscription, people: People
-) -> None:
-    """It read and sorted all of them: a day's nine o'clock would have been pushed until the afternoon."""
-    for email in (BOB, "carol@snoozer.example"):
-        subscribe(engine, service.subscription(email), account_id=people.ann(email).id)
-    with engine.begin() as connection:
-        connection.execute(text(DUE))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("VACUUM ANALYZE push_sends"))
-    read = reading(engine, lambda connection: push.claim(connection, lease=timedelta(minutes=1)))
-    assert read.rows <= 20, read
-    assert "push_sends" not in read.whole_tables

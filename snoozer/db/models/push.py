@@ -73,6 +73,7 @@ class PushSend(Base):
     __table_args__ = (
         UniqueConstraint("device_id", "snooze_id", "scheduled_for", name="uq_push_sends_promise"),
         Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
+        Index("ix_push_sends_open", "id", postgresql_where=text("state IN ('reserved', 'sending')")),
         Index("ix_push_sends_claimed", "claimed_until", postgresql_where=text("claimed_until IS NOT NULL")),
         Index("ix_push_sends_created", "created_at"),
         Index("ix_push_sends_account", "account_id"),
