@@ -69,9 +69,9 @@ def list_all(connection: Connection, *, email: str | None) -> list[Token]:
 def revoke(
     connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
 ) -> list[tuple[int, str]]:
-    """Revoke by one of the three; returns id and owner of each token revoked by this call."""
+    """Revoke by one of the three; returns id and owner of each token revoked by this call, in the order of ids."""
     rows = execute(connection, "api_tokens/revoke", id=id, token_hash=token_hash, email=email)
-    return [(row.id, row.email) for row in rows]
+    return sorted((row.id, row.email) for row in rows)
 
 
 def revoke_own(connection: Connection, *, id: int, account_id: int) -> bool:
