@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,7 +11,7 @@ from sqlalchemy import Engine
 from snoozer.db import queue
 from tests.browser.conftest import Opened
 from tests.browser.rows import is_same, watched
-from tests.factories import ANN, a_kept_message, asked_for, the_row
+from tests.factories import ANN, HOUR, a_kept_message, asked_for, now, the_row
 
 pytestmark = pytest.mark.browser
 
@@ -50,6 +51,9 @@ def test_a_time_is_changed_by_keys_where_it_stands_and_undone(opened: Opened, en
 
 def test_every_time_is_chosen_by_keys(opened: Opened, engine: Engine) -> None:
     id = weekly(engine)
+    # Neither today nor tomorrow, which would be called so.
+    day = (now() + 72 * HOUR).astimezone(ZoneInfo("Europe/Berlin"))
+    name = f"{day:%A}"
     page = the_page(opened, id)
     page.keyboard.press("b")
     expect(page.get_by_label("When should it come back?")).to_be_focused()
@@ -57,17 +61,17 @@ def test_every_time_is_chosen_by_keys(opened: Opened, engine: Engine) -> None:
     expect(page.get_by_label("Only this time")).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Tab")
-    page.keyboard.type("friday 14:00")
+    page.keyboard.type(f"{name.lower()} 14:00")
     reading = page.locator("#reading")
-    expect(reading).to_contain_text("Every Friday at 14:00")
+    expect(reading).to_contain_text(f"Every {name} at 14:00")
     page.get_by_label("Only this time").check()
-    expect(reading).to_contain_text("Friday 14:00")
+    expect(reading).to_contain_text(f"{name} 14:00")
     expect(reading).not_to_contain_text("Every")
     page.get_by_label("Every time").check()
-    expect(reading).to_contain_text("Every Friday at 14:00")
+    expect(reading).to_contain_text(f"Every {name} at 14:00")
     page.get_by_label("When should it come back?").press("Enter")
-    expect(page.get_by_role("heading", name="Every Friday at 14:00")).to_be_visible()
-    assert the_row(engine, id).recurrence["weekdays"] == [4]
+    expect(page.get_by_role("heading", name=f"Every {name} at 14:00")).to_be_visible()
+    assert the_row(engine, id).recurrence["weekdays"] == [day.weekday()]
     assert is_same(page)
 
 
