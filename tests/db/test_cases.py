@@ -11,6 +11,7 @@ from snoozer.db.queries import Cursor, case_groups, cases
 from snoozer.db.queries.case_filter import CLASSES, Filter, InvalidFilter
 from snoozer.housekeeping import chores
 from tests.db.archived import RETENTION
+from tests.db.reading import reading
 from tests.factories import ANN, HOUR, a_snooze, now
 
 BOB = "bob@other.example"
@@ -212,6 +213,24 @@ def test_a_group_says_how_many_whom_since_when_and_shows_samples(engine: Engine)
     assert first.text == "rcpt: 550 5.1.1 User unknown"
     assert alone == first
     assert (of_bob.cases, of_bob.people, second.cases) == (2, 1, 1)
+
+
+def test_the_groups_of_a_domain_that_nearly_all_have_read_each_case_a_few_times(engine: Engine) -> None:
+    """By the index of domains each group read the cases of all, for longer than the page waits for it."""
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO email_snoozes"
+                " (user_email, message_id, remind_at, inactive, outcome, finished_at, attempts, last_error)"
+                " SELECT 'p' || n || '@own.example', '<' || n || '@x>', now(), TRUE, 'retired', now() - INTERVAL '1 h',"
+                " 5, 'dot: 554 ' || repeat(chr(97 + n % 20), 5) FROM generate_series(1, 2000) AS n"
+            )
+        )
+        connection.execute(text("ANALYZE email_snoozes"))
+    filter = Filter(domain="own.example")
+    with engine.connect() as connection:
+        assert [group.cases for group in case_groups.groups(connection, filter)] == [100] * 20
+    assert reading(engine, lambda connection: case_groups.groups(connection, filter)).rows < 10_000
 
 
 # What others do between two pages.

@@ -28,7 +28,7 @@ _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzin
 # A bind would hide that the partial indexes of cases fit.
 IS_CASE: ColumnElement[bool] = Snooze.outcome == literal("retired", literal_execute=True)
 error_fingerprint: ColumnElement[str] = func.snooze_error_fingerprint(Snooze.last_error)
-_recipient_domain = func.snooze_recipient_domain(Snooze.user_email)
+recipient_domain = func.snooze_recipient_domain(Snooze.user_email)
 
 
 class InvalidFilter(ValueError):
@@ -82,7 +82,7 @@ class Filter:
         if self.error_class is not None:
             found.append(func.snooze_error_class(Snooze.last_error) == CLASSES[self.error_class])
         if self.domain is not None:
-            found.append(_recipient_domain == self.domain)
+            found.append(recipient_domain == self.domain)
         if self.person is not None:
             found.append(Snooze.user_email == of_snooze("user_email", self.person))
         if self.message is not None:
