@@ -14,8 +14,10 @@ from snoozer.smtp.url import SmtpServer
 log = logging.getLogger(__name__)
 
 MAX_IDLE_SECONDS = 5.0
-# A session that waits so long for a reply does not count as busy, up to a number.
+# A session that waits for a reply so long, or while the others carry so many mails each, does not count as busy, up to
+# a number of sessions. With one mail each, half of the ordinary ones would be slow, and more and more be opened.
 SLOW_SECONDS = 1.0
+SLOW_ROUNDS = 2
 MAX_SLOW = 256
 LOOK_SECONDS = 0.25
 
@@ -37,8 +39,9 @@ class MailSource(Protocol):
 class ConnectionPool:
     """Carries the messages of `source` over sessions with one mail server, within `limits`. For one event loop.
 
-    At most `concurrency` sessions are busy at once, beside the `slow` ones that wait for a reply. Sessions are kept for
-    the next message while they are fresh, and quit when idle for `MAX_IDLE_SECONDS`. `connect_deadline` is in seconds.
+    At most `concurrency` sessions are busy at once, beside the `slow` ones that wait for a reply, and one more while
+    there are any. Sessions are kept for the next message while they are fresh, and quit when idle for
+    `MAX_IDLE_SECONDS`. `connect_deadline` is in seconds.
     """
 
     def __init__(
@@ -54,6 +57,8 @@ class ConnectionPool:
         self._idle: deque[tuple[SmtpSession, float]] = deque()
         self._connecting = self._refused = 0
         self.slow = 0
+        # When the dots of the last SLOW_ROUNDS rounds were sent, the oldest first.
+        self._recent: deque[float] = deque(maxlen=SLOW_ROUNDS * concurrency)
         self._limit_before_refusals = limits.connections
         self._tasks: set[asyncio.Task[None]] = set()
         self._waking = False
@@ -65,7 +70,8 @@ class ConnectionPool:
             return
         self._waking = True
         try:
-            while self.source.waiting and (session := self._take_idle()):
+            self.count_slow()
+            while self.source.waiting and self._missing > 0 and (session := self._take_idle()):
                 if not self._begin_next(session):
                     break
             if self.source.waiting and self.limits.is_open:
@@ -76,10 +82,21 @@ class ConnectionPool:
             self._waking = False
         self._start_timer()
 
+    def count_slow(self) -> None:
+        """Count anew what waits for a slow reply, in `slow`."""
+        slow_since = time.monotonic() - SLOW_SECONDS
+        if len(self._recent) == self._recent.maxlen:
+            slow_since = max(slow_since, self._recent[0])
+        self.slow = min(sum(session.waiting_since < slow_since for session in self._busy), MAX_SLOW)
+
     def following(self, session: SmtpSession) -> Mail | None:
-        """The message to begin with the dot of this session's, if any."""
-        keeps = session.pipelines and session.carried + 1 < self.limits.messages and not self._is_over_limit
-        return self._next_mail() if keeps else None
+        """The message to begin with the dot of this session's, if any. To be called for each dot."""
+        self._recent.append(time.monotonic())
+        is_too_many = self._is_over_limit or self._missing < 0
+        if is_too_many or not session.pipelines or session.carried + 1 >= self.limits.messages:
+            return None
+        asyncio.get_running_loop().call_soon(self.wake)
+        return self._next_mail()
 
     def discard(self, session: SmtpSession) -> None:
         """Gives up the session's message and drops the connection: without its dot no server has the message."""
@@ -163,10 +180,15 @@ class ConnectionPool:
         return self._open_count > self.limits.connections
 
     @property
+    def _missing(self) -> int:
+        """How many more may be busy. Where some are slow, another is likely to wait that is not known as slow yet."""
+        return self._concurrency + bool(self.slow) - (len(self._busy) - self.slow)
+
+    @property
     def _has_room(self) -> bool:
         """True when another session may be opened: not while one is idle, because the server's rate allows no mail."""
         is_full = self._open_count + self._connecting >= self.limits.connections
-        is_enough = len(self._busy) - self.slow + self._connecting >= self._concurrency
+        is_enough = self._missing <= self._connecting
         return not (is_full or is_enough or self._idle) and self.limits.may_connect(connecting=self._connecting)
 
     def _start_connecting(self) -> None:
@@ -225,18 +247,15 @@ class ConnectionPool:
             self._timer = asyncio.get_running_loop().call_later(pause, self._look)
 
     def _look(self) -> None:
-        """Quit what was idle too long, count what waits for a slow reply, and go on where the rate allows it.
+        """Quit what was idle too long, and go on where the rate allows it.
 
         A message that waits behind a slow reply to another one gets another session.
         """
         self._timer, now = None, time.monotonic()
         while self._idle and not _is_fresh(self._idle[0][1]):
             self._idle.popleft()[0].quit()
-        slow = [session for session in self._busy if now - session.waiting_since > SLOW_SECONDS]
-        self.slow = min(len(slow), MAX_SLOW)
-        for session in slow:
-            if session.has_follower:
-                session.abort(ServerUnavailable("the mail server is slow to answer for the mail before"))
+        for session in [one for one in self._busy if one.has_follower and now - one.waiting_since > SLOW_SECONDS]:
+            session.abort(ServerUnavailable("the mail server is slow to answer for the mail before"))
         self.wake()
 
 

@@ -17,7 +17,7 @@ from snoozer.smtp.server_limits import (
     ServerLimits,
 )
 from tests.loops import on_a_loop
-from tests.mail.scripted_server import EOF, HOLD, PIPELINING, USUAL
+from tests.mail.scripted_server import EOF, PIPELINING, USUAL
 from tests.mail.sending import TIMEOUT, a_queue
 
 
@@ -254,60 +254,6 @@ async def test_two_thousand_bad_addresses_in_a_row_are_refused_and_the_next_mail
         await good.end()
         await queue.send(3)
         assert len(server.received) == 4
-
-
-@on_a_loop
-async def test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
-    monkeypatch.setattr(connection_pool, "MAX_SLOW", 3)
-    async with a_queue(dot=HOLD, concurrency=2) as (server, queue):
-        mails = queue.submit(10)
-        while len(server.received) < 2 + 3:
-            await asyncio.sleep(0.001)
-        assert queue.pool.slow == 3
-        server.go_on.set()
-        for mail in mails:
-            await mail.end()
-        assert (len(server.received), server.connections) == (10, 5)
-
-
-@on_a_loop
-async def test_a_mail_behind_a_slow_reply_goes_over_another_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It began with the dot of that mail, and stayed claimed until the server had made up its mind."""
-    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
-    async with a_queue(ehlo=PIPELINING, dot=[HOLD, USUAL["dot"]], concurrency=1) as (server, queue):
-        first, second = queue.submit(2)
-        while len(server.received) < 1:
-            await asyncio.sleep(0.001)
-        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
-        await second.end()
-        assert server.connections == 2
-        server.go_on.set()
-        await first.end()
-        assert len(server.received) == 2
-
-
-@on_a_loop
-async def test_sessions_that_wait_for_our_database_are_not_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An outage of the database would have spread to hundreds of mails."""
-    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
-    async with a_queue(concurrency=2) as (server, queue):
-        mails = queue.submit(4, held=True)
-        for mail in mails[:2]:
-            await mail.body()
-        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
-        for _ in range(50):
-            await asyncio.sleep(0.001)
-        assert (queue.pool.slow, queue.waiting) == (0, 2)
-        monkeypatch.setattr(connection_pool, "SLOW_SECONDS", TIMEOUT)
-        for mail in mails:
-            await mail.body()
-            mail.send_dot()
-            await mail.end()
-        assert server.connections == 2
 
 
 @on_a_loop

@@ -7,6 +7,7 @@ CONNECTIONS = "snoozer/smtp/connection_pool.py"
 SMTP = "tests/mail/test_smtp.py::"
 PIPELINED = "tests/mail/test_smtp_pipelining.py::"
 POOL = "tests/mail/test_connection_pool.py::"
+SLOW = "tests/mail/test_slow_sessions.py::"
 
 DOOR = "snoozer/inbound/lmtp_server.py"
 LETTER = "snoozer/mime/mime_writer.py"
@@ -93,8 +94,8 @@ MAIL_GUARDS = (
     Guard(
         "a mail follows only where the server takes one more",
         CONNECTIONS,
-        "session.carried + 1 < self.limits.messages",
-        "True",
+        "session.carried + 1 >= self.limits.messages",
+        "False",
         POOL + "test_a_server_that_takes_two_mails_on_a_connection_gets_two[in one piece]",
     ),
     Guard(
@@ -128,23 +129,44 @@ MAIL_GUARDS = (
     Guard(
         "slow replies make room for few",
         CONNECTIONS,
-        "min(len(slow), MAX_SLOW)",
-        "min(len(slow), 1_000)",
-        POOL + "test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a_number",
+        "for session in self._busy), MAX_SLOW)",
+        "for session in self._busy), 1_000)",
+        SLOW + "test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a_number",
     ),
     Guard(
         "no mail waits behind a slow reply to another one",
         CONNECTIONS,
-        "if session.has_follower:",
-        "if False:",
-        POOL + "test_a_mail_behind_a_slow_reply_goes_over_another_session",
+        "if one.has_follower and",
+        "if False and",
+        SLOW + "test_a_mail_behind_a_slow_reply_goes_over_another_session",
+    ),
+    Guard(
+        "a session is slow while the others carry two mails each",
+        CONNECTIONS,
+        "slow_since = max(slow_since, self._recent[0])",
+        "pass",
+        SLOW + "test_a_session_is_slow_once_the_others_carried_two_mails_each",
+    ),
+    Guard(
+        "a slow session is found while the others pipeline",
+        CONNECTIONS,
+        "        asyncio.get_running_loop().call_soon(self.wake)\n        return self._next_mail()",
+        "        return self._next_mail()",
+        SLOW + "test_a_slow_session_is_found_while_the_others_are_never_free",
+    ),
+    Guard(
+        "where enough are busy no mail follows a dot",
+        CONNECTIONS,
+        " or self._missing < 0",
+        "",
+        SLOW + "test_sessions_that_were_slow_begin_no_mail_with_a_dot_while_there_are_enough",
     ),
     Guard(
         "our own database is no slow server",
         SESSION,
         'self._wrote_at if self._awaited or self._flushing else float("inf")',
         "self._wrote_at",
-        POOL + "test_sessions_that_wait_for_our_database_are_not_slow",
+        SLOW + "test_sessions_that_wait_for_our_database_are_not_slow",
     ),
     Guard(
         "a batch that was cancelled ends",
