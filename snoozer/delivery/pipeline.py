@@ -121,7 +121,8 @@ class DeliveryPipeline:
     """Delivers what is submitted; `on_done` is called with each claim whose ending is settled.
 
     Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries are
-    left, when none is, and for each with a serialization key: waking it for all would spend most time on switching.
+    active, when none is left, and for each with a serialization key: waking it for all would spend most time on
+    switching.
     """
 
     def __init__(
@@ -144,6 +145,8 @@ class DeliveryPipeline:
         self._low_watermark = low_watermark
         # Counted by the worker's thread, the event loop's, and the worker's again.
         self._submitted = self._ended = self._done = 0
+        # Seen at the last end of a delivery since others were submitted.
+        self._were_few = False
         self._pending: deque[Job] = deque()
         self._jobs: set[Job] = set()
         self._finished: deque[Claim] = deque()
@@ -155,7 +158,7 @@ class DeliveryPipeline:
             self._mark,
             name="marks",
             on_result=self._on_mark,
-            full=lambda: len(self._jobs) // MARK_SHARE,
+            full=lambda: (len(self._jobs) - self._pool.slow) // MARK_SHARE,
             linger=MARK_LINGER_SECONDS,
         )
         self._endings: BatchExecutor[PendingEnding, DeliveryOutcome | None] = BatchExecutor(
@@ -188,7 +191,7 @@ class DeliveryPipeline:
         self._loop.call_soon_threadsafe(self._take, jobs)
 
     def reap(self, *, timeout: float) -> None:
-        """Call `on_done` for what has ended, after a wait of at most `timeout` seconds for few to be left or `wake`."""
+        """Call `on_done` for what has ended, after `timeout` seconds at most, or once few are active, or `wake`."""
         if timeout > 0:
             self._wakeup.wait(timeout)
         self._wakeup.clear()
@@ -265,6 +268,7 @@ class DeliveryPipeline:
         self._loop.call_later(TICK_SECONDS, self._tick)
 
     def _take(self, jobs: Sequence[Job]) -> None:
+        self._were_few = False
         # What needs no mail waits for no mail server.
         self._pending.extend(job for job in jobs if job.delivery.send is not None or job.prepare())
         self._pool.wake()
@@ -324,7 +328,7 @@ class DeliveryPipeline:
         self._ended += 1
         is_last = self._submitted == self._ended
         self._endings.add(self._settler.pending(ending, lambda outcome: self._finish(job, outcome)), at_once=is_last)
-        self._wake_if_few(self._submitted - self._ended)
+        self._wake_if_few()
 
     def _on_ending(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> None:
         wait = self._settler.retry_after(pending, result)
@@ -338,6 +342,8 @@ class DeliveryPipeline:
         if len(self._finished) + self._done >= self._submitted or job.claim.serialization_key is not None:
             self._wakeup.set()
 
-    def _wake_if_few(self, left: int) -> None:
-        if left in (self._low_watermark, 0):
+    def _wake_if_few(self) -> None:
+        self._pool.count_slow()
+        were_few, self._were_few = self._were_few, self.active <= self._low_watermark
+        if (self._were_few and not were_few) or self._submitted == self._ended:
             self._wakeup.set()

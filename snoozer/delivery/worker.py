@@ -245,14 +245,15 @@ class Worker:
 
     @property
     def _room(self) -> int:
-        return self._batch_size - self._pipeline.active
+        return min(max(self._batch_size - self._pipeline.active, 1), self._batch_size)
 
     @property
     def _has_room(self) -> bool:
         if not self._low_watermark:
             return not self._pipeline
         is_settling = len(self._pipeline) > MAX_BATCHES_HELD * self._batch_size
-        return self._pipeline.active <= self._low_watermark and not is_settling
+        # A few more may be active again since it was woken: replies that were slow.
+        return self._pipeline.active <= self._low_watermark + self._batch_size // 4 and not is_settling
 
     def _deliver_poison_row(self) -> int:
         began = time.monotonic()

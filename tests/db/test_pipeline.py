@@ -1,7 +1,7 @@
 """Deliveries side by side: each is settled once, and none waits for another one's server, row or error."""
 
 from pathlib import Path
-from threading import Event
+from threading import Event, current_thread
 
 import pytest
 from sqlalchemy import Engine, text
@@ -14,7 +14,7 @@ from snoozer.smtp import connection_pool
 from tests.db.pipelines import MESSAGE, TIMEOUT, a_pipeline, reap_all
 from tests.db.transitions import claim, reserve
 from tests.factories import ANN, a_snooze, the_row, the_send
-from tests.mail.scripted_server import PIPELINING, STALL, ScriptedServer
+from tests.mail.scripted_server import HOLD, PIPELINING, STALL, ScriptedServer
 
 
 def claimed(engine: Engine, count: int) -> list[Delivery]:
@@ -207,6 +207,50 @@ def test_a_wait_ends_when_few_are_left_and_at_a_wake(engine: Engine, tmp_path: P
         pipeline.submit(deliveries)
         pipeline.reap(timeout=10_000)
         assert pipeline.active <= 1
+
+
+def test_a_wait_ends_when_few_are_active_beside_many_slow_ones(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slow ones counted as left: once there were more of them than `low_watermark`, workers claimed only every
+    quarter of a second."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+    slow, others = claimed(engine, 3), claimed(engine, 2)
+    server = ScriptedServer(dot=[HOLD, HOLD, HOLD, "250 ok"])
+    with server, a_pipeline(engine, server, tmp_path, low_watermark=1) as (pipeline, _):
+        pipeline.submit(slow)
+        while len(server.received) < 3 or pipeline.active:
+            pass
+        pipeline.submit(others)
+        pipeline.reap(timeout=10_000)
+        assert pipeline.active <= 1
+        server.go_on.set()
+
+
+def test_a_slow_reply_that_came_does_not_count_twice(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ended and as slow: the worker was woken early, and not again when few were active."""
+    monkeypatch.setattr(connection_pool, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(connection_pool, "SLOW_SECONDS", 0.0)
+    active = vars(module.DeliveryPipeline)["active"]
+    seen = []
+
+    def observe(pipeline: module.DeliveryPipeline) -> int:
+        value: int = active.fget(pipeline)
+        if current_thread().name == "deliveries":
+            seen.append(value)
+        return value
+
+    monkeypatch.setattr(module.DeliveryPipeline, "active", property(observe))
+    with ScriptedServer(dot=HOLD) as server, a_pipeline(engine, server, tmp_path) as (pipeline, _):
+        pipeline.submit(claimed(engine, 3))
+        while len(server.received) < 3 or pipeline.active:
+            pass
+        server.go_on.set()
+        reap_all(pipeline)
+    assert seen == [0, 0, 0]
 
 
 def test_a_wait_ends_when_a_row_with_a_key_is_done(engine: Engine, tmp_path: Path) -> None:
