@@ -15,7 +15,7 @@ from tests.chaos.storm.growth import memory, relations, slope
 from tests.chaos.storm.stage import Stage
 
 ROWS, BATCHES = (1_000, 30) if FULL else (250, 10)
-TERMINATIONS = 1_500 if FULL else 60
+TERMINATOR, TERMINATIONS = "pg_terminate_backend", 1_500 if FULL else 60
 # The first batches fill pools, caches and free lists.
 WARM_UP = BATCHES // 5
 # Of one worker, by the slope over all batches after that. A short run shows little more than how an allocator rounds.
@@ -44,9 +44,12 @@ def test_a_soak_with_terminated_sessions(stage: Stage) -> None:
         assert act.scene.drained(seconds=stage.timeout)
         workers = act.fleet.workers
         terminator = nemeses.terminator(act.scene)
-        act.storm.let_loose("pg_terminate_backend", terminator, times=TERMINATIONS, pace=(0.02, 0.12))
+        act.storm.let_loose(TERMINATOR, terminator, times=TERMINATIONS, pace=(0.02, 0.12))
         used: dict[int, list[tuple[float, float]]] = {pid: [] for pid in workers}
-        for batch in range(2, BATCHES + 1):
+        batch = 1
+        # It strikes only while mails are accepted.
+        while batch < BATCHES or act.storm.struck[TERMINATOR] < TERMINATIONS:
+            batch += 1
             act.scene.load.pour(ROWS)
             assert act.scene.drained(seconds=stage.timeout)
             for pid, points in used.items():
@@ -54,7 +57,7 @@ def test_a_soak_with_terminated_sessions(stage: Stage) -> None:
         assert act.fleet.workers == workers, "a worker ended, and its memory with it"
         found = relations(act.scene.database_url)
     grown = round(max(slope(points[WARM_UP:]) for points in used.values()), 1)
-    thousands = BATCHES * ROWS / 1_000
+    thousands = batch * ROWS / 1_000
     sizes = {one.name: round(one.bytes / 1024 / thousands, 1) for one in found}
     bloat = {one.name: one.bloat for one in found}
     stage.report.note(stage.name, worker_kilobytes_per_1000=grown, kilobytes_per_1000=sizes, bloat=bloat)
