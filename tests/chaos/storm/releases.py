@@ -21,6 +21,7 @@ TIMEOUT = 60.0
 # As long as a migration may hold up a worker, so that none ends as if it had lost the database.
 PATIENT = {"SNOOZER_WORKER_DEAD_SECONDS": "30", "SNOOZER_LEASE_SECONDS": "60"}
 MIGRATIONS = "migrations/versions"
+REQUIREMENTS = "requirements.txt"
 
 
 def commit_before(migration: str = "*") -> str | None:
@@ -32,9 +33,11 @@ def commit_before(migration: str = "*") -> str | None:
 
 @dataclass
 class Release:
-    """The code of a commit, in a folder of its own, and the processes that run it."""
+    """The code of a commit, in a folder of its own, and the processes that run it, by an interpreter that has what that
+    release runs on."""
 
     root: Path
+    python: str = sys.executable
     _processes: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     @classmethod
@@ -43,7 +46,11 @@ class Release:
         subprocess.run(["git", "archive", "-o", archive, commit], cwd=ROOT, check=True)
         with tarfile.open(archive) as files:
             files.extractall(root, filter="data")
-        return cls(root)
+        theirs, ours = (folder / REQUIREMENTS for folder in (root, ROOT))
+        if theirs.exists() and theirs.read_bytes() == ours.read_bytes():
+            return cls(root)
+        subprocess.run(["bin/setup"], cwd=root, check=True)
+        return cls(root, str(root / ".venv" / "bin" / "python"))
 
     @property
     def pids(self) -> list[int]:
@@ -80,7 +87,7 @@ class Release:
         self._processes.clear()
 
     def _line(self, *command: str) -> list[str]:
-        return [sys.executable, "-m", "snoozer", *command]
+        return [self.python, "-m", "snoozer", *command]
 
     def _environment(self, scene: Scene) -> Mapping[str, str]:
         return {**scene.environment, "PYTHONPATH": str(self.root)}
