@@ -47,6 +47,14 @@ SHORT = {
     "SNOOZER_DEADLINE_SECONDS": "30",
     "SNOOZER_BREAKER_COOLDOWN_SECONDS": "0.5",
 }
+# Those of the product, where what they cost is part of what is measured.
+DEFAULTS = {
+    "SNOOZER_LEASE_SECONDS": "90",
+    "SNOOZER_HEARTBEAT_SECONDS": "3",
+    "SNOOZER_WORKER_DEAD_SECONDS": "10",
+    "SNOOZER_SWEEP_SECONDS": "5",
+    "SNOOZER_POLL_SECONDS": "1",
+}
 
 
 class SinkProcess:

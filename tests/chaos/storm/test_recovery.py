@@ -10,7 +10,7 @@ import pytest
 
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import Fleet, hurt, until
-from tests.chaos.storm.ground import SHORT, Ground, Scene
+from tests.chaos.storm.ground import DEFAULTS, SHORT, Ground, Scene
 from tests.chaos.storm.report import Report
 from tests.mail.scripted_server import STALL
 
@@ -18,13 +18,6 @@ TIMEOUT = 60.0
 WORKERS = 6
 HELD = "SELECT count(DISTINCT claimed_by) AS holders FROM email_snoozes WHERE claimed_at IS NOT NULL"
 LEASE_SWEEP_AND_POLL = sum(float(SHORT[f"SNOOZER_{word}_SECONDS"]) for word in ("LEASE", "SWEEP", "POLL"))
-DEFAULTS = {
-    "SNOOZER_LEASE_SECONDS": "90",
-    "SNOOZER_HEARTBEAT_SECONDS": "3",
-    "SNOOZER_WORKER_DEAD_SECONDS": "10",
-    "SNOOZER_SWEEP_SECONDS": "5",
-    "SNOOZER_POLL_SECONDS": "1",
-}
 UNTIL_CLAIMED_AGAIN = 15.0
 
 
