@@ -2,14 +2,15 @@
 it had. Nothing else of the file is believed, and it is read within bounds, whatever it is."""
 
 import json
+import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from struct import unpack
+from itertools import pairwise
 from typing import IO, Any, get_args
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from sqlalchemy import Connection
 
@@ -30,9 +31,18 @@ MAX_MESSAGES = 1_000
 MAX_BYTES = 100 * 1024 * 1024
 MAX_PLACES_BYTES = 4 * 1024 * 1024
 _MAX_DIRECTORY_BYTES = 1024 * 1024
-_END, _END_SIZE, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
+_END, _END_SIZE, _MAX_COMMENT = b"PK\x05\x06", 22, 65_536
+# It stands in front of the end, and leads to a directory of a size that the end does not name.
+_ZIP64_LOCATOR, _LOCATOR_SIZE = b"PK\x06\x07", 20
+_MEMBER_HEAD_SIZE = 30
+# `read(most)` of zipfile limits what it decompresses in these alone: bz2 and LZMA unpack a whole block into memory.
+_BOUNDED_METHODS = frozenset({ZIP_STORED, ZIP_DEFLATED})
+_ENCRYPTED = 0x1
 _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
-_BROKEN = (BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, ValueError, zlib.error)
+_BROKEN = (
+    *(BadZipFile, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError, struct.error, ValueError),
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,24 +88,41 @@ class _Message:
 
 
 def _open(file: IO[bytes]) -> ZipFile:
-    """Raises NotAnExport, also for a list of files that would take much memory: it is read whole at once."""
+    """Raises NotAnExport, also for a list of files that would take much memory: `ZipFile` reads it whole."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - _END_SIZE - _MAX_COMMENT))
+    file.seek(max(0, size - _END_SIZE - _MAX_COMMENT - _LOCATOR_SIZE))
     tail = file.read()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_SIZE:
         raise NotAnExport(_damaged())
-    (directory,) = unpack("<L", tail[at + 12 : at + 16])
+    (directory,) = struct.unpack("<L", tail[at + 12 : at + 16])
     if directory > _MAX_DIRECTORY_BYTES:
         raise NotAnExport(_too_many())
+    if tail[max(0, at - _LOCATOR_SIZE) : at].startswith(_ZIP64_LOCATOR):
+        raise NotAnExport(_damaged())
     file.seek(0)
     try:
-        return ZipFile(file)
+        archive = ZipFile(file)
     except _BROKEN:
         raise NotAnExport(_damaged()) from None
+    if _overlap(archive.infolist(), end=size):
+        raise NotAnExport(_damaged())
+    return archive
+
+
+def _overlap(entries: list[ZipInfo], *, end: int) -> bool:
+    """Whether two members share bytes, or one leaves the file: then a small file could be read for hours."""
+    spans = sorted(
+        (each.header_offset, each.header_offset + _MEMBER_HEAD_SIZE + each.compress_size) for each in entries
+    )
+    spans.append((end, end))
+    return spans[0][0] < 0 or any(stop > start for (_, stop), (start, _) in pairwise(spans))
 
 
 def _read(archive: ZipFile, entry: ZipInfo, *, most: int) -> bytes:
+    """At most so many bytes of a member. The only place that opens one."""
+    if entry.compress_type not in _BOUNDED_METHODS or entry.flag_bits & _ENCRYPTED:
+        raise NotAnExport(_packed_otherwise())
     try:
         with archive.open(entry) as opened:
             return opened.read(most)
@@ -120,6 +147,13 @@ def _messages(archive: ZipFile, entries: list[ZipInfo], largest_message: int) ->
 
 def _damaged() -> str:
     return _("The ZIP is damaged or of a kind that cannot be read.")
+
+
+def _packed_otherwise() -> str:
+    return _(
+        "The ZIP has a file that is encrypted or compressed by another method than Deflate."
+        " Unpack it, and make an ordinary ZIP of its files."
+    )
 
 
 def _too_many() -> str:

@@ -84,6 +84,14 @@ def test_only_settings_reads_the_environment() -> None:
     assert readers == {"settings.py"}
 
 
+def test_only_the_import_of_a_zip_unpacks_files() -> None:
+    """`restoring` bounds what it unpacks, and so must what joins this list. The other two only compress."""
+    imports = re.compile(r"^\s*(?:import|from) (?:zipfile|tarfile|gzip|bz2|lzma|zlib|shutil)\b", re.MULTILINE)
+    unpacking = re.compile(r"decompress|unpack_archive|extract|ZipFile|tarfile|GzipFile|(?:gzip|bz2|lzma)\.open")
+    found = {path.name for path in modules() if imports.search(source := path.read_text()) and unpacking.search(source)}
+    assert found == {"restoring.py", "originals.py", "compression.py"}
+
+
 def test_no_file_is_too_long_to_read_whole() -> None:
     files = [
         path for folder in (PACKAGE, ROOT / "tests") for path in folder.rglob("*") if path.suffix in {".py", ".sql"}
