@@ -65,8 +65,9 @@ def store(connection: Connection, *, user_email: str, original: bytes, has_null_
     seen the one before. A reminder of ours is merged with the message that it is about.
     """
     stored = _store(connection, user_email=user_email, original=original)
-    if stored.new and not has_null_sender:
-        arrival = replies.Arrival(head=message_parser.parse_reply(original), arrived_at=database_time(connection))
+    if stored.new:
+        head = message_parser.parse_reply(original, has_null_sender=has_null_sender)
+        arrival = replies.Arrival(head=head, arrived_at=database_time(connection))
         replies.receive(connection, user_email=user_email, arrivals=[arrival], route=ROUTE)
     return stored
 

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from itertools import groupby
 from typing import Any
 
-from snoozer.mime import headers
+from snoozer.mime import automatic, headers
 from snoozer.mime.charsets import decode_bytes, detect, is_known
 from snoozer.mime.enriched import enriched_to_text, richtext_to_text
 from snoozer.mime.flowed import join_flowed
@@ -33,8 +33,6 @@ _LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECA
 _META_WITHIN = 8_192
 _FIRST_LINE = 1_000
 
-_BULK = frozenset({"bulk", "list", "junk", "auto_reply", "auto-reply"})
-_MACHINES = ("list-id", "list-unsubscribe", "list-post", "x-autoreply", "x-autorespond", "x-auto-response-suppress")
 # Before 1970 there was no mail; 9999 could not be moved to another zone.
 _YEARS = range(1970, 9999)
 
@@ -89,8 +87,7 @@ class ParsedHead:
 class ParsedMessage(ParsedHead):
     """What a message declares, without proof.
 
-    `cut` is True when the message has more text than `text`. `auto_submitted` is True for everything that a machine
-    or a list sent, which must never be replied to. `instance` is the Snoozer that made it.
+    `cut` is True when the message has more text than `text`. `instance` is the Snoozer that made it.
     """
 
     to: Recipients
@@ -99,7 +96,6 @@ class ParsedMessage(ParsedHead):
     cut: bool
     attachments: tuple[Attachment, ...]
     in_reply_to: str | None
-    auto_submitted: bool
     instance: str | None
 
 
@@ -107,7 +103,7 @@ class ParsedMessage(ParsedHead):
 class ReplyHead:
     """What tells whether a message is a reply, and to what: `answers` are all ids in In-Reply-To and References.
 
-    `automatic` is True for what a machine or a list sent, and for what a Snoozer did.
+    `automatic` is True for what a machine or a list sent (`mime.automatic`).
     """
 
     message_id: str | None
@@ -117,23 +113,21 @@ class ReplyHead:
     automatic: bool
 
 
-# The header fields that `parse_reply` looks at.
-REPLY_FIELDS = (
-    "Message-ID", "In-Reply-To", "References", "From", "Sender", "Reply-To", "Return-Path", "Content-Type",
-    "Auto-Submitted", "Precedence", "X-Auto-Response-Suppress", "X-Autoreply", "X-Autorespond", "List-Id",
-    "List-Unsubscribe", "List-Post", "X-Snoozer-Instance",
-)  # fmt: skip
+# The header fields that `parse_reply` looks at, but Date: a connected mailbox knows when a message came.
+REPLY_FIELDS = tuple(
+    dict.fromkeys(("message-id", "in-reply-to", "references", "from", "sender", "reply-to", *automatic.FIELDS))
+)
 
 
-def parse_reply(original: bytes) -> ReplyHead:
-    """Reads the header only, or what there is of it."""
+def parse_reply(original: bytes, *, has_null_sender: bool = False) -> ReplyHead:
+    """Reads the header only, or what there is of it. `has_null_sender` is the null return path of the envelope."""
     head, _ = split_head(_readable(original[:MAX_READ_BYTES]))
     return ReplyHead(
         message_id=next(iter(headers.every_id(head.first("message-id"))), None),
         answers=headers.every_id(head.first("references"), head.first("in-reply-to")),
         sender_email=_sender(head, None).email,
         date=_date(head.first("date")),
-        automatic=_is_automatic(head) or head.first("x-snoozer-instance") is not None,
+        automatic=automatic.is_automatic(head, has_null_sender=has_null_sender),
     )
 
 
@@ -162,7 +156,6 @@ def parse(original: bytes) -> ParsedMessage:
         cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
         attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),
         in_reply_to=headers.message_id(head.first("in-reply-to")),
-        auto_submitted=_is_automatic(head),
         instance=headers.subject(head.first("x-snoozer-instance")),
     )
 
@@ -378,14 +371,3 @@ def _date(raw: bytes | None) -> datetime | None:
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return date if date.year in _YEARS else None
-
-
-def _is_automatic(head: Headers) -> bool:
-    auto = head.value("auto-submitted")
-    return (
-        (bool(auto) and auto != "no")
-        or head.value("precedence") in _BULK
-        or head.type == "multipart/report"
-        or head.first("return-path") == b"<>"
-        or any(head.first(name) is not None for name in _MACHINES)
-    )

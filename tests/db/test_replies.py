@@ -18,6 +18,7 @@ from snoozer.inbound.lmtp_server import IncomingMail
 from snoozer.mime.message_parser import parse_reply
 from snoozer.timephrase import Recurrence, parse
 from tests.factories import ANN, People, a_mailbox, an_original, now, the_events, the_row
+from tests.mail.answers import MACHINES, PEOPLE, an_answer
 
 DAY = timedelta(days=1)
 
@@ -102,12 +103,13 @@ def test_a_reply_is_nothing_to_a_snooze_that_keeps_its_time(engine: Engine, offe
     [
         {"Auto_Submitted": "auto-replied"},
         {"Auto_Submitted": "auto-generated; owner=ann"},
+        {"X_Autoresponder": "one answer a day"},
+        {"X_Precedence": "auto_reply"},
         {"Precedence": "bulk"},
         {"Precedence": "auto_reply"},
         {"Precedence": "list"},
         {"Return_Path": "<>"},
         {"Content_Type": "multipart/report; report-type=delivery-status; boundary=x"},
-        {"X_Auto_Response_Suppress": "All"},
         {"X_Snoozer_Instance": "snoozer.example"},
         {"sender": f"Ann <{ANN.upper()}>"},
         {"sender": "Ann <ann@work.example>"},
@@ -132,10 +134,46 @@ def test_a_bounce_that_only_its_envelope_names_as_one_does_not_count(engine: Eng
     assert the_row(engine, id).outcome is None
 
 
-def test_auto_submitted_no_is_a_person(engine: Engine, offer: bytes) -> None:
+@pytest.mark.parametrize(
+    "fields", [{"Auto_Submitted": "no"}, {"Auto_Submitted": "no (typed)"}, {"X_Auto_Response_Suppress": "All"}], ids=str
+)
+def test_an_answer_of_a_person_counts_whatever_its_program_adds(
+    engine: Engine, offer: bytes, fields: dict[str, Any]
+) -> None:
     id = a_waiting_snooze(engine)
-    receive(engine, a_mail(In_Reply_To="<offer@mail.example>", Auto_Submitted="no"))
+    receive(engine, a_mail(In_Reply_To="<offer@mail.example>", **fields))
     assert the_row(engine, id).outcome == "cancelled"
+
+
+@pytest.mark.parametrize("policy", ["cancel_on_reply", "until_reply"])
+@pytest.mark.parametrize("door", ["mail", "file"])
+def test_no_answer_of_a_machine_ends_a_snooze_and_each_of_a_person_does(
+    engine: Engine, offer: bytes, door: str, policy: str
+) -> None:
+    """By mail, and as files that a person adds. The answers come in together: one snooze waits for them all."""
+    id = a_waiting_snooze(engine, policy)
+    before = the_row(engine, id)
+
+    def come_in(answers: dict[str, dict[str, str]]) -> None:
+        originals = [
+            an_answer({"Message-ID": f"<{uuid4().hex}@mail.example>"} | fields, to="<offer@mail.example>")
+            for fields in answers.values()
+        ]
+        if door == "file":
+            with engine.begin() as connection:
+                inbox.store_each(connection, user_email=ANN, originals=originals)
+        else:
+            for original in originals:
+                receive(engine, original)
+
+    come_in(MACHINES)
+    assert (the_row(engine, id), the_events(engine, id)) == (before, [])
+    for name, fields in PEOPLE.items():
+        come_in({name: fields})
+        assert the_events(engine, id)[-1:] == ["cancelled" if policy == "cancel_on_reply" else "replied"], name
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM email_snoozes"))
+        id = a_waiting_snooze(engine, policy)
 
 
 @pytest.mark.parametrize(("scope", "outcome"), [("message", None), ("thread", "cancelled")])

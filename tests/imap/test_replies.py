@@ -13,6 +13,7 @@ from tests.factories import People, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer, a_message
 from tests.imap.watched import Place, watched
+from tests.mail.answers import MACHINES, PEOPLE, an_answer
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 on_dovecot = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
@@ -91,6 +92,18 @@ def test_neither_machines_nor_the_person_nor_others_end_it(place: Place) -> None
     place.eventually(lambda: is_read(place))
     assert place.snooze_of(ASKED).outcome is None
     a_reply(place)
+    place.eventually(lambda: place.snooze_of(ASKED).outcome == "cancelled")
+
+
+@on_both
+def test_no_answer_of_a_machine_ends_it_and_one_of_a_person_does(place: Place) -> None:
+    snooze_until_reply(place)
+    for number, fields in enumerate(MACHINES.values()):
+        answer = an_answer(fields, to=ASKED, message_id=f"<{number}@mail.example>")
+        place.program.deliver(answer, at=now())
+    place.eventually(lambda: is_read(place))
+    assert place.snooze_of(ASKED).outcome is None
+    place.program.deliver(an_answer(PEOPLE["Exchange"], to=ASKED), at=now())
     place.eventually(lambda: place.snooze_of(ASKED).outcome == "cancelled")
 
 

@@ -277,23 +277,6 @@ def test_an_attachment_beyond_the_first_megabyte_still_has_its_size() -> None:
     assert abs(size - 3_000_000) < 1_000
 
 
-@pytest.mark.parametrize(
-    ("head", "automatic"),
-    [
-        (b"Subject: hi", False),
-        (b"Auto-Submitted: no", False),
-        (b"Auto-Submitted: auto-replied; x=y", True),
-        (b"Precedence: bulk", True),
-        (b"List-Id: <x.example>", True),
-        (b"Return-Path: <>", True),
-        (b"X-Auto-Response-Suppress: All", True),
-        (b"Content-Type: multipart/report; boundary=b", True),
-    ],
-)
-def test_what_a_machine_sent_is_known(head: bytes, automatic: bool) -> None:
-    assert parse(head + b"\r\n\r\n").auto_submitted is automatic
-
-
 def test_our_own_reminder_is_recognised() -> None:
     assert parse(b"X-Snoozer-Instance: i-1\r\n\r\n").instance == "i-1"
     assert parse(b"In-Reply-To: <a@b>\r\nSubject: x\r\n\r\n").in_reply_to == "<a@b>"
