@@ -20,7 +20,7 @@ DELETED = r"\Deleted"
 SEEN = r"\Seen"
 FLAGGED = r"\Flagged"
 
-_FIELDS = ("Date", "From", "Subject", "Message-ID", "To", "References", "In-Reply-To", "Auto-Submitted")
+_FIELDS = ("Date", "From", "Subject", "Message-ID", "To", "References", "In-Reply-To")
 # What mail programs and servers keep when they append a message anew.
 _FINGERPRINTED = _FIELDS[:5]
 # A message may have a header of megabytes; a fingerprint needs no more.
@@ -58,7 +58,6 @@ class Head:
     in_reply_to: bytes | None
     subject: bytes | None
     sender: bytes | None
-    auto_submitted: bytes | None
     size: int
     internaldate: datetime
     flags: frozenset[str]
@@ -246,7 +245,6 @@ def head_of(uid: int, values: dict[bytes, Any]) -> Head:
         in_reply_to=fields.get("in-reply-to"),
         subject=fields.get("subject"),
         sender=fields.get("from"),
-        auto_submitted=fields.get("auto-submitted"),
         size=size,
         internaldate=internaldate,
         flags=frozenset(word(flag) for flag in values.get(b"FLAGS") or ()),

@@ -28,7 +28,6 @@ def test_a_head_is_what_was_sent(mailbox: Mailbox) -> None:
         subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=",
         References="<a@example.org>\r\n <b@example.org>",
         In_Reply_To="<b@example.org>",
-        Auto_Submitted="no",
     )
     date = datetime(2026, 3, 6, 8, 30, tzinfo=PLUS_FIVE)
     with mailbox.open() as connection:
@@ -40,7 +39,6 @@ def test_a_head_is_what_was_sent(mailbox: Mailbox) -> None:
     assert head.sender == b"Ben <ben@example.org>"
     assert head.references == b"<a@example.org> <b@example.org>"
     assert head.in_reply_to == b"<b@example.org>"
-    assert head.auto_submitted == b"no"
     assert head.size == len(original)
     assert head.internaldate == date
     assert head.internaldate.utcoffset() == timedelta(0)
