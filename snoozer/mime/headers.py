@@ -167,7 +167,7 @@ def _sender(raw: str, fallback: str | None) -> Sender:
             phrase = ""
     declared = _ROUTE.sub("", "".join(angle.split()))
     declared = _IN_APOSTROPHES.sub(r"\1", declared)
-    email = address(declared) or _with_several_ats(declared)
+    email = declared_address(declared)
     name = sanitize_line(decode_words(phrase.replace("[]", ""), fallback=fallback)).strip(" ,;:")
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
@@ -177,9 +177,9 @@ def _sender(raw: str, fallback: str | None) -> Sender:
     return Sender(None if name in ("", email) else name, email)
 
 
-def _with_several_ats(declared: str) -> str | None:
-    """What a sender wrote for an address, to be shown: with two @ or an address literal. No mail is sent to it."""
-    text = sanitize_line(declared, limit=MAX_ADDRESS_LENGTH)
+def declared_address(raw: str) -> str | None:
+    """What a sender wrote for an address, to be shown: also with two @ or an address literal. No mail is sent to it."""
+    text = sanitize_line(raw, limit=MAX_ADDRESS_LENGTH)
     return text if _SHOWN_ADDRESS.fullmatch(text) and len(text.encode("utf-8")) <= MAX_ADDRESS_LENGTH else None
 
 

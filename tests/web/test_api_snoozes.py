@@ -121,6 +121,20 @@ def test_a_stored_message_leaves_the_inbox_and_gives_its_subject(
         assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "snoozed"
 
 
+@pytest.mark.parametrize("sender", ["ann@b@a.example", "ann@[192.0.2.1]"])
+def test_a_sender_that_the_mailbox_shows_is_taken(
+    client: FlaskClient, people: People, engine: Engine, sender: str
+) -> None:
+    """A program sends back what it read here: strangers write addresses to which no mail can be sent."""
+    original = an_original(message_id="<k@mail.example>").replace(b"bob@mail.example", sender.encode())
+    id = a_kept_message(engine, original=original)
+    with engine.connect() as connection:
+        shown = connection.execute(text("SELECT sender_email FROM kept_messages WHERE id = :id"), {"id": id}).scalar()
+    assert shown == sender
+    body = post(client, people.ann(), message_id="<k@mail.example>", sender_email=shown, when="tomorrow 8am").get_json()
+    assert body["sender_email"] == sender
+
+
 def test_a_subject_that_would_break_lines_or_hide_is_one_plain_line(client: FlaskClient, people: People) -> None:
     body = post(client, people.ann(), subject="Pay\r\nBcc: eve@evil.example \u202eexe", when="tomorrow").get_json()
     assert body["subject"] == "Pay Bcc: eve@evil.example exe"

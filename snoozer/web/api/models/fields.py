@@ -143,8 +143,11 @@ Address = Annotated[
     str,
     text_check(),
     AfterValidator(_identifier),
-    canonical_form(headers.address, "bad_address", "must be a bare address such as ann@example.org."),
-    Field(json_schema_extra={"format": "idn-email", "pattern": f"^[^{_CONTROLS}]+@[^{_CONTROLS}]+$"}),
+    canonical_form(headers.declared_address, "bad_address", "must be a bare address such as ann@example.org."),
+    Field(
+        description="The address that the message names as its sender, also one to which no mail can be sent.",
+        json_schema_extra={"pattern": f"^[^{_CONTROLS}]+@[^{_CONTROLS}]+$", "examples": ["bob@mail.example"]},
+    ),
 ]
 Note = Annotated[
     str,
