@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import HANG_SECONDS
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -32,13 +34,13 @@ class LiveSite:
         return len(list(Path(f"/proc/{self.worker}/fd").iterdir()))
 
     def connect(self) -> socket.socket:
-        """A connection on which nothing is waited for longer than half a minute."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        """A connection that fails if the site hangs."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS)
 
     def send(self, request: bytes, *, ends: bool = True) -> str:
         """Returns the whole response to these bytes, until the connection is closed; the client ends its own side
         before, unless `ends` is false."""
-        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=30)) as connection:
+        with closing(self.connect()) as connection:
             connection.sendall(request)
             if ends:
                 connection.shutdown(socket.SHUT_WR)
@@ -81,4 +83,4 @@ def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **v
             yield LiveSite(port=port, log=home / "web.log", pid=process.pid)
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=HANG_SECONDS)

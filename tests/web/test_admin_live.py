@@ -15,6 +15,7 @@ from snoozer.web.admin import watching
 from snoozer.web.admin.reading import SHARED_SECONDS, Figures
 from snoozer.web.live.streams import Streams
 from tests import loops
+from tests.conftest import HANG_SECONDS
 from tests.factories import People, Person
 from tests.statements import statements
 from tests.web.overviews import SECOND, all_is_well
@@ -41,23 +42,22 @@ def test_the_figures_are_read_once_for_all_streams_and_not_when_no_one_watches(e
     all_is_well(engine)
     pages = [the_page(people.ann(f"op{number}@snoozer.example", role="viewer")) for number in range(5)]
 
-    async def run() -> float:
+    async def run() -> None:
         streams = quick_streams(engine)
         opened = [kinds(streams.events(account_id=number, shown=pages[number])) for number in range(5)]
-        began = time.monotonic()
         for expected in ("ready", "change", "change"):
             assert [await anext(one) for one in opened] == [expected] * 5
-        seconds = time.monotonic() - began
         for one in opened:
             await one.aclose()  # type: ignore[attr-defined]
-        return seconds
 
+    began = time.monotonic()
     with statements(engine) as executed:
-        seconds = loops.run(run())
+        loops.run(run())
         for thread in threading.enumerate():
             if thread.name == "lists":
-                thread.join(timeout=30)
+                thread.join(timeout=HANG_SECONDS)
                 assert not thread.is_alive(), "one asks on though no stream is open"
+    seconds = time.monotonic() - began
     read = [statement for statement in executed if "pg_database_size" in statement]
     assert 1 <= len(read) <= seconds / (SHARED_SECONDS / 2) + 1
 

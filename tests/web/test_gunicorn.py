@@ -1,7 +1,6 @@
 """What gunicorn does with a request before the site gets it, and what it logs."""
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -60,7 +59,7 @@ def test_a_long_phrase_gets_the_answer_of_the_site_and_not_of_its_server(site: L
 def test_a_huge_body_is_refused_before_it_is_sent(site: LiveSite, people: People) -> None:
     """The response waited for bytes that never came, and kept a thread."""
     head = f"POST /api/v1/snoozes HTTP/1.1\r\nHost: snoozer.example\r\nAuthorization: Bearer {people.ann().token}\r\n"
-    with closing(socket.create_connection(("127.0.0.1", site.port), timeout=30)) as connection:
+    with closing(site.connect()) as connection:
         connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n".encode())
         assert connection.recv(65_536).startswith(b"HTTP/1.1 413 ")
 

@@ -127,10 +127,11 @@ def test_all_streams_are_asked_for_by_one_query_a_second_and_by_none_when_none_i
     shown = [open_list(engine, people.ann(f"person{number}@snoozer.example")) for number in range(20)]
 
     async def run() -> float:
+        # From before the first stream: on a busy machine the thread asks several times until the last one is open.
+        began = time.monotonic()
         streams = Streams(engine, most_of_account=200)
         opened = [kinds(streams.events(account_id=number, shown=shown[number % 20])) for number in range(200)]
         assert {await anext(one) for one in opened} == {"ready"}
-        began = time.monotonic()
         for person in (7, 8):
             await asyncio.to_thread(a_snooze, engine, user_email=f"person{person}@snoozer.example")
             changed = [anext(one) for number, one in enumerate(opened) if number % 20 == person]

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer.settings import Settings
 from snoozer.web import context, create_app, trace_requests
 from snoozer.web.sign_in.routes import RESPONSE_SECONDS
+from tests.conftest import HANG_SECONDS
 from tests.factories import ANN, People, a_snooze, now
 from tests.web.live_site import CHECKOUT
 
@@ -141,7 +142,7 @@ def test_wrong_settings_end_the_server_instead_of_starting_it_for_ever(
         env={"PATH": os.environ["PATH"], "SNOOZER_HOME": str(tmp_path), **right, **wrong},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert ended.returncode == 2
