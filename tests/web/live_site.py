@@ -13,6 +13,8 @@ from pathlib import Path
 from tests.conftest import HANG_SECONDS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# What bin/test-at sets.
+CLOCK = {name: os.environ[name] for name in ("LD_PRELOAD", "WALL_CLOCK_SECONDS") if name in os.environ}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,7 @@ def live_site(postgres_url: str, home: Path, *, options: Sequence[str] = (), **v
                 "MAIL_FROM": "snoozer@snoozer.example",
                 "BASE_URL": "http://snoozer.example",
             }
+            | CLOCK
             | {name: value.format(port=port) for name, value in variables.items()},
             pass_fds=[listener.fileno()],
             stdout=log,
