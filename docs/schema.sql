@@ -1,4 +1,4 @@
--- The whole schema after migration 0071, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0072, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -82,11 +82,50 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION email_snoozes_fill_bucket() RETURNS trigger
+CREATE FUNCTION email_snoozes_enter() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    refused TEXT;
+    because TEXT;
 BEGIN
     NEW.bucket := COALESCE(NEW.bucket, snooze_bucket(NEW.user_email));
+    IF octet_length(NEW.user_email) > 254
+        OR octet_length(NEW.message_id) > 998
+        OR octet_length(NEW.serialization_key) > 998
+    THEN
+        refused := 'ck_email_snoozes_texts_fit';
+        because := format(
+            'Octets: user_email %s (254 at most), message_id %s (998), serialization_key %s (998).',
+            octet_length(NEW.user_email), octet_length(NEW.message_id), COALESCE(octet_length(NEW.serialization_key), 0)
+        );
+    ELSIF NEW.wall_time < '1969-12-31'
+        OR NEW.wall_time > '9999-01-02'
+        OR jsonb_typeof(NEW.recurrence) NOT IN ('object', 'null')
+    THEN
+        refused := 'ck_email_snoozes_make_sense';
+        because := 'wall_time lies between 1970 and 9999, and recurrence is a JSON object or null.';
+    END IF;
+    IF refused IS NOT NULL THEN
+        RAISE EXCEPTION 'new row for relation "email_snoozes" violates check constraint "%"', refused
+            USING ERRCODE = 'check_violation',
+                SCHEMA = TG_TABLE_SCHEMA,
+                TABLE = TG_TABLE_NAME,
+                CONSTRAINT = refused,
+                DETAIL = because;
+    END IF;
+    IF NEW.serialization_key IS NOT NULL AND NOT NEW.inactive AND NEW.claimed_at IS NULL THEN
+        NEW.behind_key := EXISTS (
+            SELECT 1
+            FROM email_snoozes AS ahead
+            WHERE ahead.serialization_key = NEW.serialization_key
+              AND NOT ahead.inactive
+              AND ahead.claimed_at IS NULL
+              AND ahead.attempts < ahead.max_attempts
+              AND (ahead.remind_at, ahead.id) < (NEW.remind_at, NEW.id)
+            OFFSET 3
+        );
+    END IF;
     RETURN NEW;
 END
 $$;
@@ -123,15 +162,6 @@ BEGIN
       AND kept.message_id = gone.message_id
       AND kept.snooze_id = gone.id;
     RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION email_snoozes_leave_pause() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    NEW.paused_by := NULL;
-    RETURN NEW;
 END
 $$;
 
@@ -197,6 +227,51 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_promise() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    retries BOOLEAN := OLD.claim_token IS NOT NULL AND NEW.claim_token IS NULL AND NEW.scheduled_for IS NOT NULL;
+    reopens BOOLEAN := OLD.outcome = 'retired' AND NOT NEW.inactive;
+BEGIN
+    IF reopens AND NEW.outcome = 'retired' THEN
+        NEW.outcome := NULL;
+        NEW.finished_at := NULL;
+        NEW.behind_key := FALSE;
+    END IF;
+    IF NEW.remind_at <> OLD.remind_at
+        AND NEW.remind_at <> COALESCE(OLD.scheduled_for, OLD.remind_at)
+        AND NOT retries
+        AND NOT snooze_is_kept('promise')
+    THEN
+        NEW.scheduled_for := NULL;
+        NEW.attempts := 0;
+        NEW.crash_count := 0;
+        NEW.last_error := NULL;
+        NEW.last_error_at := NULL;
+        NEW.deferred_until := NULL;
+        NEW.deferred_by := NULL;
+        NEW.behind_key := FALSE;
+        NEW.claim_token := NULL;
+        NEW.updated_at := CURRENT_TIMESTAMP;
+        IF NOT snooze_is_kept('clock') AND NEW.wall_time IS NOT DISTINCT FROM OLD.wall_time THEN
+            NEW.wall_time := NULL;
+            NEW.time_kind := CASE WHEN COALESCE(jsonb_typeof(NEW.recurrence), 'null') <> 'null' THEN NEW.time_kind END;
+        END IF;
+    END IF;
+    IF NEW.inactive OR num_nulls(NEW.claimed_at, NEW.claimed_by, NEW.claim_token, NEW.lease_expires_at) > 0 THEN
+        NEW.claimed_at := NULL;
+        NEW.claimed_by := NULL;
+        NEW.claim_token := NULL;
+        NEW.lease_expires_at := NULL;
+    END IF;
+    IF NOT NEW.inactive OR NEW.outcome IS NOT NULL THEN
+        NEW.paused_by := NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION email_snoozes_promise_mailbox_return() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -245,55 +320,6 @@ BEGIN
     WHERE kept.user_email = due.user_email
       AND kept.message_id = due.message_id;
     RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION email_snoozes_refuse_long_texts() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RAISE EXCEPTION 'new row for relation "email_snoozes" violates check constraint "ck_email_snoozes_texts_fit"'
-        USING ERRCODE = 'check_violation',
-            SCHEMA = TG_TABLE_SCHEMA,
-            TABLE = TG_TABLE_NAME,
-            CONSTRAINT = 'ck_email_snoozes_texts_fit',
-            DETAIL = format(
-                'Octets: user_email %s (254 at most), message_id %s (998), serialization_key %s (998).',
-                octet_length(NEW.user_email),
-                octet_length(NEW.message_id),
-                COALESCE(octet_length(NEW.serialization_key), 0)
-            );
-END
-$$;
-
-CREATE FUNCTION email_snoozes_refuse_nonsense() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RAISE EXCEPTION 'new row for relation "email_snoozes" violates check constraint "ck_email_snoozes_make_sense"'
-        USING ERRCODE = 'check_violation',
-            SCHEMA = TG_TABLE_SCHEMA,
-            TABLE = TG_TABLE_NAME,
-            CONSTRAINT = 'ck_email_snoozes_make_sense',
-            DETAIL = 'wall_time lies between 1970 and 9999, and recurrence is a JSON object or null.';
-END
-$$;
-
-CREATE FUNCTION email_snoozes_wait_behind_key() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    NEW.behind_key := EXISTS (
-        SELECT 1
-        FROM email_snoozes AS ahead
-        WHERE ahead.serialization_key = NEW.serialization_key
-          AND NOT ahead.inactive
-          AND ahead.claimed_at IS NULL
-          AND ahead.attempts < ahead.max_attempts
-          AND (ahead.remind_at, ahead.id) < (NEW.remind_at, NEW.id)
-        OFFSET 3
-    );
-    RETURN NEW;
 END
 $$;
 
@@ -801,6 +827,20 @@ BEGIN
       );
     RETURN NULL;
 END
+$$;
+
+CREATE FUNCTION snooze_is_kept(what text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT COALESCE(
+        current_setting('snoozer.keeps', TRUE) = concat_ws(' ', what, CAST(statement_timestamp() AS text)), FALSE
+    )
+$$;
+
+CREATE FUNCTION snooze_keeps(what text) RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT set_config('snoozer.keeps', concat_ws(' ', what, CAST(statement_timestamp() AS text)), TRUE) <> ''
 $$;
 
 CREATE FUNCTION snooze_may_be_gathered(person text, snooze bigint) RETURNS boolean
@@ -2757,15 +2797,11 @@ CREATE TRIGGER audit_log_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log F
 
 CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
 
-CREATE TRIGGER email_snoozes_fill_bucket BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_fill_bucket();
+CREATE TRIGGER email_snoozes_enter BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_enter();
 
 CREATE TRIGGER email_snoozes_forget_mailbox_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_mailbox_return();
 
 CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
-
-CREATE TRIGGER email_snoozes_leave_pause BEFORE UPDATE OF inactive, outcome ON email_snoozes FOR EACH ROW WHEN (((new.paused_by IS NOT NULL) AND ((NOT new.inactive) OR (new.outcome IS NOT NULL)))) EXECUTE FUNCTION email_snoozes_leave_pause();
-
-CREATE TRIGGER email_snoozes_make_sense BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN ((((new.wall_time < '1969-12-31 00:00:00'::timestamp without time zone) OR (new.wall_time > '9999-01-02 00:00:00'::timestamp without time zone)) OR (jsonb_typeof(new.recurrence) <> ALL (ARRAY['object'::text, 'null'::text])))) EXECUTE FUNCTION email_snoozes_refuse_nonsense();
 
 CREATE TRIGGER email_snoozes_move_mailbox_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))) OR ((new.outcome = 'cancelled'::text) AND (old.outcome IS NULL)))) EXECUTE FUNCTION email_snoozes_move_mailbox_return();
 
@@ -2777,13 +2813,11 @@ CREATE TRIGGER email_snoozes_note_insert AFTER INSERT ON email_snoozes REFERENCI
 
 CREATE TRIGGER email_snoozes_note_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_note_update();
 
+CREATE TRIGGER email_snoozes_promise BEFORE UPDATE OF remind_at, inactive, outcome, claimed_at, claimed_by, claim_token, lease_expires_at ON email_snoozes FOR EACH ROW WHEN ((((new.remind_at <> old.remind_at) AND (NOT ((old.claim_token IS NOT NULL) AND (new.claim_token IS NULL) AND (new.scheduled_for IS NOT NULL)))) OR (new.inactive AND (new.claimed_at IS NOT NULL)) OR ((old.outcome = 'retired'::text) AND (NOT new.inactive)) OR ((new.paused_by IS NOT NULL) AND ((NOT new.inactive) OR (new.outcome IS NOT NULL))) OR (num_nulls(new.claimed_at, new.claimed_by, new.claim_token, new.lease_expires_at) = ANY (ARRAY[1, 2, 3])))) EXECUTE FUNCTION email_snoozes_promise();
+
 CREATE TRIGGER email_snoozes_promise_mailbox_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_mailbox_return();
 
 CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
-
-CREATE TRIGGER email_snoozes_texts_fit BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((octet_length(new.user_email) > 254) OR (octet_length(new.message_id) > 998) OR (octet_length(new.serialization_key) > 998))) EXECUTE FUNCTION email_snoozes_refuse_long_texts();
-
-CREATE TRIGGER email_snoozes_wait_behind_key BEFORE INSERT ON email_snoozes FOR EACH ROW WHEN (((new.serialization_key IS NOT NULL) AND (NOT new.inactive) AND (new.claimed_at IS NULL))) EXECUTE FUNCTION email_snoozes_wait_behind_key();
 
 CREATE TRIGGER email_snoozes_webhook_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_insert();
 

@@ -12,9 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, mailbox_store, queue, replies
+from snoozer.db import replies
 from snoozer.db.replies import Answer, Awaiting
 from snoozer.mime.message_parser import ReplyHead
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import Act, By, Cancel, Replied
 from snoozer.timephrase import Recurrence
 from snoozer.timephrase.zones import wall_time
 
@@ -38,7 +40,8 @@ def receive(connection: Connection, *, user_email: str, arrivals: Sequence[Arriv
     if not answers:
         return []
     awaiting = replies.lock_awaiting(connection, user_email=user_email, answers=answers)
-    return [one.id for one in awaiting if _answered(connection, one, user_email=user_email, route=route)]
+    by = By(user_email, route, ACTOR)
+    return [one.id for one in awaiting if _answered(connection, one, by)]
 
 
 def _answers(connection: Connection, *, user_email: str, arrivals: Sequence[Arrival]) -> list[Answer]:
@@ -54,19 +57,14 @@ def _answers(connection: Connection, *, user_email: str, arrivals: Sequence[Arri
     ]
 
 
-def _answered(connection: Connection, snooze: Awaiting, *, user_email: str, route: str) -> bool:
-    id, promise = snooze.id, snooze.promise
-    if snooze.policy == "cancel_on_reply":
-        kind, done = "cancelled", queue.cancel(connection, id=id, user_email=user_email, scheduled_for=promise)
-        mailbox_store.move_to_inbox(connection, user_email=user_email, message_id=snooze.message_id)
-    else:
-        kind = "replied"
-        rest = rest_of(snooze.recurrence, promise, zone=snooze.zone, id=id)
-        done = queue.bring_forward(connection, id=id, user_email=user_email, scheduled_for=promise, recurrence=rest)
-    if done:
-        came = snooze.arrived_at.isoformat()
-        events.append(connection, snooze_id=id, kind=kind, actor=ACTOR, route=route, why="reply", came=came)
-    return done
+def _answered(connection: Connection, snooze: Awaiting, by: By) -> bool:
+    detail = {"why": "reply", "came": snooze.arrived_at.isoformat()}
+    what: Act = Cancel(promise=snooze.promise, detail=detail)
+    if snooze.policy == "until_reply":
+        left = rest_of(snooze.recurrence, snooze.promise, zone=snooze.zone, id=snooze.id)
+        what = Replied(promise=snooze.promise, left=left, detail=detail)
+    (answered,) = acts.act(connection, [snooze.id], what, by)
+    return answered.left is None
 
 
 def rest_of(

@@ -43,7 +43,8 @@ def connected() -> Iterator[Client]:
 
 def in_words(snooze: Snooze) -> str:
     """The snooze in one line."""
-    return f"{snooze.id}  {printable(snooze.subject or 'No subject')}  {printable(snooze.reading)}"
+    late = "  A reminder was on its way already, so it may still arrive." if snooze.may_arrive else ""
+    return f"{snooze.id}  {printable(snooze.subject or 'No subject')}  {printable(snooze.reading)}{late}"
 
 
 def as_json(snooze: Snooze) -> str:

@@ -19,7 +19,7 @@ class Links(Model):
 
 class Snooze(Model):
     """A snooze. `scheduled_for` is when it was promised, `remind_at` the next try; `etag` is for `if_match`, and
-    `event` undoes the act that this is the answer to."""
+    `event` undoes the act that this is the answer to, after which a reminder that was on its way `may_arrive`."""
 
     id: int
     state: str
@@ -44,6 +44,7 @@ class Snooze(Model):
     reference: str | None = None
     etag: str = ""
     event: int | None = None
+    may_arrive: bool = False
     flags: list[str] = Field(default_factory=list)
 
 

@@ -13,14 +13,18 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.cutover.jobs import Job, JobReader, JobRefused
 from snoozer.cutover.record import Source, SourceError
-from snoozer.db import cutover, queue, queue_many
+from snoozer.db import acts as db
+from snoozer.db import cutover
 from snoozer.db.cutover import JobOutcome
-from snoozer.db.queue import ReminderTime
+from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import database_time
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Cancel, Snooze
 from snoozer.timephrase.zones import wall_time
 
 BATCH_SIZE = 500
 _MAX_CONFLICTS = 3
+BY = By(None, "import", "command")
 _REFUSED = {
     "taken": "its message is snoozed already",
     "readdressed": "it was imported for another address",
@@ -117,11 +121,12 @@ class JobImport:
         if apply:
             new = [columns[each.job_id] for each in judged if each.verdict == "new"]
             if new:
-                queue_many.import_jobs(connection, source=name, jobs=new)
+                db.import_jobs(connection, source=name, jobs=new)
             seen = []
             for each in judged:
                 if each.verdict == "moved" and each.snooze_id is not None:
-                    _move(connection, id=each.snooze_id, job=by_id[each.job_id])
+                    what = Snooze(time=_time_of(by_id[each.job_id]))
+                    acts.act(connection, [each.snooze_id], what, BY)
                     seen.append({"job_id": each.job_id, "due_at": columns[each.job_id]["due_at"]})
                 elif each.verdict in {"same", "over"}:
                     seen.append({"job_id": each.job_id, "due_at": None})
@@ -135,11 +140,8 @@ class JobImport:
                 missing = cutover.list_missing(connection, source=self.reader.name, before=before, limit=BATCH_SIZE)
                 if not missing:
                     return withdrawn
-                gone = [
-                    job.job_id
-                    for job in missing
-                    if queue.cancel(connection, id=job.snooze_id, user_email=job.user_email)
-                ]
+                results = acts.act(connection, [job.snooze_id for job in missing], Cancel(), BY)
+                gone = [job.job_id for job, one in zip(missing, results, strict=True) if one.left is None]
                 cutover.withdraw(connection, source=self.reader.name, job_ids=gone)
                 withdrawn += len(gone)
 
@@ -160,9 +162,9 @@ def outcomes(engine: Engine, *, name: str) -> Iterator[JobOutcome]:
         after = page[-1].job_id
 
 
-def _move(connection: Connection, *, id: int, job: Job) -> None:
+def _time_of(job: Job) -> ReminderTime:
     recurs = job.recurrence is not None
-    reminder_time = ReminderTime(
+    return ReminderTime(
         remind_at=job.due_at,
         note=job.note,
         wall_time=wall_time(job.due_at, job.zone or "UTC") if recurs else None,
@@ -170,4 +172,3 @@ def _move(connection: Connection, *, id: int, job: Job) -> None:
         time_kind="wall" if recurs else None,
         recurrence=job.recurrence,
     )
-    queue.reschedule(connection, id=id, user_email=job.user_email, reminder_time=reminder_time)

@@ -2,10 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute
+from snoozer.db.statements import execute, rows_as
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """An act that was done: its event."""
+
+    id: int
+    snooze_id: int
+    at: datetime
+    kind: str
+    detail: dict[str, Any]
 
 
 def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, route: str, **detail: object) -> int:
@@ -17,9 +31,16 @@ def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, rou
 
 def append_many(
     connection: Connection, *, kind: str, actor: str, route: str, lines: Sequence[tuple[int, Mapping[str, object]]]
-) -> None:
-    """Append an event for each snooze id and detail, in one statement; none where `lines` is empty."""
+) -> dict[int, int]:
+    """Append an event for each snooze id and detail, in one statement; returns the ids of the events by snooze."""
     if not lines:
-        return
+        return {}
     values = {"snooze_ids": [id for id, _ in lines], "details": [json.dumps(detail) for _, detail in lines]}
-    execute(connection, "events/append_many", kind=kind, actor=actor, route=route, **values)
+    rows = execute(connection, "events/append_many", kind=kind, actor=actor, route=route, **values)
+    return {row.snooze_id: row.id for row in rows}
+
+
+def undoable(connection: Connection, *, ids: Sequence[int], events: Sequence[int] | None) -> dict[int, Done]:
+    """What can be undone of these snoozes, by id: the newest act of each, or one of these `events` of its own."""
+    values = {"ids": list(ids), "events": None if events is None else list(events)}
+    return {one.snooze_id: one for one in rows_as(execute(connection, "events/undoable", **values), Done)}

@@ -76,6 +76,18 @@ class Known:
     is_snoozed: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Locked:
+    """A message of a connected mailbox that its owner has chosen, locked. `wanted` is what `want_back` takes, with the
+    id; `is_back` is True for one that no snooze is going to return."""
+
+    id: int
+    message_id: str
+    wanted: Where
+    place: Literal["home", "snoozed", "aside", "missing"]
+    is_back: bool
+
+
 class Target(NamedTuple):
     """A folder that something is about to be moved to, before the move."""
 
@@ -234,12 +246,10 @@ def prune(connection: Connection, *, batch_size: int) -> int:
     return len(execute(connection, "mailbox_messages/prune", batch_size=batch_size).all())
 
 
-def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[tuple[int, str, str]]:
-    """Lock messages of this person's connected mailboxes, in the order of their ids; returns the id, the Message-ID and
-    the wanted place of each."""
+def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[Locked]:
+    """Lock messages of this person's connected mailboxes, in the order of their ids."""
     values = {"user_email": user_email, "message_ids": list(message_ids)}
-    rows = execute(connection, "mailbox_messages/lock_chosen", **values)
-    return [(row.id, row.message_id, row.wanted) for row in rows]
+    return rows_as(execute(connection, "mailbox_messages/lock_chosen", **values), Locked)
 
 
 def want_back(connection: Connection, *, user_email: str, wanted: Sequence[tuple[int, str]]) -> None:

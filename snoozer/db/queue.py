@@ -1,13 +1,10 @@
 """The queue: one function per file in `sql/queue`, every write to `email_snoozes`; those of `sql/peek` only read."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
 
 from snoozer.db.enqueue_options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
 from snoozer.db.enqueue_options import MAX_PRIORITY as MAX_PRIORITY
@@ -18,7 +15,6 @@ from snoozer.db.queue_rows import Lane as Lane
 from snoozer.db.queue_rows import PriorityLevel as PriorityLevel
 from snoozer.db.queue_rows import RestoredCase as RestoredCase
 from snoozer.db.reminder_time import ReminderTime as ReminderTime
-from snoozer.db.reminder_time import Terms as Terms
 from snoozer.db.reminder_time import ZoneShift as ZoneShift
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 from snoozer.domain.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
@@ -45,24 +41,6 @@ Buckets = str | None
 
 # A position in the order of claims: `remind_at` and id.
 Position = tuple[datetime, int]
-
-
-def enqueue(
-    connection: Connection,
-    *,
-    user_email: str,
-    message_id: str,
-    reminder_time: ReminderTime,
-    subject: str | None = None,
-    sender_email: str | None = None,
-    traceparent: str | None = None,
-    options: EnqueueOptions = DEFAULT_OPTIONS,
-) -> tuple[int, bool]:
-    """Snooze a message; returns the row's id and whether it is new (False: the live row was changed)."""
-    message = {"user_email": user_email, "message_id": message_id, "subject": subject, "sender_email": sender_email}
-    values = {**message, "traceparent": traceparent, **reminder_time.columns, **vars(options)}
-    row = execute(connection, "queue/enqueue", **values).one()
-    return row.id, row.created
 
 
 def deliver_now(connection: Connection, *, user_email: str, batch_size: int) -> list[int]:
@@ -220,17 +198,6 @@ def retire(connection: Connection, *, batch_size: int, id_range: range = ALL_IDS
     return list(execute(connection, "queue/retire", **values).scalars())
 
 
-def reschedule(connection: Connection, *, id: int, user_email: str, reminder_time: ReminderTime) -> bool:
-    """Change the time of a live snooze; a paused one goes on with another time. Returns False when it is over or
-    another person's, or is paused and its message has another live snooze."""
-    return _unless_live(connection, "queue/reschedule", id=id, user_email=user_email, **reminder_time.columns)
-
-
-def set_note(connection: Connection, *, id: int, user_email: str, note: str | None) -> bool:
-    """Change the note of a snooze and nothing else. Returns False when it is over."""
-    return execute(connection, "queue/set_note", id=id, user_email=user_email, note=note).first() is not None
-
-
 def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int]:
     """Move times on the clock to other instants; returns the ids that moved. Rows changed since they were read stay."""
     values = {
@@ -240,53 +207,6 @@ def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int
         "zones": [one.zone for one in moves],
     }
     return set(execute(connection, "queue/shift_zone", **values).scalars())
-
-
-def cancel(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime | None = None) -> bool:
-    """Cancel a snooze; with `scheduled_for`, only if it promises that. Returns False when it is over."""
-    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
-    return execute(connection, "queue/cancel", **values).first() is not None
-
-
-def bring_forward(
-    connection: Connection, *, id: int, user_email: str, scheduled_for: datetime, recurrence: dict[str, Any] | None
-) -> bool:
-    """Promise a snooze that waits for a reply for this moment, as one came. Returns False when it promises another
-    time, is due or over."""
-    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
-    plain = None if recurrence is None else json.dumps(recurrence)
-    return execute(connection, "queue/bring_forward", recurrence=plain, **values).first() is not None
-
-
-def skip_occurrence(
-    connection: Connection, *, id: int, user_email: str, scheduled_for: datetime, remind_at: datetime
-) -> bool:
-    """Promise the next occurrence instead of this one. Returns False when the row is over or promises another."""
-    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for, "remind_at": remind_at}
-    return execute(connection, "queue/skip_occurrence", **values).first() is not None
-
-
-def pause(connection: Connection, *, id: int, user_email: str, scheduled_for: datetime) -> bool:
-    """Pause a snooze that promises this. Returns False when it is paused or over, or promises another time."""
-    values = {"id": id, "user_email": user_email, "scheduled_for": scheduled_for}
-    return execute(connection, "queue/pause", **values).first() is not None
-
-
-def resume(connection: Connection, *, id: int, user_email: str, remind_at: datetime) -> bool:
-    """Resume a paused snooze. Returns False when it is not paused, or the message has another live snooze."""
-    return _unless_live(connection, "queue/resume", id=id, user_email=user_email, remind_at=remind_at)
-
-
-def put_back(connection: Connection, *, id: int, user_email: str, before: Terms, now: Terms) -> bool:
-    """Undo a change of a snooze. Returns False when it is no longer as the change left it (`now`), or the message has
-    another live snooze."""
-    values = {**before.columns, **{f"{name}_now": value for name, value in now.columns.items()}}
-    return _unless_live(connection, "queue/put_back", id=id, user_email=user_email, **values)
-
-
-def restore(connection: Connection, *, id: int, user_email: str) -> bool:
-    """Undo a cancellation. Returns False when there is none, or the message has a new live snooze."""
-    return _unless_live(connection, "queue/restore", id=id, user_email=user_email)
 
 
 def reactivate(connection: Connection, *, ids: Sequence[int], operation_id: int | None = None) -> list[int]:
@@ -379,16 +299,6 @@ def claimed_by(connection: Connection, *, worker: str) -> list[tuple[int, UUID]]
 def unfinished(connection: Connection, *, known_schema: int) -> bool:
     """Whether any row is due or claimed."""
     return bool(execute(connection, "peek/unfinished", known_schema=known_schema).scalar_one())
-
-
-def _unless_live(connection: Connection, name: str, **values: object) -> bool:
-    """Whether a statement that may make a snooze live has changed a row."""
-    try:
-        with connection.begin_nested():
-            return execute(connection, name, **values).first() is not None
-    except IntegrityError:
-        # The message has a live snooze, perhaps by a concurrent transaction.
-        return False
 
 
 def _pairs(held: HeldClaims) -> dict[str, object]:

@@ -16,8 +16,9 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from snoozer.db import acts, naive
 from snoozer.db import lab as lab_rows
-from snoozer.db import naive, queue_many
+from snoozer.db.acts import NewSnooze
 from snoozer.db.engine import make_engine, parse_url
 from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import database_time
@@ -196,11 +197,14 @@ class Lab:
                 lab_rows.keep_messages(
                     connection, user_email=person, sender_name=name, sender_email=address, messages=share
                 )
-                queue_many.enqueue_many(
+                time = ReminderTime(remind_at=due, zone="UTC")
+                acts.enqueue_many(
                     connection,
                     user_email=person,
-                    messages=[(id, subject, address) for id, subject, _ in share],
-                    reminder_time=ReminderTime(remind_at=due, zone="UTC"),
+                    snoozes=[
+                        NewSnooze(message_id=id, subject=subject, sender_email=address, time=time)
+                        for id, subject, _ in share
+                    ],
                 )
                 naive.enqueue(
                     connection,

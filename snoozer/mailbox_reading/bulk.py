@@ -4,13 +4,10 @@ is one transaction, and the process that watches the mailbox moves what it has t
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy import Connection
 
 from snoozer import sightings
-from snoozer.bulk_acts import acts
-from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Before, Done, Reason, Result, counted
 from snoozer.db import mailbox_messages
 from snoozer.db.mailbox_messages import Sighting
 from snoozer.db.queries import Found
@@ -20,9 +17,12 @@ from snoozer.mailbox_reading.folder_views import INBOX
 from snoozer.mailbox_reading.keys import MessageKey
 from snoozer.mailbox_reading.looking import Seen, archive_in, entries_of, look, matching, sighting_of
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.snoozes import acts, bulk
+from snoozer.snoozes.acts import By, Cancel, Snooze
+from snoozer.snoozes.bulk import MAX_CHOSEN, Before, Done, Name, Reason, Summary, counted
 from snoozer.translations import gettext
 
-Work = Callable[..., Done]
+Work = Callable[[Connection], Done]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,35 +46,30 @@ def choose_all(mailbox: ConnectedMailbox, folder: str | None, *, search: str | N
     return _looked_at(mailbox, matching(mailbox, folder, search=search, bound=bound, most=MAX_CHOSEN + 1))
 
 
-def snoozing(chosen: Chosen) -> Work:
-    """Prepares what `acts.snooze` does."""
+def snoozing(chosen: Chosen, what: Snooze, by: By, *, traceparent: str | None) -> Work:
+    """Prepares what `bulk.snooze` does."""
     mailbox = chosen.mailbox
     targets = snooze_targets(mailbox, chosen.seen)
-    sightings_by_id = {target.message.message_id: target.sighting for target in targets}
-    messages = [target.message for target in targets]
 
-    def enter(connection: Connection, message_ids: Collection[str]) -> None:
-        seen = [sightings_by_id[id] for id in message_ids]
-        if not mailbox_messages.enter(connection, seen, mailbox_id=mailbox.access.id):
+    def work(connection: Connection) -> Done:
+        messages = [target.message for target in targets]
+        done = bulk.snooze(connection, messages, what, by, traceparent=traceparent, gone=chosen.missing)
+        if not mailbox_messages.enter(
+            connection, [target.sighting for target in targets], mailbox_id=mailbox.access.id
+        ):
             raise MailboxError("busy", gettext("Another mailbox of yours is moving this message just now. Try again."))
-
-    def work(connection: Connection, **terms: Any) -> Done:
-        return acts.snooze(
-            connection, user_email=mailbox.user_email, messages=messages, missing=chosen.missing, enter=enter, **terms
-        )
+        return done
 
     return work
 
 
-def waking(chosen: Chosen, *, route: str) -> Work:
-    """Prepares what `acts.wake` does."""
-    user_email = chosen.mailbox.user_email
+def waking(chosen: Chosen, by: By) -> Work:
+    """Prepares what `bulk.wake` does."""
 
     def work(connection: Connection) -> Done:
         entries = entries_of(connection, chosen.mailbox, chosen.seen)
         ids = [entry.message_id for entry in entries.values()]
-        missing = chosen.missing + len(chosen.seen) - len(ids)
-        return acts.wake(connection, user_email=user_email, message_ids=ids, missing=missing, route=route)
+        return bulk.wake(connection, ids, by, gone=chosen.missing + len(chosen.seen) - len(ids))
 
     return work
 
@@ -91,23 +86,22 @@ def being_done(chosen: Chosen) -> Work:
     return work
 
 
-def to_inbox(chosen: Chosen, *, route: str) -> Work:
+def to_inbox(chosen: Chosen, by: By) -> Work:
     """Prepares the move of messages into the inbox; the snoozes of those that are asleep are cancelled."""
     mailbox = chosen.mailbox
 
     def work(connection: Connection) -> Done:
         entries = entries_of(connection, mailbox, chosen.seen)
-        asleep = {at: entry.message_id for at, entry in entries.items() if _is_asleep(entry)}
-        cancelled = acts.cancel(
-            connection, user_email=mailbox.user_email, message_ids=list(asleep.values()), route=route
-        )
+        asleep = {at: int(entry.snooze_id) for at, entry in entries.items() if _is_asleep(entry)}
+        cancelled = bulk.summed("cancel", acts.act(connection, list(asleep.values()), Cancel(), by))
         others = _sightings(connection, chosen, [each for each in chosen.seen if each.at not in asleep])
         seen = [replace(one, home=INBOX, place="snoozed" if one.place == "snoozed" else "aside") for one in others]
         moved = _relocated(connection, mailbox, [one for one in seen if one.folder.upper() != INBOX])
-        act: Act = "bring_home" if others else "give_back"
-        result = Result(act=act, done=cancelled.result.done + moved.result.done, left=moved.result.left)
+        name: Name = "bring_home" if others else "give_back"
+        done = cancelled.summary.done + moved.summary.done
         before = replace(cancelled.before, moves=moved.before.moves)
-        return _with_left(Done(result, before), cancelled.result.left, gone=chosen.missing)
+        summary = Summary(act=name, done=done, left=moved.summary.left, may_arrive=cancelled.summary.may_arrive)
+        return _with_left(Done(summary, before), cancelled.summary.left, gone=chosen.missing)
 
     return work
 
@@ -152,12 +146,12 @@ def _relocated(
 ) -> Done:
     wanted: mailbox_messages.Where = "home" if to_aside is None else "aside"
     moved = mailbox_messages.relocate(connection, seen, mailbox_id=mailbox.access.id, wanted=wanted, aside=to_aside)
-    result = Result(act="done", done=len(moved), left={"changed": len(seen) - len(moved)})
-    return Done(result, Before(moves=[(id, place, wanted) for id, place in moved]))
+    summary = Summary(act="done", done=len(moved), left={"changed": len(seen) - len(moved)})
+    return Done(summary, Before(moves=[(id, place, wanted) for id, place in moved]))
 
 
 def _with_left(done: Done, also: Mapping[Reason, int], *, gone: int) -> Done:
     left = Counter[Reason]({"gone": gone})
-    left.update(done.result.left)
+    left.update(done.summary.left)
     left.update(also)
-    return done._replace(result=replace(done.result, left=counted(left)))
+    return done._replace(summary=replace(done.summary, left=counted(left)))

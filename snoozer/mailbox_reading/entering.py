@@ -21,7 +21,7 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class SnoozeTarget:
-    """What is to be snoozed: the message for `snoozing.snooze`, and where it was seen for `enter`."""
+    """What is to be snoozed: the message for `acts.snooze`, and where it was seen for `enter`."""
 
     message: Message
     sighting: Sighting
@@ -65,7 +65,7 @@ def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[Snoo
 
 
 def enter(connection: Connection, target: SnoozeTarget) -> bool:
-    """Enter a message that is snoozed in the same transaction, best after `snoozing.snooze`: everywhere else, too, the
+    """Enter a message that is snoozed in the same transaction, best after `acts.snooze`: everywhere else, too, the
     snooze is locked before its message. Returns False, and nothing may be committed, where the message was entered for
     another mailbox meanwhile, or this one is being disconnected."""
     return mailbox_messages.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)

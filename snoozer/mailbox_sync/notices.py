@@ -5,15 +5,16 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from snoozer.db import queue
 from snoozer.db.mailbox_leases import OwnedMailbox
 from snoozer.db.queries.accounts import locale_of
-from snoozer.db.queue import ReminderTime
+from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import database_time
 from snoozer.imap.folder_names import Folder
 from snoozer.mailbox_sync.session import Session
 from snoozer.mime.compose import compose_unreadable_folder
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozing import Message, SnoozeError
 from snoozer.translations import N_, gettext, language_of, speaking
 
 DEFAULT_SUGGESTIONS = ("tomorrow", "fri 9am", "in 3 days")
@@ -64,16 +65,6 @@ def ask_for_login(connection: Connection, mailbox: OwnedMailbox) -> None:
     subject, note = _ASKS[mailbox.login_method == "password"]
     with speaking(language_of(locale_of(connection, user_email=mailbox.user_email))):
         subject, note = gettext(subject, address=mailbox.address), gettext(note)
-    queue.enqueue(
-        connection,
-        user_email=mailbox.user_email,
-        message_id=f"<{mailbox.id}.{mailbox.fence}@password.snoozer.invalid>",
-        subject=subject,
-        sender_email=None,
-        reminder_time=ReminderTime(
-            remind_at=now,
-            duration_hours=0,
-            note=note,
-            zone="UTC",
-        ),
-    )
+    message = Message(message_id=f"<{mailbox.id}.{mailbox.fence}@password.snoozer.invalid>", subject=subject)
+    time = ReminderTime(remind_at=now, duration_hours=0, note=note, zone="UTC")
+    acts.snooze(connection, [Wanted(message=message, time=time)], By(mailbox.user_email, "mailbox"))

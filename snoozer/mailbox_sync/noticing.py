@@ -20,6 +20,8 @@ from snoozer.imap.messages import Head
 from snoozer.mailbox_sync.giving_back import give_back
 from snoozer.mailbox_sync.session import INBOX, OwnerChanged, Session
 from snoozer.mime import headers
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozing import Message, SnoozeError
 from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.result import ParsedTime
@@ -195,14 +197,8 @@ def _snooze(
     )
     reminder_time = snoozing.reminder_time_of(reading, now=now)
     # The snooze is locked before its message, as everywhere else.
-    snoozing.snooze(
-        connection,
-        user_email=session.mailbox.user_email,
-        message=message,
-        reminder_time=reminder_time,
-        route=ROUTE,
-        reading=reading,
-    )
+    wanted = Wanted(message=message, time=reminder_time, reading=reading)
+    acts.snooze(connection, [wanted], By(session.mailbox.user_email, ROUTE))
     if mailbox_messages.notice(connection, seen, mailbox_id=session.mailbox.id, fence=session.fence) is None:
         raise OwnerChanged
 

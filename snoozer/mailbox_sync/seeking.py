@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, mailbox_messages, queue
+from snoozer.db import events, mailbox_messages
 from snoozer.db.mailbox_messages import Entry
 from snoozer.db.queries import snoozes
 from snoozer.db.statements import database_time
@@ -15,6 +15,8 @@ from snoozer.imap.move import Place
 from snoozer.mailbox_sync import moves
 from snoozer.mailbox_sync.flags import leave_flagged
 from snoozer.mailbox_sync.session import INBOX, OwnerChanged, Session, fingerprint
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Cancel
 
 # How long a message that is nowhere is sought: servers show a message in two folders, or in none, for moments.
 GIVEN_UP_AFTER = timedelta(minutes=10)
@@ -166,14 +168,14 @@ def release(session: Session, entry: Entry, *, because: str) -> None:
     snooze is locked before its message, as everywhere else."""
     with session.transaction() as connection:
         paused = _paused(connection, entry) if entry.snooze_id is None else None
-        kind = "left" if entry.is_due else "cancelled"
-        ended = entry.snooze_id is not None and (
-            entry.is_due or queue.cancel(connection, id=entry.snooze_id, user_email=entry.user_email)
-        )
+        by = By(entry.user_email, "mailbox")
+        if entry.snooze_id is not None and not entry.is_due:
+            acts.act(connection, [entry.snooze_id], Cancel(detail={"why": because}, folder=None), by)
         if not mailbox_messages.forget(connection, id=entry.id, fence=session.fence):
             raise OwnerChanged
-        if ended and entry.snooze_id is not None:
-            events.append(connection, snooze_id=entry.snooze_id, kind=kind, actor="user", route="mailbox", why=because)
+        if entry.snooze_id is not None and entry.is_due:
+            where = {"actor": by.actor, "route": by.door, "why": because}
+            events.append(connection, snooze_id=entry.snooze_id, kind="left", **where)
         if paused is not None:
             where = {"actor": "user", "route": "mailbox", "why": because}
             events.append(connection, snooze_id=paused, kind="left", paused=True, **where)

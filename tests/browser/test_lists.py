@@ -4,11 +4,11 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import Engine, text
 
-from snoozer.db import queue
+from tests.acting import cancel
 from tests.browser.conftest import Opened
 from tests.browser.rows import TOMORROW, focused, folders, hold, is_same, letters, release, shown, watched
 from tests.browser.waiting import wait_for
-from tests.factories import ANN, HOUR, a_snooze, now
+from tests.factories import HOUR, a_snooze, now
 
 pytestmark = pytest.mark.browser
 
@@ -241,7 +241,7 @@ def test_undo_of_what_was_done_last_is_not_that_of_what_was_done_before(opened: 
     page.keyboard.press("c")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     with engine.begin() as connection:
-        queue.cancel(connection, id=other, user_email=ANN)
+        assert cancel(connection, other)
     page.keyboard.press("c")
     expect(page.get_by_text("It was over already")).to_be_visible()
     page.keyboard.press("z")

@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
-from snoozer.db import queue
+from snoozer.snoozes.acts import Annotate
+from tests.acting import done
 from tests.browser.conftest import Opened
 from tests.browser.rows import is_same, watched
-from tests.factories import ANN, HOUR, a_kept_message, asked_for, now, the_row
+from tests.factories import HOUR, a_kept_message, asked_for, now, the_row
 
 pytestmark = pytest.mark.browser
 
@@ -92,7 +93,7 @@ def test_escape_leaves_a_note_as_it_was_and_an_undo_of_one_compares(opened: Open
     toast(page, "The note is saved.")
     expect(page.locator("#note > summary")).to_contain_text("Write to them")
     with engine.begin() as connection:
-        queue.set_note(connection, id=id, user_email=ANN, note="From elsewhere")
+        assert done(connection, id, Annotate(note="From elsewhere"))
     page.keyboard.press("z")
     toast(page, "changed since")
     assert the_row(engine, id).note == "From elsewhere"

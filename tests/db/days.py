@@ -60,7 +60,8 @@ def pass_rest(engine: Engine) -> None:
             "UPDATE day_shapes SET rest_from = rest_from - INTERVAL '2 hours', "
             "rest_until = rest_until - INTERVAL '2 hours'",
             "UPDATE email_snoozes SET remind_at = remind_at - INTERVAL '2 hours', "
-            "deferred_until = deferred_until - INTERVAL '2 hours' WHERE deferred_until IS NOT NULL",
+            "deferred_until = deferred_until - INTERVAL '2 hours' "
+            "WHERE deferred_until IS NOT NULL AND snooze_keeps('promise')",
             "UPDATE kept_messages SET deferred_until = deferred_until - INTERVAL '2 hours'",
         ):
             connection.execute(text(statement))

@@ -11,6 +11,7 @@ from snoozer.domain.reminder import DeliveryOutcome, Failure, Send
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, turn
 from tests.db.transitions import a_fact, mark
 from tests.factories import a_snooze, now, the_row
+from tests.next_try import SECOND, set_next_try
 
 OVER = 3
 
@@ -33,7 +34,7 @@ def deferred(engine: Engine, count: int, **columns: Any) -> list[int]:
 
 def wake(engine: Engine) -> None:
     """As if the moments had passed for which members wait."""
-    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE claimed_at IS NULL")
+    set_next_try(engine, -SECOND, "claimed_at IS NULL")
 
 
 def accept(engine: Engine, deliveries: Sequence[Delivery]) -> None:

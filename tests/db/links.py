@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from snoozer import reminder_actions
 from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import finish
 from snoozer.domain.links import Link
 from snoozer.domain.reminder import Claim, Send
-from snoozer.reminder_actions import Occurrence
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.occurrences import Occurrence
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, record, release_one
 from tests.factories import HOUR, a_kept_message, now
 
@@ -30,19 +30,19 @@ HOLD = timedelta(minutes=10)
 
 def found(engine: Engine, link: Link) -> Occurrence:
     with engine.begin() as connection:
-        occurrence = reminder_actions.find(connection, link=link)
+        occurrence = occurrences.find(connection, link=link)
     assert occurrence is not None
     return occurrence
 
 
 def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
     with engine.begin() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        occurrence = occurrences.find(connection, link=link, acting=True)
         assert occurrence is not None
         if what == "again":
             later = ReminderTime(remind_at=now() + hours * HOUR)
-            return reminder_actions.snooze_again(connection, occurrence=occurrence, reminder_time=later, route="mail")
-        return bool(getattr(reminder_actions, what)(connection, occurrence=occurrence, route="mail"))
+            return occurrences.snooze_again(connection, occurrence=occurrence, reminder_time=later, route="mail")
+        return bool(getattr(occurrences, what)(connection, occurrence=occurrence, route="mail"))
 
 
 def folder(engine: Engine) -> str:

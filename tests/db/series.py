@@ -1,19 +1,17 @@
 """Snoozes that repeat or lie in a mailbox, and what their owner does to them."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import pytest
 from sqlalchemy import Engine, insert, text
 
-from snoozer import occurrences
 from snoozer.db import health_checks
 from snoozer.db.models import SnoozedMessage
 from snoozer.db.queue import ReminderTime
-from snoozer.occurrences import Change
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import Act, By, Result
 from snoozer.timephrase import Recurrence
+from tests import acting
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_row
 
 DAY = 24 * HOUR
@@ -39,21 +37,48 @@ def a_daily(engine: Engine, *, promise: datetime | None = None, limits: Any = No
     return a_snooze(engine, **(values | {"message_id": MESSAGE} | columns))
 
 
-def do(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> Change:
+def do(engine: Engine, what: Act, id: int) -> Result:
     with engine.begin() as connection:
-        return act(connection, id=id, user_email=ANN, route="web", **values)
+        result = acting.act(connection, id, what)
+    assert result.left is None, result.left
+    return result
 
 
-def refused(engine: Engine, act: Callable[..., Change], id: int, **values: Any) -> str:
+def refused(engine: Engine, what: Act, id: int) -> str:
+    """Why the snooze was left; nothing about it has changed."""
     before = the_row(engine, id)
-    with pytest.raises(SnoozeError) as error:
-        do(engine, act, id, **values)
+    with engine.begin() as connection:
+        left = acting.act(connection, id, what).left
+    assert left is not None
     assert the_row(engine, id) == before
-    return error.value.code
+    return left.code
 
 
-def undo(engine: Engine, id: int, change: Change) -> Change:
-    return do(engine, occurrences.undo, id, event=change.event)
+def undo(engine: Engine, id: int, done: Result) -> Result:
+    [result] = _undone(engine, id, done.event)
+    assert result.left is None, result.left
+    return result
+
+
+def not_undone(engine: Engine, id: int, event: int | None) -> str:
+    """Why the act was not undone; nothing about the snooze has changed."""
+    before = the_row(engine, id)
+    [result] = _undone(engine, id, event)
+    assert result.left is not None
+    assert the_row(engine, id) == before
+    return result.left.code
+
+
+def _undone(engine: Engine, id: int, event: int | None) -> list[Result]:
+    assert event is not None
+    with engine.begin() as connection:
+        return acts.undo(connection, [id], By(ANN, "web"), done=[event])
+
+
+def promise(done: Result) -> datetime:
+    """The promise after an act."""
+    assert done.terms is not None
+    return done.terms.remind_at
 
 
 def a_time(at: datetime, **values: Any) -> ReminderTime:

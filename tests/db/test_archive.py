@@ -11,6 +11,7 @@ from snoozer.db.ledger import Recorded, UncertainPolicy
 from snoozer.db.queries import api_snoozes
 from snoozer.db.queries import snoozes as pages
 from snoozer.housekeeping import chores
+from tests.acting import cancel
 from tests.db.archived import (
     DAY,
     OLD,
@@ -151,7 +152,7 @@ def test_a_fact_that_comes_after_the_move_is_still_recorded(engine: Engine) -> N
     """A machine that was off for months starts again and records what its journal holds."""
     held, send = a_reserved_send(engine, remind_at=now() - OLD)
     with engine.begin() as connection:
-        assert queue.cancel(connection, id=held.id, user_email=ANN)
+        assert cancel(connection, held.id)
         connection.execute(text("UPDATE email_snoozes SET finished_at = now() - INTERVAL '40 days'"))
     assert chores.archive(engine, config=RETENTION) == 1
     assert record(engine, send) == Recorded(late=True, second_copy=False)

@@ -2,11 +2,11 @@
 
 from sqlalchemy import Engine, text
 
-from snoozer import occurrences, snoozing
 from snoozer.delivery.settling import finish
+from snoozer.snoozes.acts import Cancel, Wake
+from tests import acting
 from tests.db.days import deferral, resting
 from tests.db.series import (
-    MESSAGE,
     a_daily,
     a_kept_snooze,
     assert_sound,
@@ -14,11 +14,13 @@ from tests.db.series import (
     do,
     in_a_mailbox,
     kept,
+    not_undone,
+    promise,
     there,
     undo,
 )
 from tests.db.transitions import claim, reserve
-from tests.factories import ANN, People, now, the_row
+from tests.factories import People, now, the_row
 
 
 def test_a_series_that_is_brought_back_within_a_rest_comes_now_and_its_next_time_after_one(
@@ -26,16 +28,16 @@ def test_a_series_that_is_brought_back_within_a_rest_comes_now_and_its_next_time
 ) -> None:
     resting(engine)
     id = a_daily(engine)
-    back = do(engine, occurrences.bring_back, id)
+    back = do(engine, Wake(), id)
     assert back.by_mail
     [held] = claim(engine)
     [entry] = reserve(engine, held)
     send = entry.send
-    assert (held.id, send.scheduled_for) == (id, back.promise)
+    assert (held.id, send.scheduled_for) == (id, promise(back))
     assert not the_row(engine, id).at_any_hour
     with engine.begin() as connection:
         assert finish(connection, [held])
-    assert deferral(engine, id, back.promise) is None
+    assert deferral(engine, id, promise(back)) is None
     assert deferral(engine, id, now()) == "quiet"
 
 
@@ -44,19 +46,22 @@ def test_a_series_of_a_connected_mailbox_returns_now_also_within_a_rest(engine: 
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET zone = 'UTC'"))
     resting(engine)
-    do(engine, occurrences.bring_back, id)
+    do(engine, Wake(), id)
     assert deferral(engine, id, there(engine).returns_at) is None
     assert deferral(engine, id, now()) == "quiet"
 
 
-def test_what_is_back_is_not_made_due_by_the_undo_of_a_cancellation(engine: Engine) -> None:
+def test_what_is_back_is_not_put_back_by_an_undo_of_another_act(engine: Engine) -> None:
     id = a_kept_snooze(engine)
-    back = do(engine, occurrences.bring_back, id)
     with engine.begin() as connection:
-        assert not snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+        cancelled = acting.act(connection, id, Cancel())
+        assert acting.undo(connection, id, cancelled.event)
+    back = do(engine, Wake(), id)
+    assert not_undone(engine, id, cancelled.event) == "nothing_to_undo"
     assert kept(engine).folder == "inbox"
     undo(engine, id, back)
     with engine.begin() as connection:
-        assert snoozing.cancel(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
-        assert snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+        assert acting.cancel(connection, id)
+        assert acting.undo(connection, id)
+    assert kept(engine).folder == "snoozed"
     assert_sound(engine)

@@ -1,8 +1,6 @@
 """Acts on many messages, each test named after the failure it survives: races with workers, a double submit, deadlocks,
 and an Undo that loses nothing."""
 
-import re
-from pathlib import Path
 from threading import Thread
 from typing import Any
 from uuid import uuid4
@@ -10,13 +8,16 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import Result, Undone
-from snoozer.db import accounts, queue, queue_many
+from snoozer.db import accounts
+from snoozer.db import acts as db
+from snoozer.snoozes import bulk
+from snoozer.snoozes.acts import By
+from snoozer.snoozes.bulk import Summary, Undone
 from snoozer.snoozing import Message
-from tests.db.bulk import cancelled, later, perform, rescheduled, snoozed, undo, woken
+from tests import acting
+from tests.db.bulk import BY, cancelled, later, perform, rescheduled, snoozed, undo, woken
 from tests.db.links import DAILY
-from tests.db.transitions import claim, finalize
+from tests.db.transitions import a_reserved_send, claim, finalize, mark, record
 from tests.factories import (
     ANN,
     HOUR,
@@ -29,7 +30,6 @@ from tests.factories import (
     wait_until_a_session_waits,
 )
 
-SQL = Path(__file__).resolve().parents[2] / "snoozer" / "db" / "sql" / "queue"
 # What an Undo gives back.
 PROMISE = "remind_at scheduled_for note recurrence wall_time zone time_kind inactive outcome reply_policy attempts"
 
@@ -68,33 +68,51 @@ def test_one_undo_gives_each_row_exactly_what_it_was(engine: Engine, account: in
     assert {row[0] for row in promises(engine, ids)} == {time.remind_at}
     assert the_row(engine, ids[0]).note == "call first"
     assert undo(engine, id, account=account) == Undone(done=3)
-    assert promises(engine, ids) == before
+    assert promises(engine, ids[:2]) == before[:2]
+    retried = the_row(engine, ids[2])
+    assert (retried.remind_at, retried.scheduled_for, retried.attempts) == (before[2][1], None, 0), (
+        "its tries begin anew"
+    )
     assert the_events(engine, ids[0]) == ["edited", "undone"]
     assert undo(engine, id, account=account) is None, "a second Undo changes nothing"
 
 
-def test_what_came_back_meanwhile_or_is_being_sent_stays_and_is_counted(engine: Engine, account: int) -> None:
+def test_what_came_back_meanwhile_stays_and_what_is_held_or_paused_has_the_new_time(
+    engine: Engine, account: int
+) -> None:
     asleep = a_snooze(engine, remind_at=now() + HOUR)
     a_snooze(engine)
     [sent] = claim(engine)
     assert finalize(engine, sent)
-    a_snooze(engine)
-    [held] = claim(engine)
+    held, send = a_reserved_send(engine)
+    leaving, dot = a_reserved_send(engine)
+    assert mark(engine, dot)
     paused = a_snooze(engine, inactive=True, remind_at=now() + HOUR)
-    ids = [asleep, sent.id, held.id, paused, 10**9]
-    before = promises(engine, [sent.id, held.id, paused])
-    result, _ = perform(engine, rescheduled(ids, later()), account=account)
-    assert (result.done, result.left) == (1, {"gone": 1, "came_back": 1, "being_sent": 1, "paused": 1})
-    assert promises(engine, [sent.id, held.id, paused]) == before
-    assert finalize(engine, held)
+    changed = [asleep, held.id, leaving.id, paused]
+    before = promises(engine, [sent.id])
+    time = later()
+    result, _ = perform(engine, rescheduled([*changed, sent.id, 10**9], time), account=account)
+    assert (result.done, result.left, result.may_arrive) == (4, {"gone": 1, "came_back": 1}, True)
+    assert promises(engine, [sent.id]) == before
+    for id in changed:
+        row = the_row(engine, id)
+        assert (row.remind_at, row.scheduled_for, row.inactive, row.claim_token) == (time.remind_at, None, False, None)
+    assert not mark(engine, send), "it leaves for the old promise"
+    record(engine, dot)
+    assert not finalize(engine, leaving)
+    assert the_row(engine, leaving.id).remind_at == time.remind_at
 
 
-def test_a_new_time_does_not_end_the_repetition_of_what_is_paused(engine: Engine, account: int) -> None:
+def test_a_new_time_ends_the_repetition_of_what_is_paused_and_it_comes(engine: Engine, account: int) -> None:
     """It lost its repetition, stayed paused, and never came."""
     paused = a_snooze(engine, inactive=True, remind_at=now() + HOUR, recurrence=DAILY)
-    result, _ = perform(engine, rescheduled([paused], later()), account=account)
-    assert (result.done, result.left) == (0, {"paused": 1})
-    assert the_row(engine, paused).recurrence == DAILY
+    before, time = promises(engine, [paused]), later()
+    result, id = perform(engine, rescheduled([paused], time), account=account)
+    assert (result.done, result.left, result.ended) == (1, {}, 1)
+    row = the_row(engine, paused)
+    assert (row.recurrence, row.inactive, row.remind_at) == (None, False, time.remind_at)
+    assert undo(engine, id, account=account) == Undone(done=1)
+    assert promises(engine, [paused]) == before
 
 
 def test_undo_of_a_cancelled_pair_of_one_message_brings_back_the_live_one_live(engine: Engine, account: int) -> None:
@@ -113,8 +131,8 @@ def test_undo_leaves_what_was_changed_since_and_says_so(engine: Engine, account:
     _, id = perform(engine, rescheduled(ids, later()), account=account)
     own = later(90)
     with engine.begin() as connection:
-        assert queue.reschedule(connection, id=ids[1], user_email=ANN, reminder_time=own)
-        assert queue.cancel(connection, id=ids[2], user_email=ANN)
+        assert acting.reschedule(connection, ids[1], own)
+        assert acting.cancel(connection, ids[2])
     assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1, "cancelled": 1})
     assert promises(engine, ids[:1]) == before[:1]
     assert the_row(engine, ids[1]).remind_at == own.remind_at
@@ -136,7 +154,7 @@ def test_undo_beside_a_new_snooze_of_one_message_puts_the_others_back(engine: En
     undone: list[Undone | None] = []
     other = Thread(target=lambda: undone.append(undo(engine, id, account=account)))
     with engine.begin() as connection:
-        queue.enqueue(connection, user_email=ANN, message_id="<b@x>", reminder_time=later())
+        acting.snooze(connection, message_id="<b@x>", reminder_time=later())
         other.start()
         wait_until_a_session_waits(engine)
     other.join()
@@ -147,7 +165,7 @@ def test_undo_beside_a_new_snooze_of_one_message_puts_the_others_back(engine: En
 def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) -> None:
     messages = [Message(message_id=f"<{name}@x>", subject=name) for name in "ab"]
     form = uuid4()
-    results: list[Result] = []
+    results: list[Summary] = []
     work = snoozed(messages, later())
 
     def submit() -> None:
@@ -155,7 +173,7 @@ def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) 
 
     other = Thread(target=submit)
     with engine.begin() as connection:
-        first = record.once(connection, account_id=account, id=form, act=lambda: work(connection))
+        first = bulk.once(connection, account_id=account, id=form, act=lambda: work(connection))
         other.start()
         wait_until_a_session_waits(engine)
     other.join()
@@ -170,7 +188,7 @@ def test_a_form_that_is_submitted_twice_acts_once(engine: Engine, account: int) 
 def test_two_acts_on_the_same_rows_wait_for_each_other(engine: Engine, account: int, turned: bool) -> None:
     """Locked in the order in which they were chosen, each had what the other waited for."""
     ids = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(20)]
-    results: list[Result] = []
+    results: list[Summary] = []
 
     def second() -> None:
         chosen = ids[::-1] if turned else ids
@@ -178,12 +196,10 @@ def test_two_acts_on_the_same_rows_wait_for_each_other(engine: Engine, account: 
 
     other = Thread(target=second)
     with engine.begin() as connection:
-        queue_many.lock_chosen(connection, user_email=ANN, ids=ids[:1])
+        db.lock_chosen(connection, user_email=ANN, ids=ids[:1])
         other.start()
         wait_until_a_session_waits(engine)
-        first = record.once(
-            connection, account_id=account, id=uuid4(), act=lambda: rescheduled(ids, later())(connection)
-        )
+        first = bulk.once(connection, account_id=account, id=uuid4(), act=lambda: rescheduled(ids, later())(connection))
     other.join()
     assert (first.done, results[0].done) == (20, 20)
 
@@ -201,7 +217,12 @@ def test_an_act_and_its_undo_move_the_messages_that_snoozer_keeps(engine: Engine
     assert folders(engine) == before
     assert undo(engine, cancelling, account=account) == Undone(done=3)
     assert {folder for folder, _ in folders(engine).values()} == {"snoozed"}
-    assert undo(engine, id, account=account) == Undone(done=0, left={"changed": 3}), "they were changed since"
+    assert undo(engine, id, account=account) == Undone(done=3), "they are as the act left them"
+    assert folders(engine) == before
+    assert _live(engine) == []
+    with engine.begin() as connection:
+        assert acting.snooze(connection, message_id="<a@x>", reminder_time=later(20))[1]
+    assert undo(engine, cancelling, account=account) is None
 
 
 def test_undo_of_a_snooze_leads_back_to_the_inbox(engine: Engine, account: int) -> None:
@@ -222,7 +243,7 @@ def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(
     ids = list(before)
     result, id = perform(
         engine,
-        lambda connection: acts.done(connection, user_email=ANN, message_ids=ids, missing=2),
+        lambda connection: bulk.done(connection, ids, BY, gone=2),
         account=account,
     )
     assert (result.done, result.left) == (2, {"gone": 2})
@@ -239,7 +260,7 @@ def test_to_the_inbox_ends_snoozes_and_undo_brings_them_back(engine: Engine, acc
     [live] = _live(engine)
     _, id = perform(
         engine,
-        lambda connection: acts.to_inbox(connection, user_email=ANN, message_ids=["<a@x>"], route="web"),
+        lambda connection: bulk.to_inbox(connection, ["<a@x>"], BY),
         account=account,
     )
     assert folders(engine) == {"<a@x>": ("inbox", True)}
@@ -287,9 +308,11 @@ def test_a_message_that_is_woken_is_back_at_once_and_undo_puts_it_to_sleep_again
 def test_what_came_back_after_it_was_woken_is_left_by_the_undo(engine: Engine, account: int) -> None:
     ids = [a_snooze(engine, remind_at=now() + 20 * HOUR) for _ in range(2)]
     _, id = perform(engine, woken(ids), account=account)
-    [first, _] = claim(engine)
+    [first, second] = claim(engine)
     assert finalize(engine, first)
-    assert undo(engine, id, account=account) == Undone(done=0, left={"came_back": 1, "being_sent": 1})
+    assert undo(engine, id, account=account) == Undone(done=1, left={"came_back": 1})
+    assert the_row(engine, second.id).remind_at > now()
+    assert not finalize(engine, second)
 
 
 def test_what_could_not_be_delivered_is_snoozed_again(engine: Engine, account: int) -> None:
@@ -311,7 +334,7 @@ def test_no_act_and_no_undo_reaches_another_persons_snoozes(engine: Engine, acco
     assert the_row(engine, bobs).outcome is None
     eve = people.ann("eve@snoozer.example").id
     with engine.begin() as connection:
-        assert record.undo(connection, account_id=eve, user_email="eve@snoozer.example", id=id, route="web") is None
+        assert bulk.undo(connection, account_id=eve, id=id, by=By("eve@snoozer.example", "web")) is None
 
 
 def test_an_act_is_forgotten_after_a_day(engine: Engine, account: int) -> None:
@@ -321,17 +344,6 @@ def test_an_act_is_forgotten_after_a_day(engine: Engine, account: int) -> None:
         connection.execute(text("UPDATE bulk_acts SET created_at = created_at - INTERVAL '25 hours'"))
         assert accounts.prune_expired(connection, batch_size=9) == 1
     assert undo(engine, id, account=account) is None
-
-
-@pytest.mark.parametrize(("many", "single"), [("cancel_many", "cancel"), ("reschedule_many", "reschedule")])
-def test_what_many_rows_become_is_what_one_becomes(many: str, single: str) -> None:
-    def assigned(name: str) -> dict[str, str]:
-        [clause] = re.findall(r"^SET (.+?)^WHERE", (SQL / f"{name}.sql").read_text(), re.M | re.S)
-        return dict(re.findall(r"^\s*(\w+) = (.+?),?$", clause, re.M))
-
-    paused = "inactive AND paused_by IS NULL AND COALESCE(scheduled_for, remind_at) = :remind_at"
-    known = {} if single == "cancel" else {"note": ":note", "inactive": paused}
-    assert assigned(many) | known == assigned(single)
 
 
 def _live(engine: Engine) -> list[Any]:

@@ -63,6 +63,7 @@ def test_what_a_rest_defers_is_woken_and_put_back_as_it_was(engine: Engine, acco
     assert the_row(engine, id).remind_at <= now()
     undone = undo(engine, act, account=account)
     assert undone is not None
+    assert turn(engine) == []
     after = the_row(engine, id)
     assert (after.remind_at, after.deferred_until, after.deferred_by) == (
         before.remind_at,
@@ -77,8 +78,9 @@ def test_an_undo_makes_nothing_due_whose_earlier_time_has_passed(engine: Engine,
     with engine.begin() as connection:
         connection.execute(
             text(
-                "UPDATE bulk_acts "
-                "SET before = jsonb_set(before, '{snoozes,0,remind_at}', to_jsonb(now() - INTERVAL '1 s'))"
+                "UPDATE snooze_events "
+                "SET at = now() - INTERVAL '1 h', "
+                "detail = jsonb_set(detail, '{before,remind_at}', to_jsonb(now() - INTERVAL '1 s'))"
             )
         )
     undone = undo(engine, act, account=account)

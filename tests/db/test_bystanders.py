@@ -14,6 +14,9 @@ from snoozer.db import ledger, mailbox_store, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import Claim, Send
+from snoozer.snoozes.acts import Pause, Skip, Wake
+from tests import acting
+from tests.db.links import DAILY
 from tests.db.transitions import (
     a_fact,
     a_reserved_send,
@@ -34,22 +37,23 @@ UNCLAIMED = (
     "finished_at = CASE WHEN CAST(:outcome AS text) IS NOT NULL THEN now() END"
 )
 UNCERTAIN = "UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now() - INTERVAL '1 hour'"
+AHEAD = "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour'"
+CANCELLED = (
+    "INSERT INTO snooze_events (snooze_id, kind, actor, route) SELECT id, 'cancelled', 'user', 'web' FROM email_snoozes"
+)
 LIE = "UPDATE kept_messages SET folder = 'done', unread = FALSE, returned = TRUE"
 SITUATIONS: dict[str, list[tuple[str, dict[str, str | None]]]] = {
     "held": [],
     "asleep": [(UNCLAIMED, {"outcome": None})],
     "uncertain": [(UNCERTAIN, {})],
-    "cancelled": [(UNCLAIMED, {"outcome": "cancelled"})],
+    "asleep ahead": [(UNCLAIMED, {"outcome": None}), (AHEAD, {})],
+    "cancelled": [(UNCLAIMED, {"outcome": "cancelled"}), (CANCELLED, {})],
     "a case": [(UNCLAIMED, {"outcome": "retired"}), (UNCERTAIN, {})],
 }
 
 
 def of(claim: Claim) -> dict[str, Any]:
     return {"id": claim.id, "claim_token": claim.claim_token}
-
-
-def owned(claim: Claim) -> dict[str, Any]:
-    return {"id": claim.id, "user_email": ANN}
 
 
 def named(_: Claim) -> dict[str, Any]:
@@ -70,18 +74,15 @@ ACTS: dict[str, tuple[str, Act]] = {
     "schedule next": ("held", lambda db, claim, _: schedule_next_one(db, claim, now() + HOUR)),
     "unclaim": ("held", lambda db, claim, _: queue.unclaim(db, held=pair(claim))),
     "extend": ("held", lambda db, claim, _: queue.extend(db, held=pair(claim), lease=HOUR)),
-    "cancel": ("asleep", lambda db, claim, _: queue.cancel(db, **owned(claim))),
+    "cancel": ("asleep", lambda db, claim, _: acting.cancel(db, claim.id)),
     "reschedule": (
         "asleep",
-        lambda db, claim, _: queue.reschedule(db, **owned(claim), reminder_time=ReminderTime(remind_at=now() + HOUR)),
+        lambda db, claim, _: acting.reschedule(db, claim.id, ReminderTime(remind_at=now() + HOUR)),
     ),
-    "skip occurrence": (
-        "asleep",
-        lambda db, claim, _: queue.skip_occurrence(
-            db, **owned(claim), scheduled_for=claim.scheduled_for, remind_at=now() + HOUR
-        ),
-    ),
-    "restore": ("cancelled", lambda db, claim, _: queue.restore(db, **owned(claim))),
+    "skip": ("asleep", lambda db, claim, _: acting.done(db, claim.id, Skip())),
+    "pause": ("asleep", lambda db, claim, _: acting.done(db, claim.id, Pause())),
+    "wake": ("asleep ahead", lambda db, claim, _: acting.done(db, claim.id, Wake())),
+    "undo": ("cancelled", lambda db, claim, _: acting.undo(db, claim.id)),
     "reactivate": ("a case", lambda db, claim, _: queue.reactivate(db, ids=[claim.id])),
     "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
@@ -107,7 +108,9 @@ def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
     promise = now() - HOUR
     for email, message_id in ((BOB, THIS), (ANN, OTHER), (ANN, THIS)):
         a_kept_message(engine, user_email=email, original=an_original(message_id=message_id))
-        held, send = a_reserved_send(engine, user_email=email, message_id=message_id, remind_at=promise)
+        held, send = a_reserved_send(
+            engine, user_email=email, message_id=message_id, remind_at=promise, recurrence=DAILY
+        )
         mark(engine, send)
     with engine.begin() as connection:
         for change, values in (*SITUATIONS[situation], (LIE, {})):
@@ -150,17 +153,17 @@ def test_a_lookup_returns_the_send_of_one_snooze(engine: Engine) -> None:
     assert known.id == send.id
 
 
-@pytest.mark.parametrize("act", ["schedule next", "skip occurrence", "reschedule", "enqueue"])
+@pytest.mark.parametrize("act", ["schedule next", "skip", "reschedule", "snooze"])
 def test_a_new_promise_starts_without_the_failures_of_the_old_one(engine: Engine, act: str) -> None:
     """Else what repeats becomes a case in spring for what failed in winter."""
-    held, send = a_reserved_send(engine, message_id=THIS)
+    held, send = a_reserved_send(engine, message_id=THIS, recurrence=DAILY)
     with engine.begin() as connection:
         connection.execute(
             text("UPDATE email_snoozes SET attempts = 4, crash_count = 4, last_error = 'no', last_error_at = now()")
         )
         later = ReminderTime(remind_at=now() + HOUR)
-        if act == "enqueue":
-            queue.enqueue(connection, user_email=ANN, message_id=THIS, reminder_time=later)
+        if act == "snooze":
+            acting.snooze(connection, message_id=THIS, reminder_time=later)
         else:
             assert ACTS[act][1](connection, held, send)
         row = connection.execute(text("SELECT * FROM email_snoozes")).one()

@@ -10,9 +10,11 @@ from sqlalchemy.exc import OperationalError
 
 from snoozer.cutover import apscheduler_store, celery_beat, databases, importing
 from snoozer.cutover.record import Record, SourceError
-from snoozer.db import cutover, queue, queue_many
+from snoozer.db import cutover
+from snoozer.db.acts import import_jobs
 from snoozer.housekeeping import erasing
 from snoozer.timephrase.recurrence import Recurrence
+from tests.acting import cancel
 from tests.db.old_schedulers import Run, a_file, a_job_store, a_reader, beat_tables
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
 
@@ -192,7 +194,7 @@ def test_of_two_imports_at_once_that_both_found_a_job_new_one_enters_it(engine: 
     given = {"job_id": "1", "user_email": ANN, "due_at": now().isoformat(), "priority": 0}
     with engine.begin() as connection:
         entered = [
-            queue_many.import_jobs(connection, source="crm", jobs=[given | {"message_id": message}])
+            import_jobs(connection, source="crm", jobs=[given | {"message_id": message}])
             for message in ("<1@mail.example>", "<2@mail.example>")
         ]
     assert [len(ids) for ids in entered] == [1, 0]
@@ -205,7 +207,7 @@ def test_what_was_imported_is_erased_with_its_person(engine: Engine, people: Peo
     with engine.begin() as connection:
         request = "INSERT INTO account_deletions (account_id, due_at, deliver) VALUES (:id, now(), FALSE)"
         connection.execute(text(request), {"id": person.id})
-        queue.cancel(connection, id=1, user_email=ANN)
+        cancel(connection, 1)
     for _ in range(9):
         erasing.erase_accounts(engine, settle=timedelta(0))
     with engine.connect() as connection:

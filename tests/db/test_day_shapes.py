@@ -18,6 +18,7 @@ from snoozer.domain.day_shape import DayShape
 from snoozer.domain.reminder import Deferral, DeliveryOutcome
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.returns import return_due
+from tests.acting import reschedule
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
 from tests.db.invariants import look
 from tests.db.links import DAILY
@@ -185,7 +186,7 @@ def test_a_new_time_for_a_message_that_was_deferred_is_its_time(engine: Engine) 
     turn(engine)
     at_once = ReminderTime(remind_at=now() - timedelta(seconds=1), at_any_hour=True)
     with engine.begin() as connection:
-        assert queue.reschedule(connection, id=id, user_email=ANN, reminder_time=at_once)
+        assert reschedule(connection, id, at_once)
     assert return_due(engine) == [id]
     assert sent(engine) == [id]
     assert the_row(engine, id).deferred_until is None

@@ -15,6 +15,7 @@ from snoozer.personal_data import deletion, importing
 from snoozer.personal_data.files import FILES
 from snoozer.personal_data.reading import Reading
 from snoozer.settings import Settings
+from tests.acting import cancel
 from tests.db.archived import RETENTION, finished
 from tests.db.pushes import a_pushed_device
 from tests.db.transitions import a_reserved_send, claim, finalize, mark, record
@@ -219,7 +220,7 @@ def test_an_uncertain_send_is_erased_after_an_hour(engine: Engine, people: Peopl
     held, send = a_reserved_send(engine)
     assert mark(engine, send)
     with engine.begin() as connection:
-        queue.cancel(connection, id=held.id, user_email=ANN)
+        cancel(connection, held.id)
         connection.execute(text("UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now()"))
     ask(engine, ann.id)
     assert erase(engine) == 0

@@ -8,20 +8,25 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import reminder_actions, triage
-from snoozer.db import digests, queue
+from snoozer import triage
+from snoozer.db import digests
 from snoozer.db.ledger import Refusal
 from snoozer.db.queue import ReminderTime
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
 from snoozer.domain.links import Link
 from snoozer.domain.reminder import DeliveryOutcome, Failure
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.acts import Pause
+from tests import acting
+from tests.acting import cancel, reschedule
 from tests.db.days import CONFIG, choose, quiet, take, turn
 from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.db.transitions import a_fact, mark
 from tests.factories import ANN, HOUR, a_long_snooze, the_row, the_send
+from tests.next_try import SECOND, set_next_try
 
 
 def test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it(engine: Engine) -> None:
@@ -81,23 +86,21 @@ def test_a_digest_waits_for_a_row_that_is_being_claimed(engine: Engine) -> None:
 
 def done(connection: Connection, id: int, promise: datetime) -> bool:
     link = Link(snooze_id=id, scheduled_for=promise)
-    occurrence = reminder_actions.find(connection, link=link, acting=True)
+    occurrence = occurrences.find(connection, link=link, acting=True)
     assert occurrence is not None
-    return reminder_actions.done(connection, occurrence=occurrence, route="link")
+    return occurrences.done(connection, occurrence=occurrence, route="link")
 
 
 def snoozed_anew(connection: Connection, id: int, promise: datetime) -> bool:
     later = ReminderTime(remind_at=promise + HOUR)
-    return queue.reschedule(connection, id=id, user_email=ANN, reminder_time=later)
+    return reschedule(connection, id, later)
 
 
 CHANGES: dict[str, tuple[Callable[[Connection, int, datetime], bool], str | None]] = {
-    "cancelled": (lambda connection, id, _: bool(queue.cancel(connection, id=id, user_email=ANN)), "cancelled"),
+    "cancelled": (lambda connection, id, _: cancel(connection, id), "cancelled"),
     "done": (done, "cancelled"),
     "paused": (
-        lambda connection, id, promise: bool(
-            queue.pause(connection, id=id, user_email=ANN, scheduled_for=promise),
-        ),
+        lambda connection, id, _: acting.done(connection, id, Pause()),
         None,
     ),
     "snoozed anew": (snoozed_anew, None),
@@ -112,11 +115,11 @@ def test_a_member_that_its_person_changes_before_it_is_written_is_not_in_it(engi
     promise = the_row(engine, ids[2]).scheduled_for
     with engine.begin() as connection:
         assert act(connection, ids[2], promise)
-    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id = :id", id=ids[0])
+    set_next_try(engine, -SECOND, "id = :id", id=ids[0])
     [delivery] = turn(engine)
     assert listed(delivery.send) == [ids[0], ids[1], ids[3]]
     accept(engine, [delivery])
-    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id <> :id", id=ids[2])
+    set_next_try(engine, -SECOND, "id <> :id", id=ids[2])
     assert turn(engine) == []
     assert outcomes(engine, ids) == ["sent", "sent", outcome, "sent"]
     assert look(engine) == {}
@@ -154,7 +157,7 @@ def test_a_member_that_is_cancelled_later_stays_cancelled(engine: Engine) -> Non
     ids = deferred(engine, 4)
     delivery = gathered(engine)
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[2], user_email=ANN)
+        cancel(connection, ids[2])
     accept(engine, [delivery])
     wake(engine)
     assert turn(engine) == []
@@ -167,7 +170,7 @@ def test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly(engine
     delivery = gathered(engine)
     silent(engine, delivery)
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[2], user_email=ANN)
+        cancel(connection, ids[2])
     change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '2 days'")
     wake(engine)
     assert turn(engine) == []
@@ -224,8 +227,8 @@ def test_a_digest_that_is_refused_for_now_is_tried_again_and_dissolved_after_the
     assert listed(again.send) == ids
     refuse(engine, again, permanent=False)
     change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '31 minutes'")
-    change(engine, "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 minute' WHERE id = :id", id=ids[0])
-    change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE id <> :id", id=ids[0])
+    set_next_try(engine, 60 * SECOND, "id = :id", id=ids[0])
+    set_next_try(engine, -SECOND, "id <> :id", id=ids[0])
     assert turn(engine) == []
     wake(engine)
     assert sorted(one.claim.id for one in turn(engine)) == ids
@@ -268,7 +271,7 @@ def test_when_its_first_promise_is_cancelled_the_others_come_singly(engine: Engi
     ids = deferred(engine, 4)
     assert turn(engine) == []
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[0], user_email=ANN)
+        cancel(connection, ids[0])
     assert singly(engine) == ids[1:]
 
 
@@ -278,7 +281,7 @@ def test_when_its_first_promise_is_cancelled_in_flight_the_reply_settles_all(eng
     assert delivery.send is not None
     assert mark(engine, delivery.send)
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[0], user_email=ANN)
+        cancel(connection, ids[0])
     wake(engine)
     assert turn(engine) == []
     with engine.begin() as connection:
@@ -293,8 +296,7 @@ def test_a_recurring_member_goes_on(engine: Engine) -> None:
     ids = deferred(engine, 4, recurrence=DAILY, zone="UTC")
     promise = the_row(engine, ids[1]).scheduled_for
     accept(engine, [gathered(engine)])
-    wake_at = "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE scheduled_for IS NOT NULL"
-    change(engine, f"{wake_at} AND claimed_at IS NULL")
+    set_next_try(engine, -SECOND, "scheduled_for IS NOT NULL AND claimed_at IS NULL")
     assert turn(engine) == []
     row = the_row(engine, ids[1])
     assert (row.outcome, row.inactive) == (None, False)

@@ -7,12 +7,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import inbox, reminder_actions
-from snoozer.db import ledger, queue
+from snoozer import inbox
+from snoozer.db import ledger
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.domain.links import Action, Link
 from snoozer.domain.reminder import Send
 from snoozer.housekeeping import chores
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.acts import Pause
+from tests import acting
+from tests.acting import cancel
 from tests.db.archived import RETENTION
 from tests.db.days import choose, quiet, turn
 from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
@@ -33,9 +37,9 @@ def an_uncertain_digest(engine: Engine) -> tuple[list[int], Send]:
 def done(engine: Engine, id: int, *, action: Action = "see") -> bool:
     link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for, action=action)
     with engine.begin() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        occurrence = occurrences.find(connection, link=link, acting=True)
         assert occurrence is not None
-        return reminder_actions.done(connection, occurrence=occurrence, route="link")
+        return occurrences.done(connection, occurrence=occurrence, route="link")
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -69,7 +73,8 @@ def test_a_change_of_the_day_takes_nothing_out_of_a_mail_that_may_have_been_sent
     # A rest that came meanwhile deferred them once more, and then there is none.
     change(
         engine,
-        "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour', deferred_until = now() + INTERVAL '1 hour'",
+        "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour', deferred_until = now() + INTERVAL '1 hour' "
+        "WHERE snooze_keeps('promise')",
     )
     choose(engine, replace(quiet(), quiet_from=None, quiet_until=None))
     assert the_row(engine, ids[0]).deferred_until is None
@@ -118,8 +123,8 @@ def test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_
     ids = deferred(engine, 5)
     delivery = gathered(engine)
     with engine.begin() as connection:
-        queue.cancel(connection, id=ids[2], user_email=ANN)
-        queue.pause(connection, id=ids[3], user_email=ANN, scheduled_for=the_row(engine, ids[3]).scheduled_for)
+        cancel(connection, ids[2])
+        acting.done(connection, ids[3], Pause())
     accept(engine, [delivery])
     chores.prune(engine)
     assert the_send(engine, ids[2]).state == "reserved"

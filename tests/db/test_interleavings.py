@@ -18,11 +18,12 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import health_checks, ledger, queue
 from snoozer.db.queue import Claims, Lane, ReminderTime
+from tests import acting
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job
-from tests.db.transitions import LEASE
+from tests.db.transitions import LEASE, NEXT_TRY
 from tests.emptying import empty
-from tests.factories import ANN, a_snooze, now
+from tests.factories import a_snooze, now
 
 WORKERS = ("first", "second")
 PERSON, CLOCK = "person", "clock"
@@ -36,6 +37,9 @@ snoozes = st.integers(1, 2 * SNOOZES)
 picks = st.integers(0, SNOOZES - 1)
 # `make storm` runs all examples, a test run the first of them.
 FULL = os.environ.get("SNOOZER_STORM") == "1"
+LAPSED_AND_DUE = (
+    f"UPDATE email_snoozes SET lease_expires_at = claimed_at - INTERVAL '1 second', {NEXT_TRY} AND NOT inactive"  # noqa: S608
+)
 # Most transactions are over at once, some stay open while others act.
 commits = st.integers(0, 3).map(bool)
 
@@ -129,9 +133,9 @@ class Interleavings(RuleBasedStateMachine):
     @rule(id=snoozes, commit=commits, undone=st.booleans())
     def cancel(self, id: int, commit: bool, undone: bool) -> None:
         def cancel(connection: Connection) -> None:
-            queue.cancel(connection, id=id, user_email=ANN)
+            acting.cancel(connection, id)
             if undone:
-                queue.restore(connection, id=id, user_email=ANN)
+                acting.undo(connection, id)
 
         self._act(PERSON, cancel, commit=commit)
 
@@ -139,8 +143,8 @@ class Interleavings(RuleBasedStateMachine):
     def put_away_anew(self, number: int, commit: bool) -> None:
         self._act(
             PERSON,
-            lambda connection: queue.enqueue(
-                connection, user_email=ANN, message_id=_message(number), reminder_time=ReminderTime(remind_at=now())
+            lambda connection: acting.snooze(
+                connection, message_id=_message(number), reminder_time=ReminderTime(remind_at=now())
             ),
             commit=commit,
         )
@@ -150,7 +154,7 @@ class Interleavings(RuleBasedStateMachine):
         appointment = ReminderTime(remind_at=now())
         self._act(
             PERSON,
-            lambda connection: queue.reschedule(connection, id=id, user_email=ANN, reminder_time=appointment),
+            lambda connection: acting.reschedule(connection, id, appointment),
             commit=commit,
         )
 
@@ -199,16 +203,9 @@ class Interleavings(RuleBasedStateMachine):
             actor.jobs.clear()
         for _ in range(12):
             with self.engine.begin() as connection:
-                connection.execute(
-                    text(
-                        "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second', "
-                        "lease_expires_at = claimed_at - INTERVAL '1 second' WHERE NOT inactive"
-                    )
-                )
+                connection.execute(text(LAPSED_AND_DUE))
                 stepping.recover(connection)
-                connection.execute(
-                    text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE NOT inactive")
-                )
+                connection.execute(text(f"UPDATE email_snoozes SET {NEXT_TRY} AND NOT inactive"))  # noqa: S608
             self.take(WORKERS[0], commit=True, size=SNOOZES)
             for _ in list(last.jobs):
                 self.go_on(0, steps=4, commit=True)

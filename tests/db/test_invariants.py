@@ -7,9 +7,10 @@ from sqlalchemy import Engine, text
 
 from snoozer import triage
 from snoozer.db import health_checks, ledger, queue, workers
+from tests import acting
 from tests.db.invariants import look, shown
 from tests.db.transitions import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
-from tests.factories import ANN, HOUR, a_snooze, now, the_send
+from tests.factories import HOUR, a_snooze, now, the_send
 
 SECOND = timedelta(seconds=1)
 LONG_AGO = "now() - INTERVAL '1 hour'"
@@ -176,7 +177,7 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         assert health_checks.disabled_guards(connection) == []
         for statement in (
             "ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent",
-            "ALTER TABLE email_snoozes ENABLE REPLICA TRIGGER email_snoozes_fill_bucket",
+            "ALTER TABLE email_snoozes ENABLE REPLICA TRIGGER email_snoozes_enter",
             "DROP TRIGGER email_snoozes_due_soon ON email_snoozes",
             "ALTER TABLE email_snoozes DROP CONSTRAINT ck_email_snoozes_priority",
             "ALTER TABLE reminder_sends DROP CONSTRAINT fk_reminder_sends_snooze",
@@ -188,7 +189,7 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         assert {str(defect): defect.remedy for defect in health_checks.disabled_guards(connection)} == {
             "ck_email_snoozes_priority (missing)": "",
             "email_snoozes_due_soon (missing)": "",
-            "email_snoozes_fill_bucket (disabled)": enable.format("email_snoozes", "email_snoozes_fill_bucket"),
+            "email_snoozes_enter (disabled)": enable.format("email_snoozes", "email_snoozes_enter"),
             "reminder_sends_keep_sent (disabled)": enable.format("reminder_sends", "reminder_sends_keep_sent"),
             "fk_reminder_sends_snooze (not validated)": "ALTER TABLE reminder_sends VALIDATE CONSTRAINT "
             "fk_reminder_sends_snooze;",
@@ -243,7 +244,7 @@ def test_a_row_that_waits_for_a_newer_release_or_behind_its_key_is_not_taken_rig
     assert [held.id for held in claim(engine)] == [first]
     assert broken_by_hand(engine, busy) == {}
     with engine.begin() as connection:
-        assert queue.cancel(connection, id=first, user_email=ANN)
+        assert acting.cancel(connection, first)
     assert broken_by_hand(engine, busy) == {"due_is_taken": others[:1]}
 
 

@@ -13,9 +13,10 @@ from snoozer.db.queue import Lane, ReminderTime
 from snoozer.delivery.claiming import FairScheduler
 from snoozer.delivery.key_sweep import KEYS_PER_SWEEP, SWEEP_SECONDS, KeySweep
 from snoozer.domain.reminder import Claim
+from tests.acting import cancel, reschedule, snooze, undo
 from tests.db.reading import reading
 from tests.db.transitions import LEASE, finalize, release
-from tests.factories import ANN, HOUR, a_snooze, now
+from tests.factories import HOUR, a_snooze, now
 
 SECOND = timedelta(seconds=1)
 KEYED = Lane(keyed=True)
@@ -132,9 +133,8 @@ def test_producers_of_one_key_do_not_wait_for_each_other(engine: Engine) -> None
 
     def enqueue(connection: Any, name: str) -> None:
         connection.execute(text("SET LOCAL lock_timeout = '1ms'"))
-        queue.enqueue(
+        snooze(
             connection,
-            user_email=ANN,
             message_id=name,
             reminder_time=ReminderTime(remind_at=now() - HOUR),
             options=queue.EnqueueOptions(serialization_key="hog"),
@@ -221,8 +221,8 @@ def test_a_row_that_is_moved_or_restored_is_looked_at_again(engine: Engine) -> N
     ids = rows_of_a_key(engine, 7)
     at = now() - 2 * HOUR
     with engine.begin() as connection:
-        assert queue.reschedule(connection, id=ids[6], user_email=ANN, reminder_time=ReminderTime(remind_at=at))
-        assert queue.cancel(connection, id=ids[5], user_email=ANN)
-        assert queue.restore(connection, id=ids[5], user_email=ANN)
+        assert reschedule(connection, ids[6], ReminderTime(remind_at=at))
+        assert cancel(connection, ids[5])
+        assert undo(connection, ids[5])
     assert behind(engine) == [ids[4]]
     assert delivered(engine, a_scheduler()) == [ids[6], *ids[:6]]

@@ -11,6 +11,7 @@ from snoozer.db import accounts, ledger, queue
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.queue import ReminderTime
 from snoozer.mime.compose import ReminderWriter
+from tests.acting import cancel, reschedule
 from tests.db.transitions import (
     HOLD,
     LEASE,
@@ -49,12 +50,7 @@ def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engin
 def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     with engine.begin() as connection:
-        queue.reschedule(
-            connection,
-            id=held.id,
-            user_email=ANN,
-            reminder_time=ReminderTime(remind_at=now() - timedelta(seconds=5)),
-        )
+        reschedule(connection, held.id, ReminderTime(remind_at=now() - timedelta(seconds=5)))
     [again] = claim(engine)
     [entry] = reserve(engine, again)
     assert entry.send.id != send.id
@@ -156,7 +152,7 @@ def test_a_worker_whose_lease_ran_out_authorises_nothing(engine: Engine) -> None
 def test_done_pressed_a_moment_before_the_dot_wins(engine: Engine) -> None:
     held, send = a_reserved_send(engine)
     with engine.begin() as connection:
-        queue.cancel(connection, id=held.id, user_email=ANN)
+        cancel(connection, held.id)
     assert mark(engine, send) is False
 
 
@@ -164,7 +160,7 @@ def test_a_cancellation_under_way_gets_no_dot(engine: Engine) -> None:
     """Without its lock the mark would read the row as it was before the cancellation committed."""
     held, send = a_reserved_send(engine)
     with engine.begin() as connection:
-        queue.cancel(connection, id=held.id, user_email=ANN)
+        cancel(connection, held.id)
         assert mark(engine, send) is False
     assert mark(engine, send) is False
 
@@ -278,7 +274,7 @@ def test_a_mark_of_a_cancelled_snooze_and_a_dead_worker_becomes_uncertain(engine
     held, send = a_reserved_send(engine)
     mark(engine, send)
     with engine.begin() as connection:
-        queue.cancel(connection, id=held.id, user_email=ANN)
+        cancel(connection, held.id)
         assert ledger.expire_orphans(connection, deadline=timedelta(minutes=12), batch_size=10) == []
         assert ledger.expire_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == [held.id]
         assert ledger.abandon(connection, hold=HOLD, batch_size=10) == []
@@ -294,7 +290,7 @@ def test_a_send_with_a_reply_or_without_a_mark_is_no_orphan(engine: Engine) -> N
     unmarked, _ = a_reserved_send(engine)
     with engine.begin() as connection:
         for held in (answered, unmarked):
-            queue.cancel(connection, id=held.id, user_email=ANN)
+            cancel(connection, held.id)
         assert ledger.expire_orphans(connection, deadline=timedelta(seconds=-1), batch_size=10) == []
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import accounts, inbox, snoozing
+from snoozer import accounts, inbox
 from snoozer.db import list_changes, mailbox_store, queue
 from snoozer.db.list_changes import MAX_NAMED, UNKNOWN, Changes, OpenList, is_snapshot
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.returns import return_due
+from tests.acting import cancel
 from tests.db.transitions import claim, finalize, release
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now
 
@@ -58,7 +59,7 @@ def raw_insert(connection: Connection) -> None:
 
 ACTS: dict[str, Callable[[Connection], object]] = {
     "a raw INSERT": raw_insert,
-    "a cancel": lambda one: snoozing.cancel(one, id=1, user_email=ANN, message_id="<1@mail.example>", route="web"),
+    "a cancel": lambda one: cancel(one, 1),
     "a note": lambda one: one.execute(text("UPDATE email_snoozes SET note = 'call' WHERE id = 1")),
     "a pause": lambda one: one.execute(text("UPDATE email_snoozes SET inactive = TRUE WHERE id = 1")),
     "a delete": lambda one: one.execute(text("DELETE FROM email_snoozes WHERE id = 1")),

@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger, queue
+from snoozer.db import ledger
 from snoozer.operations import chunks
 from snoozer.operations.requests import cancel
+from tests import acting
 from tests.db.operations import OPERATOR, an_operation
 from tests.db.transitions import claim, finalize, mark, record, reserve
 from tests.emptying import empty
-from tests.factories import ANN
+from tests.next_try import SECOND, set_next_try
 from tests.web.cases import an_uncertain_case
 
 # `make storm` runs all examples.
@@ -41,8 +42,8 @@ class Story:
         steps: dict[str, Callable[[], object]] = {
             "chunk": lambda: chunks.do_chunk(self.engine, self.operations[which], chunk_size=1),
             "cancel": lambda: self.cancel(self.operations[which]),
-            "person": lambda: self.person(queue.cancel),
-            "undo": lambda: self.person(queue.restore),
+            "person": lambda: self.person(acting.cancel),
+            "undo": lambda: self.person(acting.undo),
             "deliver": lambda: self.deliver(answered=True),
             "lose": lambda: self.deliver(answered=False),
             "late": self.answer_late,
@@ -55,14 +56,12 @@ class Story:
 
     def person(self, act: Callable[..., bool]) -> None:
         with self.engine.begin() as connection:
-            act(connection, id=self.ids[0], user_email=ANN)
+            act(connection, self.ids[0])
 
     def deliver(self, *, answered: bool) -> None:
         """All that is due; without an answer the row waits to be taken back."""
         with self.engine.begin() as connection:
-            connection.execute(
-                text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second' WHERE NOT inactive")
-            )
+            set_next_try(connection, -SECOND, "NOT inactive")
         for held in claim(self.engine):
             for entry in reserve(self.engine, held):
                 assert mark(self.engine, entry.send)

@@ -12,6 +12,7 @@ from snoozer.operations import chunks
 from tests.db.operations import an_operation, results, the_operation
 from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import HOUR, a_snooze, asked_for, now, the_events, the_row, the_send
+from tests.next_try import SECOND, set_next_try
 from tests.web.cases import an_uncertain_case
 
 REPEATS = {"unit": "day", "interval": 1, "at": "09:00", "start": "2026-01-01"}
@@ -203,8 +204,7 @@ def test_what_is_due_is_put_off_and_keeps_its_promise(
     engine: Engine, parameters: dict[str, object], least: timedelta, most: timedelta
 ) -> None:
     case = an_uncertain_case(engine)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 minute'"))
+    set_next_try(engine, -60 * SECOND)
     due = a_snooze(engine)
     promise = the_row(engine, due).remind_at
     held = a_snooze(engine, claimed_at=now())

@@ -9,7 +9,6 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import occurrences
 from snoozer.db import audit, mailbox_store, queue, queue_acts
 from snoozer.db.audit import Entry
 from snoozer.delivery import settling
@@ -18,6 +17,8 @@ from snoozer.domain.reminder import Claim, DeliveryOutcome
 from snoozer.operations import chunks, pauses
 from snoozer.operations.pauses import Scope
 from snoozer.operations.requests import cancel
+from snoozer.snoozes.acts import Pause, Resume
+from tests import acting
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
 from tests.db.pipelines import CONFIG
 from tests.db.transitions import claim, reserve
@@ -209,7 +210,7 @@ def aside(engine: Engine, **columns: Any) -> int:
 def test_its_person_cancels_it_and_the_pause_brings_nothing_back(engine: Engine) -> None:
     id = aside(engine)
     with engine.begin() as connection:
-        assert queue.cancel(connection, id=id, user_email=ANN)
+        assert acting.cancel(connection, id)
     assert (the_row(engine, id).outcome, the_row(engine, id).paused_by) == ("cancelled", None)
     assert results(engine, resumed(engine, 1)) == {}
     assert claim(engine) == []
@@ -218,13 +219,13 @@ def test_its_person_cancels_it_and_the_pause_brings_nothing_back(engine: Engine)
 def test_its_person_cannot_overcome_it_but_pauses_it_too(engine: Engine) -> None:
     id = aside(engine)
     with engine.begin() as connection:
-        occurrences.pause(connection, id=id, user_email=ANN, route="web")
+        assert acting.done(connection, id, Pause())
     assert (the_row(engine, id).inactive, the_row(engine, id).paused_by) == (True, None)
     resumed(engine, 1)
     assert the_row(engine, id).inactive, "its person has paused it"
     paused(engine, "person", ANN)
     with engine.begin() as connection:
-        assert queue.resume(connection, id=id, user_email=ANN, remind_at=now() - HOUR)
+        assert acting.done(connection, id, Resume())
     assert deliver(engine) == []
     assert the_row(engine, id).paused_by == 2
 
@@ -233,7 +234,7 @@ def test_its_person_edits_it_and_it_is_set_aside_again(engine: Engine) -> None:
     id = aside(engine)
     with engine.begin() as connection:
         time = queue.ReminderTime(remind_at=now() - timedelta(minutes=5))
-        assert queue.reschedule(connection, id=id, user_email=ANN, reminder_time=time)
+        assert acting.reschedule(connection, id, time)
     assert (the_row(engine, id).inactive, the_row(engine, id).paused_by) == (False, None)
     assert deliver(engine) == []
     assert the_row(engine, id).paused_by == 1

@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from snoozer import accounts, reminder_actions
+from snoozer import accounts
 from snoozer.db import health_checks, ledger, push
 from snoozer.db.models import Send
 from snoozer.domain.links import Link
 from snoozer.housekeeping.chores import Retention, archive
 from snoozer.housekeeping.returns import return_due
+from snoozer.snoozes import occurrences
 from tests.db.pushes import comes_back, reminder_is_sent, without_trigger
 from tests.db.transitions import a_reserved_send, claim, mark, mark_uncertain_one, reserve
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, now, the_row
@@ -130,10 +131,10 @@ def test_the_buttons_act_before_the_reminder_is_sent(engine: Engine, device: int
     id = comes_back(engine, note="call first")
     link = Link(snooze_id=id, scheduled_for=the_row(engine, id).remind_at, action="done")
     with engine.begin() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        occurrence = occurrences.find(connection, link=link, acting=True)
         assert occurrence is not None
         assert (occurrence.subject, occurrence.note, occurrence.status) == ("Quarterly figures", "call first", "open")
-        assert reminder_actions.done(connection, occurrence=occurrence, route="notification")
+        assert occurrences.done(connection, occurrence=occurrence, route="notification")
     assert the_row(engine, id).outcome == "cancelled"
     assert claim(engine) == []
 

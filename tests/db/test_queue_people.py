@@ -3,10 +3,13 @@
 from threading import Thread
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from snoozer.db import events, queue
 from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
+from snoozer.snoozes.acts import Annotate, Skip
+from tests import acting
+from tests.db.links import DAILY
 from tests.db.transitions import claim, finalize
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
@@ -16,8 +19,8 @@ def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: E
     [held] = claim(engine)
     later = now() + 5 * HOUR
     with engine.begin() as connection:
-        found, created = queue.enqueue(
-            connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=later)
+        found, created = acting.snooze(
+            connection, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=later)
         )
     assert (found, created) == (id, False)
     row = the_row(engine, id)
@@ -31,9 +34,7 @@ def test_options_are_kept_by_an_edit_without_options(engine: Engine) -> None:
     soon = ReminderTime(remind_at=now())
     with engine.begin() as connection:
         ids = [
-            queue.enqueue(
-                connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=soon, options=options
-            )[0]
+            acting.snooze(connection, message_id="<m@mail.example>", reminder_time=soon, options=options)[0]
             for options in (DEFAULT_OPTIONS, urgent, DEFAULT_OPTIONS)
         ]
     row = the_row(engine, ids[0])
@@ -45,54 +46,60 @@ def test_cancelling_beats_a_worker_that_holds_the_row(engine: Engine) -> None:
     a_snooze(engine)
     [held] = claim(engine)
     with engine.begin() as connection:
-        assert queue.cancel(connection, id=held.id, user_email=ANN) is True
-        assert queue.cancel(connection, id=held.id, user_email=ANN) is False
+        assert acting.cancel(connection, held.id) is True
+        assert acting.cancel(connection, held.id) is False
     assert finalize(engine, held) is False
     assert the_row(engine, held.id).outcome == "cancelled"
 
 
-@pytest.mark.parametrize("act", ["cancel", "reschedule", "restore"])
+@pytest.mark.parametrize("act", ["cancel", "reschedule", "undo"])
 def test_another_persons_snooze_cannot_be_changed(engine: Engine, act: str) -> None:
-    over = {"inactive": True, "outcome": "cancelled", "finished_at": now()} if act == "restore" else {}
-    id = a_snooze(engine, **over)
-    extra = {"reminder_time": ReminderTime(remind_at=now() + HOUR)} if act == "reschedule" else {}
+    id, eve = a_snooze(engine, remind_at=now() + HOUR), "eve@snoozer.example"
     with engine.begin() as connection:
-        assert getattr(queue, act)(connection, id=id, user_email="eve@snoozer.example", **extra) is False
+        if act == "undo":
+            assert acting.cancel(connection, id)
+        before = connection.execute(text("SELECT * FROM email_snoozes")).all()
+        other = [ReminderTime(remind_at=now() + 2 * HOUR)] if act == "reschedule" else []
+        assert getattr(acting, act)(connection, id, *other, email=eve) is False
+        assert connection.execute(text("SELECT * FROM email_snoozes")).all() == before
 
 
 def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine: Engine) -> None:
     id = a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + HOUR)
     with engine.begin() as connection:
-        queue.cancel(connection, id=id, user_email=ANN)
-        assert queue.restore(connection, id=id, user_email=ANN) is True
-        queue.cancel(connection, id=id, user_email=ANN)
+        acting.cancel(connection, id)
+        assert acting.undo(connection, id) is True
+        acting.cancel(connection, id)
     a_snooze(engine, message_id="<m@mail.example>")
     with engine.begin() as connection:
-        assert queue.restore(connection, id=id, user_email=ANN) is False
+        assert acting.undo(connection, id) is False
 
 
 def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> None:
-    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now())
+    case = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
+        assert acting.done(connection, case, Annotate(note="Call"))
+        retired = "UPDATE email_snoozes SET inactive = TRUE, outcome = 'retired', finished_at = now()"
+        connection.execute(text(retired))
         queue.dismiss(connection, ids=[case])
         events.append(connection, snooze_id=case, kind="dismissed", actor="operator:1", route="admin")
-        assert queue.restore(connection, id=case, user_email=ANN) is False
+        assert acting.undo(connection, case) is False
+    assert the_row(engine, case).outcome == "cancelled"
 
 
 def test_undo_beside_a_new_snooze_of_the_message_is_no_error(engine: Engine) -> None:
-    over = {"inactive": True, "outcome": "cancelled", "finished_at": now()}
-    id = a_snooze(engine, message_id="<m@mail.example>", **over)
+    id = a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + HOUR)
+    with engine.begin() as connection:
+        acting.cancel(connection, id)
     undone: list[bool] = []
 
     def undo() -> None:
         with engine.begin() as connection:
-            undone.append(queue.restore(connection, id=id, user_email=ANN))
+            undone.append(acting.undo(connection, id))
 
     other = Thread(target=undo)
     with engine.begin() as connection:
-        queue.enqueue(
-            connection, user_email=ANN, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=now())
-        )
+        acting.snooze(connection, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=now()))
         other.start()
         wait_until_a_session_waits(engine)
     other.join()
@@ -140,18 +147,16 @@ def test_a_dismissed_case_is_never_claimed(engine: Engine) -> None:
 
 
 def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
-    id = a_snooze(engine, recurrence={"unit": "day"}, attempts=2)
+    id = a_snooze(engine, recurrence=DAILY, attempts=2)
     [held] = claim(engine)
-    promised = held.scheduled_for
+    skip = Skip(promise=held.scheduled_for)
     with engine.begin() as connection:
-        for owner, at, expected in (("bob@x", HOUR, False), (ANN, HOUR, True), (ANN, 2 * HOUR, False)):
-            moved = queue.skip_occurrence(
-                connection, id=id, user_email=owner, scheduled_for=promised, remind_at=promised + at
-            )
-            assert moved is expected
+        for owner, expected in (("bob@x", False), (ANN, True), (ANN, False)):
+            assert acting.done(connection, id, skip, email=owner) is expected
     row = the_row(engine, id)
-    assert (row.claim_token, row.scheduled_for, row.remind_at) == (None, None, promised + HOUR)
-    assert (row.attempts, row.recurrence) == (0, {"unit": "day"})
+    assert (row.claim_token, row.scheduled_for, f"{row.remind_at:%H:%M:%S}") == (None, None, DAILY["at"])
+    assert now() < row.remind_at <= now() + 24 * HOUR
+    assert (row.attempts, row.recurrence) == (0, DAILY)
     assert finalize(engine, held) is False
 
 

@@ -10,8 +10,9 @@ from sqlalchemy import Engine, text
 from snoozer import triage
 from snoozer.db import ledger, queue, workers
 from snoozer.domain.reminder import Recovered
+from tests.acting import cancel, undo
 from tests.db.transitions import LEASE, a_reserved_send, claim, lapse, mark, recover
-from tests.factories import ANN, a_snooze, now, the_row, the_send, wait_until_a_session_waits
+from tests.factories import a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
 STALL = 4711
 
@@ -99,10 +100,10 @@ def test_an_uncertain_send_is_not_abandoned_while_its_cancellation_is_undone(eng
     mark(engine, send)
     at_once = timedelta(seconds=-1)
     with engine.begin() as connection:
-        queue.cancel(connection, id=held.id, user_email=ANN)
+        cancel(connection, held.id)
         ledger.expire_orphans(connection, deadline=at_once, batch_size=10)
     with engine.begin() as undoing:
-        assert queue.restore(undoing, id=held.id, user_email=ANN)
+        assert undo(undoing, held.id)
         with engine.begin() as sweeping:
             assert ledger.abandon(sweeping, hold=at_once, batch_size=10) == []
     assert the_send(engine, held.id).state == "uncertain"

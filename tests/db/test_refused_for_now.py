@@ -13,6 +13,7 @@ from tests.db.pipelines import a_pipeline, reap_all
 from tests.db.transitions import claim, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import ScriptedServer
+from tests.next_try import SECOND, set_next_try
 
 HOUR = timedelta(hours=1)
 FULL = "452 4.2.2 The mailbox is full"
@@ -25,8 +26,7 @@ def refuse(engine: Engine, home: Path, *, phase: str = "rcpt", reply: str = FULL
         pipeline.submit(deliveries)
         reap_all(pipeline)
     row = the_row(engine, deliveries[0].claim.id)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
+    set_next_try(engine, -SECOND)
     return row
 
 

@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import reminder_actions
 from snoozer.db import ledger, queue
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
+from snoozer.snoozes import occurrences
+from tests import acting
 from tests.db.links import MESSAGE, act, folder, found, living
 from tests.db.transitions import a_fact, a_reserved_send, mark, mark_uncertain_one, record, release_one
-from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row
+from tests.factories import HOUR, a_kept_message, a_snooze, now, the_events, the_row
 
 
 @pytest.fixture
@@ -53,9 +54,7 @@ def test_again_can_be_undone_by_its_own_link(engine: Engine, link: Link) -> None
 
 def test_an_old_link_does_not_undo_what_the_person_did_later(engine: Engine, link: Link) -> None:
     with engine.begin() as connection:
-        queue.enqueue(
-            connection, user_email=ANN, message_id=MESSAGE, reminder_time=ReminderTime(remind_at=now() + 9 * HOUR)
-        )
+        acting.snooze(connection, message_id=MESSAGE, reminder_time=ReminderTime(remind_at=now() + 9 * HOUR))
     occurrence = found(engine, link)
     assert (occurrence.status, occurrence.by_link) == ("asleep", False)
     assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
@@ -85,7 +84,7 @@ def test_done_stops_a_second_copy_that_was_still_to_come(engine: Engine) -> None
 def test_a_link_for_another_promise_finds_nothing(engine: Engine, link: Link) -> None:
     with engine.begin() as connection:
         other = Link(snooze_id=link.snooze_id, scheduled_for=link.scheduled_for + HOUR, action="done")
-        assert reminder_actions.find(connection, link=other) is None
+        assert occurrences.find(connection, link=other) is None
 
 
 def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> None:
@@ -99,8 +98,8 @@ def test_a_link_of_a_rescheduled_snooze_changes_nothing(engine: Engine) -> None:
     mark(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)
-        queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=ReminderTime(remind_at=now() + HOUR))
+        assert acting.reschedule(connection, held.id, ReminderTime(remind_at=now() + HOUR))
     link = Link(snooze_id=held.id, scheduled_for=send.scheduled_for, action="done")
     assert (found(engine, link).status, found(engine, link).repeats) == ("asleep", False)
     assert act(engine, link, "done") is False
-    assert the_events(engine, held.id) == []
+    assert the_events(engine, held.id) == ["edited"]

@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer import inbox, replies, snoozing
+from snoozer import inbox, replies
 from snoozer.db import mailbox_store
 from snoozer.db.queue import ReminderTime
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
 from snoozer.mime.message_parser import parse_reply
 from snoozer.timephrase import Recurrence, parse
+from tests.acting import reschedule, snooze, undo
 from tests.factories import ANN, People, a_mailbox, an_original, now, the_events, the_row
 from tests.mail.answers import MACHINES, PEOPLE, an_answer
 
@@ -42,9 +43,9 @@ def a_waiting_snooze(
     """A message asleep for three days, until a reply comes."""
     values: dict[str, Any] = {"remind_at": now() + 3 * DAY, "zone": "UTC", "reply_policy": policy} | columns
     time = ReminderTime(**values)
-    message = snoozing.Message(message_id=message_id)
     with engine.begin() as connection:
-        return snoozing.snooze(connection, user_email=ANN, message=message, reminder_time=time, route="web").id
+        id, _ = snooze(connection, message_id=message_id, reminder_time=time)
+        return id
 
 
 def the_folder(engine: Engine, message_id: str = "<offer@mail.example>") -> str:
@@ -77,7 +78,7 @@ def test_a_reply_cancels_the_snooze_that_was_to_end_by_one(engine: Engine, offer
     assert the_row(engine, id).outcome == "cancelled"
     assert the_folder(engine) == "inbox"
     assert the_events(engine, id) == ["cancelled"]
-    assert set(the_detail(engine, id)) == {"why", "came"}
+    assert set(the_detail(engine, id)) == {"why", "came", "before", "after", "places"}
 
 
 def test_a_reply_brings_back_at_once_what_waits_for_one(engine: Engine, offer: bytes) -> None:
@@ -216,7 +217,7 @@ def test_a_cancellation_by_a_reply_can_be_undone_and_only_a_later_reply_counts(e
     id, began = a_waiting_snooze(engine), now()
     receive(engine, a_mail(In_Reply_To="<offer@mail.example>"))
     with engine.begin() as connection:
-        assert snoozing.undo(connection, id=id, user_email=ANN, message_id="<offer@mail.example>", route="web")
+        assert undo(connection, id)
     row = the_row(engine, id)
     assert (row.outcome, row.reply_policy) == (None, "cancel_on_reply")
     assert row.reply_since > began
@@ -245,13 +246,13 @@ def test_a_new_time_keeps_the_policy_and_a_named_one_replaces_it(engine: Engine)
     id, later = a_waiting_snooze(engine), ReminderTime(remind_at=now() + 5 * DAY)
     since = the_row(engine, id).reply_since
     with engine.begin() as connection:
-        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=later, route="web")
+        assert reschedule(connection, id, later)
     assert a_waiting_snooze(engine, message_id="<offer@mail.example>") == id
     row = the_row(engine, id)
     assert (row.reply_policy, row.reply_since) == ("cancel_on_reply", since)
     anew = ReminderTime(remind_at=now() + 5 * DAY, reply_policy="until_reply", reply_scope="thread")
     with engine.begin() as connection:
-        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=anew, route="web")
+        assert reschedule(connection, id, anew)
     row = the_row(engine, id)
     assert (row.reply_policy, row.reply_scope) == ("until_reply", "thread")
     assert row.reply_since > since

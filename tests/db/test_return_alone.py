@@ -17,9 +17,9 @@ from snoozer.domain.reminder import DeliveryOutcome
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.factories import ANN, HOUR, People, a_mailbox, a_snooze, now, the_events, the_row
+from tests.next_try import SECOND, set_next_try
 
 MESSAGE = "<offer@mail.example>"
-SECOND = timedelta(seconds=1)
 CONFIG = DeliveryConfig(
     worker="w", domain="x.example", lease=HOUR, uncertainty=UncertainPolicy(hold=HOUR), first_delay=HOUR, deadline=60
 )
@@ -144,8 +144,7 @@ def test_a_reminder_that_has_begun_is_sent(engine: Engine, account_id: int) -> N
 
 
 def make_due(engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now()"))
+    set_next_try(engine, 0 * SECOND)
 
 
 def ledger(engine: Engine) -> list[Any]:

@@ -8,13 +8,14 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-from snoozer import snoozing
 from snoozer.db import mailbox_store, queue, schema
 from snoozer.db.engine import autocommit
 from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import finish
 from snoozer.housekeeping.chores import Retention, archive
 from snoozer.housekeeping.returns import return_due
+from snoozer.snoozes.acts import Act, Annotate, Move
+from tests import acting
 from tests.db.links import DAILY
 from tests.db.transitions import claim, finalize, release
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_row
@@ -118,8 +119,8 @@ def test_a_message_returns_once_for_a_promise(engine: Engine) -> None:
     with engine.begin() as connection:
         mailbox_store.mark_done(connection, user_email=ANN, message_id=MESSAGE)
         assert queue.reactivate(connection, ids=[id]) == [id]
-        assert queue.cancel(connection, id=id, user_email=ANN)
-        assert queue.restore(connection, id=id, user_email=ANN)
+        assert acting.cancel(connection, id)
+        assert acting.undo(connection, id)
     assert return_due(engine) == []
     assert not is_back(engine, kept)
     assert len(returns(engine, id)) == 1
@@ -210,8 +211,8 @@ def test_a_cancellation_that_is_undone_puts_no_message_away_for_good(engine: Eng
     kept, id = away(engine)
     return_due(engine)
     with engine.begin() as connection:
-        assert snoozing.cancel(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
-        assert snoozing.undo(connection, id=id, user_email=ANN, message_id=MESSAGE, route="web")
+        assert acting.cancel(connection, id)
+        assert acting.undo(connection, id)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT folder FROM kept_messages WHERE id = :id"), {"id": kept}).scalar() == (
             "inbox"
@@ -320,20 +321,16 @@ def _folders(engine: Engine) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("new", "folder"),
-    [({"remind_at": now() + 24 * HOUR}, "snoozed"), ({"note": "call first"}, "inbox")],
+    ("what", "folder"),
+    [(Move(time=ReminderTime(remind_at=now() + 24 * HOUR)), "snoozed"), (Annotate(note="call first"), "inbox")],
     ids=["time", "note"],
 )
-def test_a_message_that_is_back_is_put_away_again_with_a_new_time_alone(
-    engine: Engine, new: dict[str, Any], folder: str
-) -> None:
+def test_a_message_that_is_back_is_put_away_again_with_a_new_time_alone(engine: Engine, what: Act, folder: str) -> None:
     """While its reminder was tried again it was asleep until tomorrow by its snooze's page, and in the inbox."""
     _, id = away(engine)
     return_due(engine)
-    promise = the_row(engine, id).remind_at
     with engine.begin() as connection:
-        reminder_time = ReminderTime(**{"remind_at": promise} | new)
-        assert snoozing.change(connection, id=id, user_email=ANN, reminder_time=reminder_time, route="web")
+        assert acting.done(connection, id, what)
     assert _folders(engine)[MESSAGE] == folder
 
 
@@ -343,7 +340,7 @@ def test_a_message_that_is_back_stays_when_the_next_occurrence_is_moved(engine: 
     with engine.begin() as connection:
         assert finish(connection, [held]) == {held.id}
         later = ReminderTime(remind_at=now() + 2 * HOUR)
-        assert snoozing.change(connection, id=held.id, user_email=ANN, reminder_time=later, route="web")
+        assert acting.reschedule(connection, held.id, later)
     assert _folders(engine)[MESSAGE] == "inbox"
 
 
@@ -351,7 +348,7 @@ def test_an_edit_moves_the_return_to_the_new_time(engine: Engine) -> None:
     kept, id = away(engine)
     with engine.begin() as connection:
         later = ReminderTime(remind_at=now() + HOUR)
-        assert queue.reschedule(connection, id=id, user_email=ANN, reminder_time=later)
+        assert acting.reschedule(connection, id, later)
     assert return_due(engine) == []
     change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'")
     assert return_due(engine) == [id]

@@ -1,8 +1,11 @@
 """docs/schema.sql and the pictures in docs/states.md are what migrations and statements make of the database."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -10,14 +13,34 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, queue, queue_many, schema
-from snoozer.db.queue import ReminderTime, Terms, ZoneShift
+from snoozer.db import acts as db
+from snoozer.db import archive, events, queue, schema
+from snoozer.db.acts import NewSnooze
+from snoozer.db.queue import EnqueueOptions, ReminderTime, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, state_of
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import (
+    Acknowledge,
+    Act,
+    Annotate,
+    Cancel,
+    End,
+    Move,
+    Pause,
+    Replied,
+    Resume,
+    SetOptions,
+    Skip,
+    Snooze,
+    Wake,
+)
+from tests import acting
 from tests.conftest import missing
 from tests.db import schema_file, schema_picture
-from tests.db.operators_statements import OPERATORS_ACTS
-from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one, set_options
+from tests.db.links import DAILY
+from tests.db.operators_statements import OPERATORS_ACTS, with_a_send
+from tests.db.transitions import LEASE, claim, finalize, lapse, recover, release, schedule_next_one
 from tests.emptying import empty
 from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
 
@@ -66,7 +89,10 @@ def later() -> ReminderTime:
 def spent(engine: Engine, held: Claim) -> None:
     with engine.begin() as connection:
         connection.execute(
-            text("UPDATE email_snoozes SET attempts = max_attempts, remind_at = now() - INTERVAL '1 hour'")
+            text(
+                "UPDATE email_snoozes SET attempts = max_attempts, remind_at = now() - INTERVAL '1 hour' "
+                "WHERE snooze_keeps('promise')"
+            )
         )
         queue.retire(connection, batch_size=9)
 
@@ -90,7 +116,7 @@ def restored_dump(connection: Connection, held: Claim) -> None:
 
 def imported(connection: Connection, held: Claim) -> None:
     job = {"job_id": f"job {held.id}", "user_email": ANN, "message_id": "<job@mail.example>", "priority": 0}
-    queue_many.import_jobs(connection, source="old", jobs=[job | {"due_at": now().isoformat()}])
+    db.import_jobs(connection, source="old", jobs=[job | {"due_at": now().isoformat()}])
 
 
 def archived(connection: Connection, held: Claim) -> None:
@@ -105,28 +131,37 @@ def moved(connection: Connection, held: Claim) -> None:
     queue.shift_zone(connection, moves=[shift])
 
 
-def brought_forward(connection: Connection, held: Claim) -> None:
-    connection.execute(text("UPDATE email_snoozes SET reply_policy = 'until_reply'"))
-    queue.bring_forward(connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for, recurrence=None)
+def acted(what: Act, *, repeats: bool = False) -> tuple[str, Callable[[Engine, Claim], object]]:
+    """An act of the owner, by its name."""
+
+    def act(connection: Connection, held: Claim) -> None:
+        if repeats:
+            connection.execute(text("UPDATE email_snoozes SET recurrence = :it"), {"it": json.dumps(DAILY)})
+        acting.done(connection, held.id, what)
+
+    return type(what).__name__, transactional(act)
 
 
-def put_back(connection: Connection, held: Claim, *, paused: bool = False) -> None:
-    """As it is, but for its promise and whether it is paused."""
-    row = connection.execute(text("SELECT * FROM email_snoozes")).first()
-    if row is not None:
-        terms = {"recurrence": row.recurrence, "wall_time": row.wall_time, "zone": row.zone, "time_kind": row.time_kind}
-        is_paused = row.inactive and row.outcome is None
-        there = Terms(remind_at=held.scheduled_for, paused=is_paused, outcome=row.outcome, **terms)
-        before = Terms(remind_at=now() + HOUR, paused=paused, **terms)
-        queue.put_back(connection, id=held.id, user_email=ANN, before=before, now=there)
+def undone(kind: str, *, paused: bool = False) -> Callable[[Engine, Claim], object]:
+    """The Undo of an act that left the row as it is, and before which it was due in an hour, or paused."""
+
+    def undo(connection: Connection, held: Claim) -> None:
+        for row in db.lock_chosen(connection, user_email=ANN, ids=[held.id]):
+            former = replace(row.terms, remind_at=now() + HOUR, paused=paused, outcome=None)
+            before, after = row.terms.changes_from(former)
+            detail = {"before": before, "after": after}
+            event = events.append(connection, snooze_id=held.id, kind=kind, actor="user", route="web", **detail)
+            acting.undo(connection, held.id, event)
+
+    return transactional(undo)
 
 
-def put_back_many(connection: Connection, held: Claim) -> None:
-    """As it was while it was alive, by an act that nothing has followed."""
-    [row] = queue_many.lock_chosen(connection, user_email=ANN, ids=[held.id])
-    since = datetime.fromisoformat(row.was["updated_at"])
-    alive = row.was | {"inactive": row.inactive and row.outcome is None}
-    queue_many.put_back_many(connection, before=[alive], user_email=ANN, unchanged_since=since)
+def replied(connection: Connection, held: Claim) -> None:
+    acting.done(connection, held.id, Replied(promise=held.scheduled_for, left=None, detail={}))
+
+
+def acknowledged(connection: Connection, held: Claim, *, following: datetime | None = None) -> None:
+    acting.done(connection, held.id, Acknowledge(promise=held.scheduled_for, following=following))
 
 
 def one(held: Claim) -> list[tuple[int, Any]]:
@@ -137,16 +172,10 @@ def deferred(held: Claim) -> Deferral:
     return Deferral(id=held.id, until=now() + HOUR, reason="quiet")
 
 
-# What is done with a row, by the file that does it.
+# What is done with a row: by the file that does it, or by the act of its owner, all of which `change_many` writes.
 ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
     ("archive", transactional(archived)),
-    ("bring_forward", transactional(brought_forward)),
-    ("cancel", transactional(lambda connection, held: queue.cancel(connection, id=held.id, user_email=ANN))),
-    (
-        "cancel_many",
-        transactional(lambda connection, held: queue_many.cancel_many(connection, ids=[held.id], user_email=ANN)),
-    ),
     ("claim", lambda engine, held: claim(engine)),
     (
         "defer",
@@ -158,18 +187,14 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ),
     ("dismiss", transactional(lambda connection, held: queue.dismiss(connection, ids=[held.id]))),
     (
-        "enqueue",
-        transactional(
-            lambda connection, held: queue.enqueue(
-                connection, user_email=ANN, message_id=held.message_id, reminder_time=later()
-            )
-        ),
-    ),
-    (
         "enqueue_many",
         transactional(
-            lambda connection, held: queue_many.enqueue_many(
-                connection, user_email=ANN, messages=[(held.message_id, None, None)], reminder_time=later()
+            lambda connection, held: db.enqueue_many(
+                connection,
+                user_email=ANN,
+                snoozes=[
+                    NewSnooze(message_id=held.message_id, subject=None, sender_email=None, time=later()),
+                ],
             )
         ),
     ),
@@ -185,7 +210,7 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ),
     (
         "lock_chosen",
-        transactional(lambda connection, held: queue_many.lock_chosen(connection, user_email=ANN, ids=[held.id])),
+        transactional(lambda connection, held: db.lock_chosen(connection, user_email=ANN, ids=[held.id])),
     ),
     (
         "lock_due_before",
@@ -195,52 +220,15 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         "lock_lapsed",
         transactional(lambda connection, held: queue.lock_lapsed(connection, batch_size=9, lease=timedelta(0))),
     ),
-    ("put_back_many", transactional(put_back_many)),
     ("reactivate", transactional(lambda connection, held: queue.reactivate(connection, ids=[held.id]))),
     ("recover", lost),
     ("recover", lost_again),
     ("release", release),
     ("release", lambda engine, held: release(engine, held, permanent=True)),
     (
-        "pause",
-        transactional(
-            lambda connection, held: queue.pause(
-                connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for
-            )
-        ),
-    ),
-    ("put_back", transactional(put_back)),
-    ("put_back", transactional(lambda connection, held: put_back(connection, held, paused=True))),
-    (
-        "resume",
-        transactional(
-            lambda connection, held: queue.resume(connection, id=held.id, user_email=ANN, remind_at=now() + HOUR)
-        ),
-    ),
-    (
-        "set_note",
-        transactional(lambda connection, held: queue.set_note(connection, id=held.id, user_email=ANN, note="Call")),
-    ),
-    ("set_options", transactional(lambda connection, held: set_options(connection, ANN, held))),
-    (
-        "reschedule",
-        transactional(
-            lambda connection, held: queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=later())
-        ),
-    ),
-    (
         "rest",
         transactional(lambda connection, held: queue.rest(connection, held=one(held), deferrals=[deferred(held)])),
     ),
-    (
-        "reschedule_many",
-        transactional(
-            lambda connection, held: queue_many.reschedule_many(
-                connection, ids=[held.id], user_email=ANN, reminder_time=later()
-            )
-        ),
-    ),
-    ("restore", transactional(lambda connection, held: queue.restore(connection, id=held.id, user_email=ANN))),
     ("retire", spent),
     ("retire_restored", transactional(restored_dump)),
     (
@@ -249,41 +237,28 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ),
     ("shift_zone", transactional(moved)),
     (
-        "skip_many",
-        transactional(
-            lambda connection, held: queue_many.skip_many(
-                connection,
-                snoozes=[(held.id, now() + HOUR)],
-                user_email=ANN,
-                scheduled_for=held.scheduled_for,
-            )
-        ),
-    ),
-    (
-        "skip_occurrence",
-        transactional(
-            lambda connection, held: queue.skip_occurrence(
-                connection,
-                id=held.id,
-                user_email=ANN,
-                scheduled_for=held.scheduled_for,
-                remind_at=now() + HOUR,
-            )
-        ),
-    ),
-    (
         "undefer",
         transactional(
             lambda connection, held: queue.undefer(connection, user_email=ANN, rest_until=None, batch_size=9)
         ),
     ),
     ("unclaim", transactional(lambda connection, held: queue.unclaim(connection, held=one(held)))),
-    (
-        "wake_many",
-        transactional(
-            lambda connection, held: queue_many.wake_many(connection, snoozes=[(held.id, None)], user_email=ANN)
-        ),
-    ),
+    acted(Annotate(note="Call")),
+    acted(Cancel()),
+    acted(End(times=2), repeats=True),
+    acted(Move(time=later())),
+    acted(Pause()),
+    acted(Resume()),
+    acted(SetOptions(options=EnqueueOptions(priority=-100))),
+    acted(Skip(), repeats=True),
+    acted(Snooze(time=later())),
+    acted(Wake()),
+    ("Acknowledge", transactional(acknowledged)),
+    ("Acknowledge", transactional(partial(acknowledged, following=now() + HOUR))),
+    ("Replied", transactional(replied)),
+    ("Resume", with_a_send("sent", lambda connection, held: acting.done(connection, held.id, Resume()))),
+    ("Undo", undone("edited")),
+    ("Undo", undone("resumed", paused=True)),
     *OPERATORS_ACTS,
 ]
 
@@ -327,9 +302,11 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    begins = ("enqueue", "enqueue_many", "import_waiting", "import_jobs")
+    begins = ("enqueue_many", "import_waiting", "import_jobs")
     assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in begins}
-    assert {name for name, _ in ACTS} == {path.stem for path in (SQL / "queue").glob("*.sql")}
+    statements = {path.stem for path in (SQL / "queue").glob("*.sql")}
+    owners = {name for name, act in vars(acts).items() if isinstance(act, type) and hasattr(act, "decide")} - {"Act"}
+    assert {name for name, _ in ACTS} == statements - {"change_many"} | owners
     states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "erased", "waiting"}
     assert states | WAITING == set(get_args(State))
 

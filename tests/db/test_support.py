@@ -84,7 +84,7 @@ def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str
         connection.execute(
             text(
                 "UPDATE email_snoozes SET scheduled_for = :at, remind_at = CASE WHEN remind_at > now() THEN remind_at "
-                "ELSE :at END WHERE id = :id"
+                "ELSE :at END WHERE id = :id AND snooze_keeps('promise')"
             ),
             {"at": promised, "id": id},
         )

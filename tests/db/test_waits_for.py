@@ -14,6 +14,7 @@ from snoozer.delivery.claiming import FairScheduler
 from tests.db.every_state import STATES, a_digest, a_send
 from tests.db.transitions import LEASE
 from tests.factories import HOUR, a_snooze, now
+from tests.next_try import set_next_try
 
 # Where each state is counted. One row behind its key has another one in flight, and a digest a row that was sent.
 FIGURES = {
@@ -98,12 +99,7 @@ def test_what_rests_or_is_paused_hides_nothing_that_comes_later(
     for state in ("retry", "paused_operator", "paused_database"):
         STATES[state](engine)
     with engine.begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 day'"
-                " WHERE attempts > 0 OR last_error IS NOT NULL"
-            )
-        )
+        set_next_try(connection, 24 * HOUR, "attempts > 0 OR last_error IS NOT NULL")
         page = metrics.read(connection, dead_after=HOUR)
     assert (page.resting, page.retrying, page.paused, page.paused_by_operator) == (3, 1, 3, 1)
     assert page.more_paused, "of persons and in the database; which, only the first ones tell"

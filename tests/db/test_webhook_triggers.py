@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import accounts, reminder_actions
+from snoozer import accounts
 from snoozer.db import mailbox_messages, mailbox_store, queue
 from snoozer.db.mailbox_messages import Sighting
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.domain.links import Link
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.acts import Annotate, Pause
+from tests.acting import cancel, done, snooze, undo
 from tests.db.pushes import comes_back, reminder_is_sent
 from tests.db.transitions import a_reserved_send, claim, finalize, mark, record, release, reserve, schedule_next_one
 from tests.factories import ANN, HOUR, People, Person, a_mailbox, a_snooze, now, the_row
+from tests.next_try import SECOND, set_next_try
 from tests.webhook_receiver import an_endpoint, deliveries, entered
 
 BOB = "bob@snoozer.example"
@@ -47,9 +51,9 @@ def is_over(engine: Engine) -> None:
 def is_done_by_its_link(engine: Engine, id: int) -> None:
     with engine.begin() as connection:
         link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for)
-        occurrence = reminder_actions.find(connection, link=link, acting=True)
+        occurrence = occurrences.find(connection, link=link, acting=True)
         assert occurrence is not None
-        assert reminder_actions.done(connection, occurrence=occurrence, route="test")
+        assert occurrences.done(connection, occurrence=occurrence, route="test")
 
 
 def sighting(message_id: str) -> Sighting:
@@ -103,7 +107,7 @@ def test_a_raw_insert_and_what_becomes_of_it_is_entered_in_order(engine: Engine,
     )
     [held] = claim(engine)
     assert release(engine, held) == "released"
-    change(engine, "UPDATE email_snoozes SET remind_at = now()")
+    set_next_try(engine, 0 * SECOND)
     reminder_is_sent(engine)
     assert entered(engine) == ["created", "due", "sent"]
     for row in deliveries(engine):
@@ -125,23 +129,23 @@ def test_the_events_of_a_transaction_that_is_rolled_back_never_were(engine: Engi
 def test_what_its_owner_changes_is_edited_and_what_workers_write_is_not(engine: Engine, hook: int) -> None:
     id = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
-        queue.set_note(connection, id=id, user_email=ANN, note="Call")
+        done(connection, id, Annotate(note="Call"))
     assert entered(engine) == ["created", "edited"]
     with engine.begin() as connection:
-        queue.set_note(connection, id=id, user_email=ANN, note="Call")
+        done(connection, id, Annotate(note="Call"))
         connection.execute(text("UPDATE email_snoozes SET priority = 3, attempts = 2, max_attempts = 9"))
     assert entered(engine) == ["created", "edited"], "nothing of theirs is another"
     at = ReminderTime(remind_at=now() + 2 * HOUR)
     with engine.begin() as connection:
         options = EnqueueOptions(reference="deal-8")
         row = the_row(engine, id)
-        queue.enqueue(connection, user_email=ANN, message_id=row.message_id, reminder_time=at, options=options)
+        snooze(connection, message_id=row.message_id, reminder_time=at, options=options)
     assert entered(engine)[2:] == ["edited"]
     assert deliveries(engine)[2].reference == "deal-8"
     for statement in ("pause", "resume"):
         with engine.begin() as connection:
             if statement == "pause":
-                assert queue.pause(connection, id=id, user_email=ANN, scheduled_for=at.remind_at)
+                assert done(connection, id, Pause())
             else:
                 connection.execute(text("UPDATE email_snoozes SET inactive = FALSE"))
     assert entered(engine)[3:] == ["edited", "edited"]
@@ -150,9 +154,9 @@ def test_what_its_owner_changes_is_edited_and_what_workers_write_is_not(engine: 
 def test_what_is_cancelled_stuck_and_back_again_is_entered(engine: Engine, hook: int) -> None:
     id = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
-        queue.cancel(connection, id=id, user_email=ANN)
+        cancel(connection, id)
     with engine.begin() as connection:
-        queue.restore(connection, id=id, user_email=ANN)
+        undo(connection, id)
     change(engine, "UPDATE email_snoozes SET remind_at = now() - interval '1 s'")
     [held] = claim(engine)
     assert release(engine, held, permanent=True) == "retired"

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import ledger, mailbox_store, queue, queue_options
+from snoozer.db import ledger, mailbox_store, queue
 from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
-from snoozer.db.queue import EnqueueOptions, Lane
+from snoozer.db.queue import Lane
 from snoozer.domain.reminder import Claim, Failure, Recovered, Send
 from tests.factories import a_snooze
 
@@ -16,6 +16,8 @@ LEASE = timedelta(seconds=90)
 DELAY = timedelta(seconds=60)
 HOLD = timedelta(minutes=10)
 SHA = "0" * 64
+# The next try of what is promised already is due; without the condition it would be another promise.
+NEXT_TRY = "remind_at = now() - INTERVAL '1 second' WHERE snooze_keeps('promise')"
 
 
 def claim(engine: Engine, *, worker: str = "w", batch_size: int = 100, poison_rows: bool = False) -> list[Claim]:
@@ -126,12 +128,6 @@ def recovered(engine: Engine, held: Claim) -> Claim:
     lapse(engine, [held.id])
     recover(engine)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
+        connection.execute(text(f"UPDATE email_snoozes SET {NEXT_TRY} AND id = :id"), {"id": held.id})  # noqa: S608
     [again] = claim(engine, poison_rows=True)
     return again
-
-
-def set_options(connection: Connection, owner: str, held: Claim) -> bool:
-    """The owner puts it behind others."""
-    options = EnqueueOptions(priority=-100)
-    return queue_options.set_options(connection, id=held.id, user_email=owner, options=options)

@@ -11,6 +11,7 @@ from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.mailbox_reading.entering import SnoozeTarget, enter, snooze_target
 from snoozer.mailbox_reading.mailbox import MailboxError, Row
 from snoozer.settings import Settings
+from tests.acting import cancel, snooze
 from tests.factories import People, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
@@ -39,11 +40,11 @@ def snoozed(place: Place, target: SnoozeTarget, *, days: float = 1) -> int:
     """What a route does in its transaction."""
     at = snoozing.reminder_time_at(now() + timedelta(days=days), now=now(), zone="UTC")
     with place.engine.begin() as connection:
-        result = snoozing.snooze(
-            connection, user_email=place.person.email, message=target.message, reminder_time=at, route="page"
+        id, _ = snooze(
+            connection, user_email=place.person.email, message_id=target.message.message_id, reminder_time=at
         )
         assert enter(connection, target)
-    return result.id
+    return id
 
 
 def only_row(mailbox: ConnectedMailbox, folder: str | None = None) -> Row:
@@ -142,9 +143,7 @@ def test_a_cancelled_snooze_leaves_the_message_where_it_is(place: Place, mailbox
     place.program.deliver(an_original(message_id="<kept@mail.example>"))
     id = snoozed(place, snooze_target(mailbox, only_row(mailbox).key))
     with place.engine.begin() as connection:
-        snoozing.cancel(
-            connection, id=id, user_email=place.person.email, message_id="<kept@mail.example>", route="page"
-        )
+        assert cancel(connection, id, email=place.person.email)
     row = only_row(mailbox)
     assert (row.snooze_id, row.moving, row.returned_at) == (None, False, None)
 

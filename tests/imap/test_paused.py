@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import occurrences
 from snoozer.settings import Settings
+from snoozer.snoozes.acts import Pause, Resume
 from snoozer.web import create_app
+from tests.acting import done
 from tests.factories import People, an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.watched import Place, a_worker, watched
@@ -34,7 +35,7 @@ def asleep_and_paused(place: Place) -> int:
     place.eventually(lambda: place.asleep() == 1)
     id = int(place.snooze_of(MESSAGE).id)
     with place.engine.begin() as connection:
-        occurrences.pause(connection, id=id, user_email=place.person.email, route="web")
+        assert done(connection, id, Pause(), email=place.person.email)
     return id
 
 
@@ -77,7 +78,7 @@ def test_the_snooze_stays_paused_and_its_reminder_comes_once_it_is_resumed(
     assert says in history(place, id)
     with a_worker(place, tmp_path) as sink:
         with place.engine.begin() as connection:
-            occurrences.resume(connection, id=id, user_email=place.person.email, route="web")
+            assert done(connection, id, Resume(), email=place.person.email)
         place.make_due(id=id)
         place.eventually(lambda: len(sink.accepted()) == 1)
     assert place.program.count(place.snoozed) == 0

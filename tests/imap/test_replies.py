@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import snoozing
 from snoozer.db.queue import ReminderTime
 from snoozer.settings import Settings
+from tests.acting import reschedule
 from tests.factories import People, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer, a_message
@@ -45,7 +45,7 @@ def set_policy(place: Place, policy: str, *, scope: str = "message") -> None:
     time = ReminderTime(remind_at=now() + timedelta(days=3), reply_policy=policy, reply_scope=scope)  # type: ignore[arg-type]
     with place.engine.begin() as connection:
         id = place.snooze_of(ASKED).id
-        assert snoozing.change(connection, id=id, user_email=place.person.email, reminder_time=time, route="web")
+        assert reschedule(connection, id, time, email=place.person.email)
 
 
 def a_reply(place: Place, *, at: datetime | None = None, **fields: str) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from snoozer import mailboxes, snoozing
 from snoozer.settings import Settings
+from tests.acting import cancel, reschedule, undo
 from tests.factories import People, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
@@ -177,10 +178,10 @@ def test_a_cancelled_snooze_brings_its_message_back_as_it_was(place: Place) -> N
     before = place.program.messages(place.snoozed)
     with place.engine.begin() as connection:
         snooze = place.snooze_of(message_id)
-        snoozing.cancel(connection, id=snooze.id, user_email=place.person.email, message_id=message_id, route="page")
+        assert cancel(connection, snooze.id, email=place.person.email)
     place.eventually(lambda: place.program.messages("INBOX") == before)
     with place.engine.begin() as connection:
-        snoozing.undo(connection, id=snooze.id, user_email=place.person.email, message_id=message_id, route="page")
+        assert undo(connection, snooze.id, email=place.person.email)
     place.eventually(lambda: place.asleep() == 1 and place.program.messages(place.snoozed) == before)
 
 
@@ -255,8 +256,7 @@ def test_a_snooze_that_is_cancelled_before_its_message_was_moved_leaves_it_in_no
     assert place.process(failpoint="noticed:kill").wait(60) == -signal.SIGKILL
     place.forget_owner()
     with place.engine.begin() as connection:
-        id = place.snooze_of(message_id).id
-        snoozing.cancel(connection, id=id, user_email=place.person.email, message_id=message_id, route="page")
+        assert cancel(connection, place.snooze_of(message_id).id, email=place.person.email)
     place.start()
     place.eventually(lambda: place.program.count("INBOX") == 1)
     assert place.program.count(place.folder("Snooze", "Tomorrow")) == 0
@@ -312,9 +312,7 @@ def test_a_message_that_was_archived_meanwhile_and_is_snoozed_again_is_hidden_ag
     place.program.move("INBOX", place.folder("Projects"))
     with place.engine.begin() as connection:
         at = snoozing.reminder_time_at(now() + timedelta(days=1), now=now(), zone="UTC")
-        snoozing.change(
-            connection, id=place.snooze_of(message_id).id, user_email=place.person.email, reminder_time=at, route="web"
-        )
+        assert reschedule(connection, place.snooze_of(message_id).id, at, email=place.person.email)
     place.eventually(lambda: place.asleep() == 1)
     assert not place.snooze_of(message_id).inactive
     assert place.program.count(place.folder("Projects")) == 0

@@ -20,6 +20,7 @@ from tests.db.every_state import STATES
 from tests.db.operations import an_operation
 from tests.db.pushes import comes_back
 from tests.factories import ANN, HOUR, a_mailbox, a_snooze, now, the_row, the_send, wait_until_a_session_waits
+from tests.next_try import SECOND, set_next_try
 from tests.process.conftest import ROOT, Field, wait
 from tests.process.runbook_player import Player, pages, typed
 from tests.push_service import PushService, subscribe
@@ -130,7 +131,7 @@ def uncertain(play: Player) -> None:
     play.type("snoozer support long_runners")
     with play.place.engine.begin() as connection:
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = now() - INTERVAL '1 hour'"))
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now()"))
+        set_next_try(connection, 0 * SECOND)
     # As the page of the snooze does it, at once.
     chunks.finish(play.place.engine, an_operation(play.place.engine, act="resolve_sent", ids=[id], reason="In its log"))
     assert the_send(play.place.engine, id).state == "sent"

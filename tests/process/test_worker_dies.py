@@ -9,9 +9,9 @@ from collections import defaultdict
 import pytest
 from sqlalchemy import text
 
-from snoozer.db import queue
 from snoozer.runtime.failpoint import STEPS
-from tests.factories import ANN, a_snooze, the_events, the_row, the_send
+from tests.acting import cancel
+from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.process.conftest import TIMEOUT, Field, wait
 
 # `make storm` runs all of them.
@@ -111,7 +111,7 @@ def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None
     worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
     _wait_until_stopped(worker)
     with place.engine.begin() as connection:
-        assert queue.cancel(connection, id=id, user_email=ANN)
+        assert cancel(connection, id)
     worker.send_signal(signal.SIGCONT)
     worker.terminate()
     worker.communicate(timeout=TIMEOUT)

@@ -46,9 +46,10 @@ STATEMENT_FOLDERS = {
     "workers": ["workers"],
 }
 # Modules that are continued in another one.
-PARTS = {"queue": ["queue", "queue_acts", "queue_many", "queue_options"]}
-# Functions that read by the ORM.
+PARTS = {"queue": ["queue", "queue_acts", "acts"]}
+# Functions that read by the ORM, and what `lock_chosen` reads of the rows that it has locked.
 WITHOUT_COUNTERPART = {
+    "queue": {"chosen"},
     "health_checks": {"violations"},
 }
 MAX_LINES = 400

@@ -15,6 +15,7 @@ from snoozer.operations import chunks
 from snoozer.web.admin import operations
 from tests.db.operations import an_operation, results, the_operation
 from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
+from tests.next_try import SECOND, set_next_try
 from tests.web.cases import UNTIL, act, an_uncertain_case, claimable, page, visible_text
 
 
@@ -68,8 +69,7 @@ def test_reactivated_cases_are_claimed_again_and_their_ledger_entries_are_open(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:
     plain, uncertain = a_case(remind_at=now() - HOUR), an_uncertain_case(engine)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET remind_at = now() - interval '1 hour'"))
+    set_next_try(engine, -3600 * SECOND)
     assert the_send(engine, uncertain).state == "uncertain"
     assert "Done 2 Unchanged 0" in act(operator, "reactivate", all="1")
     assert sorted(claimable(engine)) == sorted([plain, uncertain])

@@ -101,6 +101,7 @@ def test_what_came_back_is_done_once_and_what_did_not_come_cannot_be(
     id = a_sent_reminder(engine)
     done = act(client, ann, id, "done")
     assert done.status_code == 200
+    assert "may_arrive" not in done.get_json()
     assert act(client, ann, id, "done").get_json()["code"] == "done"
     assert act(client, ann, id, "undo", event=done.get_json()["event"]).status_code == 200
     assert act(client, ann, id, "done").status_code == 200

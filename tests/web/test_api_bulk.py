@@ -9,8 +9,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine
 from werkzeug.test import TestResponse
 
-from snoozer.bulk_acts import acts
-from snoozer.db import mailbox_store, queue_many
+from snoozer.db import acts as db
+from snoozer.db import mailbox_store
+from snoozer.snoozes import bulk as bulk_acts
+from snoozer.snoozes.acts import By
 from snoozer.snoozing import Message
 from tests.db.bulk import cancelled, later, snoozed
 from tests.factories import (
@@ -96,16 +98,13 @@ def test_what_could_not_be_delivered_is_snoozed_anew(client: FlaskClient, ann: P
     assert result["snooze"]["id"] != case
 
 
-def test_a_new_time_for_many_leaves_what_is_paused_and_says_so(
-    client: FlaskClient, ann: Person, engine: Engine
-) -> None:
-    """As the page does: a paused one would get a time at which nothing comes."""
+def test_a_new_time_for_many_resumes_what_is_paused(client: FlaskClient, ann: Person, engine: Engine) -> None:
     paused, live = (a_snooze(engine, inactive=inactive, remind_at=now() + HOUR) for inactive in (True, False))
-    before = the_row(engine, paused)
     answer = bulk(client, ann, act="reschedule", ids=[paused, live], when="in 3 days")
-    assert statuses(answer) == [409, 200]
-    assert answer.get_json()["results"][0]["problem"]["code"] == "paused"
-    assert the_row(engine, paused) == before
+    assert statuses(answer) == [200, 200]
+    assert {one["snooze"]["state"] for one in answer.get_json()["results"]} == {"asleep"}
+    assert client.post(f"/api/v1/bulk/{answer.get_json()['undo']}/undo", headers=ann.bearer).get_json()["done"] == 2
+    assert [the_row(engine, id).inactive for id in (paused, live)] == [True, False]
 
 
 def test_what_repeats_is_skipped_and_what_does_not_says_so(client: FlaskClient, ann: Person, engine: Engine) -> None:
@@ -186,7 +185,7 @@ def test_many_are_created_beside_an_act_on_the_same_rows(client: FlaskClient, an
     ids = [a_snooze(engine, message_id=message_id, remind_at=now() + HOUR) for message_id in (B, A)]
     answer = _beside(
         engine,
-        first=lambda other: queue_many.lock_chosen(other, user_email=ANN, ids=ids[:1]),
+        first=lambda other: db.lock_chosen(other, user_email=ANN, ids=ids[:1]),
         then=cancelled(ids),
         ask=lambda: bulk(
             client, ann, act="create", snoozes=[{"message_id": one, "when": "in 3 days"} for one in (A, B)]
@@ -221,7 +220,7 @@ def test_many_are_paused_beside_the_page_that_is_done_with_their_messages(
     answer = _beside(
         engine,
         first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[B]),
-        then=lambda other: acts.done(other, user_email=ANN, message_ids=[A, B]),
+        then=lambda other: bulk_acts.done(other, [A, B], By(ANN, "web")),
         ask=lambda: bulk(client, ann, act="pause", ids=ids),
     )
     assert statuses(answer) == [200, 200]
@@ -260,13 +259,18 @@ def test_one_is_created_beside_the_page_that_snoozes_its_message(
 def test_one_is_revived_beside_the_page_that_snoozes_its_message(
     client: FlaskClient, ann: Person, engine: Engine, name: str
 ) -> None:
+    """The page finds what is paused, and locks it before its message; of what is over it locks the message alone."""
     a_kept_message(engine, message_id=A)
     id = a_snooze(engine, message_id=A, remind_at=now() + HOUR, inactive=name == "resume")
     if name == "undo":
         client.delete(f"/api/v1/snoozes/{id}", headers=ann.bearer)
+    first: dict[str, Callable[[Connection], object]] = {
+        "resume": lambda other: db.lock_chosen(other, user_email=ANN, ids=[id]),
+        "undo": lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[A]),
+    }
     answer = _beside(
         engine,
-        first=lambda other: mailbox_store.lock_many(other, user_email=ANN, message_ids=[A]),
+        first=first[name],
         then=snoozed([Message(message_id=A)], later()),
         ask=lambda: client.post(f"/api/v1/snoozes/{id}/{name}", headers=ann.bearer),
     )

@@ -65,7 +65,7 @@ def test_of_many_at_once_one_wins(app: Flask, people: People, engine: Engine) ->
     assert sorted(answer.status_code for answer in answers) == [200] + 7 * [412]
     [won] = [number for number, answer in enumerate(answers) if answer.status_code == 200]
     assert the_row(engine, id).note == str(won)
-    assert the_events(engine, id) == ["edited"]
+    assert the_events(engine, id) == ["noted"]
 
 
 def test_an_answer_that_the_client_has_is_empty(client: FlaskClient, people: People, engine: Engine) -> None:

@@ -104,7 +104,7 @@ def test_what_was_left_is_named_with_its_reason(ann: FlaskClient, engine: Engine
     held = a_snooze(engine, claimed_at=now())
     rows = [asleep_id, *over, held]
     assert post(ann, "/bulk/asleep/cancel", {**asleep(ann), "row": rows}) == (
-        "1 snooze was cancelled. 3 were not changed: 2 came back meanwhile, 1 is being sent."
+        "2 snoozes were cancelled. 2 were not changed: 2 came back meanwhile."
     )
     assert post(ann, "/bulk/asleep/wake", {**asleep(ann), "row": over}) == (
         "Nothing was changed: 2 came back meanwhile."

@@ -48,13 +48,14 @@ def test_a_reminder_that_is_brought_forward_is_on_its_way(ann: FlaskClient, engi
     assert the_row(engine, id).remind_at <= now()
 
 
-def test_what_is_being_sent_says_so_and_stays(ann: FlaskClient, engine: Engine) -> None:
+@pytest.mark.parametrize("name", ["pause", "time", "cancel"])
+def test_an_act_on_what_is_leaving_says_that_a_copy_may_arrive(ann: FlaskClient, engine: Engine, name: str) -> None:
     held, send = a_reserved_send(engine)
-    mark(engine, send)
-    for name in ("pause", "time"):
-        answer = act(ann, held.id, name, at=(now() + HOUR).isoformat())
-        assert "is being sent at this moment" in answer.text
-    assert the_row(engine, held.id).claim_token == held.claim_token
+    assert mark(engine, send)
+    at = (now() + HOUR).isoformat()
+    answer = act(ann, held.id, name, preset=f"in 1 hour|{at}")
+    assert "A reminder was on its way already, so it may still arrive." in answer.text
+    assert the_row(engine, held.id).claim_token is None
 
 
 def test_the_undo_of_a_long_note_brings_all_of_it_back(ann: FlaskClient, engine: Engine) -> None:
@@ -66,7 +67,7 @@ def test_the_undo_of_a_long_note_brings_all_of_it_back(ann: FlaskClient, engine:
     assert "The note is as before." in press_undo(ann, answer.text).text
     assert the_row(engine, id).note == long
     other = weekly(engine, note="mine", message_id="<other@mail.example>")
-    answer = act(ann, other, "note/revert", event="1", undoes="")
+    answer = act(ann, other, "undo", event="1")
     assert "There is nothing to undo." in answer.text
     assert the_row(engine, other).note == "mine"
 
@@ -95,10 +96,10 @@ def test_programs_read_how_it_repeats_and_when_that_ends(ann: FlaskClient, engin
     assert ann.get(f"/api/v1/snoozes/{once}", headers=person.bearer).get_json()["repeats"] is None
 
 
-@pytest.mark.parametrize("event", ["", "x", "-1", "9" * 30])
+@pytest.mark.parametrize("event", ["x", "-1", "9" * 30])
 def test_an_undo_of_nothing_is_a_bad_request(ann: FlaskClient, engine: Engine, event: str) -> None:
     id = weekly(engine)
-    assert ann.post(f"/snoozes/{id}/revert", data={"event": event}).status_code == 400
+    assert ann.post(f"/snoozes/{id}/undo", data={"event": event}).status_code == 400
     assert ann.post(f"/snoozes/{id}/skip", data={"promise": event}).status_code == 400
 
 

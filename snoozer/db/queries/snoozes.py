@@ -161,11 +161,11 @@ def live(connection: Connection, *, user_email: str, message_id: str) -> Found |
     ).first()
 
 
-def paused(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> set[str]:
-    """Those of the messages that have a paused snooze."""
-    of_message = and_(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
-    rows = select(Snooze.message_id).where(of_message, Snooze.inactive, Snooze.outcome.is_(None))
-    return set(connection.execute(rows).scalars()) if message_ids else set()
+def alive_many(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> dict[str, int]:
+    """By message, the id of the snooze that `alive` returns."""
+    of_message = and_(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids), Snooze.outcome.is_(None))
+    rows = select(Snooze.message_id, Snooze.id).where(of_message).order_by(Snooze.inactive.desc(), Snooze.id)
+    return {row.message_id: row.id for row in connection.execute(rows)} if message_ids else {}
 
 
 def alive(connection: Connection, *, user_email: str, message_id: str) -> Found | None:

@@ -8,7 +8,7 @@ from snoozer.db.queries import Found
 from snoozer.web.text.redaction import plain
 
 # What an undo needs is the person's own.
-_NOT_SHOWN = {"note", "before", "after"}
+_NOT_SHOWN = {"note", "before", "after", "places"}
 MAX_DETAIL_LENGTH = 1_000
 
 

@@ -3,14 +3,24 @@
 The docstrings of the routes are published in openapi.json.
 """
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
 from flask import Response
+from sqlalchemy import Connection
 
+from snoozer.db.models import Account
+from snoozer.db.queries import Found, snooze_events
+from snoozer.domain.links import Link
 from snoozer.domain.scopes import Scope
-from snoozer.web.api import own_snoozes, single_acts
+from snoozer.snoozes import acts, occurrences
+from snoozer.snoozes.acts import By
+from snoozer.snoozing import SnoozeError
+from snoozer.timephrase.zones import resolve_wall_time, zone_of
+from snoozer.web.api import own_snoozes
 from snoozer.web.api.auth import caller
-from snoozer.web.api.blueprint import blueprint
+from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import run_once
 from snoozer.web.api.models.acts import Nothing, SeriesEnd, Skip, Undo
 from snoozer.web.api.models.fields import Request
@@ -34,7 +44,7 @@ def wake(id: int) -> Response:
     No reminder is sent for a message that returns to a mailbox; of another one the reminder is what comes. What repeats
     goes on after the time that this one takes the place of.
     """
-    return _act(id, Nothing, single_acts.wake, spends=True)
+    return _act(id, Nothing, lambda *_: acts.Wake(), spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/done")
@@ -45,21 +55,21 @@ def done(id: int) -> Response:
     Its message leaves the inbox. What repeats comes again at its next time. 409 for what has not come back yet: that is
     cancelled.
     """
-    return _act(id, Nothing, single_acts.done)
+    return _perform(id, Nothing, lambda connection, account, row, _wanted: finish(connection, row))
 
 
 @blueprint.post("/snoozes/<row:id>/skip")
 @operation("skipOccurrence", scope=WRITE, json=Skip, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def skip(id: int) -> Response:
     """Leave out the next time of what repeats"""
-    return _act(id, Skip, single_acts.skip)
+    return _act(id, Skip, lambda wanted, row, account: acts.Skip(promise=_skipped(wanted, row, account)))
 
 
 @blueprint.post("/snoozes/<row:id>/pause")
 @operation("pauseSnooze", scope=WRITE, json=Nothing, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def pause(id: int) -> Response:
     """Nothing comes until it is resumed"""
-    return _act(id, Nothing, single_acts.pause)
+    return _act(id, Nothing, lambda *_: acts.Pause())
 
 
 @blueprint.post("/snoozes/<row:id>/resume")
@@ -69,14 +79,14 @@ def resume(id: int) -> Response:
 
     Where its time has passed it goes on with its next one; without one it comes back now.
     """
-    return _act(id, Nothing, single_acts.resume, spends=True)
+    return _act(id, Nothing, lambda *_: acts.Resume(), spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/end")
 @operation("endSeries", scope=WRITE, json=SeriesEnd, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def set_end(id: int) -> Response:
     """When what repeats ends"""
-    return _act(id, SeriesEnd, single_acts.set_end)
+    return _act(id, SeriesEnd, lambda wanted, *_: acts.End(until=wanted.until, times=wanted.times))
 
 
 @blueprint.post("/snoozes/<row:id>/undo")
@@ -86,20 +96,69 @@ def undo(id: int) -> Response:
 
     409 where the snooze was changed since. A PATCH is not undone: it says what was before by another one.
     """
-    return _act(id, Undo, single_acts.undo)
+
+    def undo_act(connection: Connection, account: Account, row: Found, wanted: Undo) -> acts.Result:
+        done = None if wanted.event is None else [wanted.event]
+        (result,) = acts.undo(connection, [row.id], By(account.email, ROUTE), done=done)
+        return own_snoozes.undone_or_refused(connection, row, result)
+
+    return _perform(id, Undo, undo_act)
 
 
-def _act(id: int, model: type[Body], act: "single_acts.Act[Body]", *, spends: bool = False) -> Response:
-    """Does it once. `spends` where it may be a mail at once: it counts as a snooze then, as on the pages."""
+def finish(connection: Connection, row: Found) -> acts.Result:
+    """Done with the newest time that came of a snooze that is locked. Raises Refused with 409."""
+    promise = snooze_events.last_promise(connection, id=row.id)
+    link = None if promise is None else Link(snooze_id=row.id, scheduled_for=promise, action="done")
+    occurrence = None if link is None else occurrences.find(connection, link=link, acting=True)
+    if occurrence is None:
+        sentence = "It has not come back yet, so there is nothing to be done with. Cancel it."
+        raise own_snoozes.conflict(connection, row, SnoozeError("not_back", sentence))
+    if not occurrences.done(connection, occurrence=occurrence, route=ROUTE):
+        code = "done" if occurrence.status == "done" else "snoozed"
+        sentence = "It is done already, or snoozed again, so nothing was changed."
+        raise own_snoozes.conflict(connection, row, SnoozeError(code, sentence))
+    act = snooze_events.last_act(connection, id=row.id)
+    event = None if act is None else act.id
+    return acts.Result(id=row.id, before=None, event=event, may_arrive=occurrence.on_its_way)
+
+
+def _act(
+    id: int, model: type[Body], act: Callable[[Body, Found, Account], acts.Act], *, spends: bool = False
+) -> Response:
+    return _perform(
+        id,
+        model,
+        lambda connection, account, row, wanted: own_snoozes.act_on(
+            connection, account, row, act(wanted, row, account)
+        ),
+        spends=spends,
+    )
+
+
+def _perform(
+    id: int,
+    model: type[Body],
+    do: Callable[[Connection, Account, Found, Body], acts.Result],
+    *,
+    spends: bool = False,
+) -> Response:
+    """Does it once. `spends` if it may be a mail at once: it counts as a snooze then, as on the pages."""
     with caller(verified=spends) as (connection, account):
         body = optional_object()
         wanted = validate(model, body)
 
         def perform() -> tuple[int, Snooze]:
             row = own_snoozes.to_change(connection, account, id)
-            event = single_acts.do(connection, account, row, wanted, act)
+            result = do(connection, account, row, wanted)
             if spends:
                 own_snoozes.spend_snooze(connection, account)
-            return 200, own_snoozes.shown(connection, account, id, event=event)
+            return 200, own_snoozes.shown(connection, account, id, result=result)
 
         return run_once(connection, account_id=account.id, body=body, act=perform)
+
+
+def _skipped(wanted: Skip, row: Found, account: Account) -> datetime:
+    promise: datetime = wanted.scheduled_for or row.promise
+    if promise.tzinfo is None:
+        promise, _flags = resolve_wall_time(promise, zone_of(row.zone or account.zone))
+    return promise

@@ -3,7 +3,9 @@
 The docstrings of the routes are published in openapi.json.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,21 +13,21 @@ from flask import Response
 from sqlalchemy import Connection
 
 from snoozer import quotas, telemetry
-from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import Done, Reason
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, api_snoozes
-from snoozer.db.queue_many import Chosen
+from snoozer.db.queries import api_snoozes
 from snoozer.db.statements import database_time
 from snoozer.domain.scopes import Scope
+from snoozer.snoozes import acts, bulk
+from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozes.bulk import Done
 from snoozer.snoozing import SnoozeError
-from snoozer.timephrase import ParsedTime
 from snoozer.web import context
-from snoozer.web.api import own_snoozes, problems, rate_limits, requested, serializers, single_acts
+from snoozer.web.api import own_snoozes, problems, rate_limits, requested
+from snoozer.web.api.acts import finish
 from snoozer.web.api.auth import bearer_token, caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import run_once
-from snoozer.web.api.models.acts import Nothing, Skip
+from snoozer.web.api.models.acts import Nothing
 from snoozer.web.api.models.bulk import (
     Bulk,
     BulkAct,
@@ -41,21 +43,12 @@ from snoozer.web.api.openapi import operation
 from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import json_object, optional_object, validate
 
-_ACTS: dict[str, Callable[[Connection, Account, Found], int | None]] = {
-    "done": lambda connection, account, row: single_acts.done(connection, account, row, Nothing()),
-    "skip": lambda connection, account, row: single_acts.skip(connection, account, row, Skip()),
-    "pause": lambda connection, account, row: single_acts.pause(connection, account, row, Nothing()),
-    "resume": lambda connection, account, row: single_acts.resume(connection, account, row, Nothing()),
-}
-_LEFT: dict[Reason, str] = {
-    "came_back": "It came back already.",
-    "being_sent": "Its reminder is being sent at this moment.",
-    "due": "Its time has come already, so it is on its way.",
-    "cancelled": "It is cancelled.",
-    "stuck": "It could not be delivered, and is a case of the operators.",
-    "paused": "It is paused.",
-    "snoozed": "Its message was snoozed anew.",
-    "changed": "It was changed meanwhile.",
+_ACTS: dict[str, acts.Act] = {
+    "wake": acts.Wake(),
+    "cancel": acts.Cancel(),
+    "skip": acts.Skip(),
+    "pause": acts.Pause(),
+    "resume": acts.Resume(),
 }
 
 
@@ -101,7 +94,7 @@ def undo_many(id: UUID) -> Response:
         validate(Nothing, body)
 
         def perform() -> tuple[int, Undone]:
-            undone = record.undo(connection, account_id=account.id, user_email=account.email, id=id, route=ROUTE)
+            undone = bulk.undo(connection, account_id=account.id, id=id, by=By(account.email, ROUTE))
             if undone is None:
                 raise Refused(404, "not_found", "There is no such act, it is a day ago, or it was undone.")
             return 200, Undone(done=undone.done, left={str(reason): count for reason, count in undone.left.items()})
@@ -122,132 +115,103 @@ def _read(body: dict[str, Any]) -> BulkCreate | BulkReschedule | BulkAct:
 
 
 def _perform(connection: Connection, account: Account, wanted: BulkCreate | BulkReschedule | BulkAct) -> BulkReply:
+    by = By(account.email, ROUTE)
     if isinstance(wanted, BulkCreate):
         return _create(connection, account, wanted.snoozes)
-    chosen = {row.id: row for row in acts.lock(connection, user_email=account.email, ids=wanted.ids)}
     if isinstance(wanted, BulkReschedule):
         time, reading = requested.time_of(connection, account, wanted, note=wanted.note)
-
-        def reschedule(ids: Sequence[int]) -> Done:
-            return acts.reschedule(
-                connection,
-                user_email=account.email,
-                ids=ids,
-                reminder_time=time,
-                route=ROUTE,
-                reading=reading,
-                traceparent=telemetry.traceparent(),
-            )
-
-        return _at_once(connection, account, wanted.act, wanted.ids, chosen, reschedule)
-    if wanted.act == "wake" or wanted.act == "cancel":
-        act = acts.wake if wanted.act == "wake" else acts.cancel
-        return _at_once(
-            connection,
-            account,
-            wanted.act,
-            wanted.ids,
-            chosen,
-            lambda ids: act(connection, user_email=account.email, ids=ids, route=ROUTE),
-        )
-    return _one_by_one(connection, account, wanted)
+        what = acts.Snooze(time=time, reading=reading, keeps_note=True)
+        traceparent = telemetry.traceparent()
+        done = partial(bulk.reschedule, connection, wanted.ids, what, by, traceparent=traceparent)
+        return _at_once(connection, account, wanted, done)
+    if wanted.act == "done":
+        return _finish(connection, account, wanted)
+    act = _ACTS[wanted.act]
+    return _at_once(
+        connection, account, wanted, lambda: bulk.summed(wanted.act, acts.act(connection, wanted.ids, act, by))
+    )
 
 
 def _create(connection: Connection, account: Account, items: Sequence[Any]) -> BulkReply:
-    """In the order of the Message-IDs, after what is there was locked, so that two requests wait for each other and do
-    not deadlock."""
-    made: dict[int, tuple[int, int, ParsedTime | None, bool]] = {}
-    refused: dict[int, BulkResult] = {}
-    asked: dict[int, NewSnooze] = {}
+    answers: dict[int, BulkResult] = {}
+    asked: dict[int, Wanted] = {}
     for index, item in enumerate(items):
         try:
             if not isinstance(item, dict):
                 raise invalid_fields({"snoozes": "snoozes must hold objects."})
-            asked[index] = validate(NewSnooze, item)
-        except Refused as error:
-            refused[index] = _problem(error)
-    named = {new.message_id for new in asked.values() if new.message_id is not None}
-    acts.lock(connection, user_email=account.email, message_ids=named)
-    for index, new in sorted(asked.items(), key=lambda one: (one[1].message_id or "", one[0])):
-        try:
-            id, is_new, ended, parsed = requested.snooze(connection, account, new)
-            made[index] = (201 if is_new else 200, id, parsed, ended)
+            asked[index] = requested.wanted(connection, account, validate(NewSnooze, item))
         except SnoozeError as error:
-            refused[index] = _problem(problems.refused(error))
+            answers[index] = _problem(problems.refused(error))
         except Refused as error:
-            refused[index] = _problem(error)
+            answers[index] = _problem(error)
+    by, traceparent = By(account.email, ROUTE), telemetry.traceparent()
+    made: dict[int, acts.Result] = {}
+    for indexes in _without_repeats(asked):
+        results = acts.snooze(connection, [asked[index] for index in indexes], by, traceparent=traceparent)
+        made |= dict(zip(indexes, results, strict=True))
     _spend(connection, account, len(made))
-    rows = api_snoozes.many(connection, ids=[id for _, id, _, _ in made.values()], user_email=account.email)
+    rows = api_snoozes.many(connection, ids=[one.id for one in made.values()], user_email=account.email)
     now = database_time(connection)
-    for index, (status, id, parsed, replaced) in made.items():
-        snooze = serializers.snooze(rows[id], account=account, now=now)
-        if parsed is not None:
-            snooze.reading, snooze.flags = parsed.sentence, list(parsed.flags)
-        if replaced:
-            snooze.flags = [*snooze.flags, "repetition_ended"]
-        refused[index] = BulkResult(status=status, id=id, snooze=snooze)
-    return BulkReply(act="create", done=len(made), undo=None, results=[refused[index] for index in range(len(items))])
+    for index, result in made.items():
+        snooze = own_snoozes.told(rows[result.id], account, asked[index].reading, result, now=now)
+        answers[index] = BulkResult(status=201 if result.before is None else 200, id=result.id, snooze=snooze)
+    return BulkReply(act="create", done=len(made), undo=None, results=[answers[index] for index in range(len(items))])
+
+
+def _without_repeats(asked: Mapping[int, Wanted]) -> list[list[int]]:
+    """The indexes, so that no list names a message twice and later ones change what earlier ones snoozed."""
+    turns: list[list[int]] = []
+    named: Counter[str] = Counter()
+    for index, one in asked.items():
+        turn = named[one.message.message_id]
+        named[one.message.message_id] += 1
+        if turn == len(turns):
+            turns.append([])
+        turns[turn].append(index)
+    return turns
 
 
 def _at_once(
-    connection: Connection,
-    account: Account,
-    name: str,
-    ids: Sequence[int],
-    chosen: dict[int, Chosen],
-    act: Callable[[Sequence[int]], Done],
+    connection: Connection, account: Account, wanted: BulkReschedule | BulkAct, act: Callable[[], Done]
 ) -> BulkReply:
-    """By the act of the pages, which has an Undo. The rows are locked, so what it leaves is known before it."""
-    leaves = {id: acts.LEAVES[name](row) for id, row in chosen.items()}
-    taken = [id for id, reason in leaves.items() if reason is None]
-    undo = uuid4()
-    created: dict[str, Found] = {}
+    """Under an id that undoes all of it."""
+    undo, kept = uuid4(), list[Done]()
 
     def perform() -> Done:
-        done = act(taken)
-        found = api_snoozes.many(connection, ids=done.before.created, user_email=account.email)
-        created.update({row.message_id: row for row in found.values()})
-        return done
+        kept.append(act())
+        return kept[0]
 
-    result = record.once(connection, account_id=account.id, id=undo, act=perform) if taken else None
-    if result is not None and name != "cancel":
-        _spend(connection, account, result.done)
-    rows, now = api_snoozes.many(connection, ids=taken, user_email=account.email), database_time(connection)
+    bulk.once(connection, account_id=account.id, id=undo, act=perform)
+    done = kept[0]
+    if wanted.act not in {"cancel", "skip", "pause"}:
+        _spend(connection, account, done.summary.done)
+    ids = [one.id for one in done.results]
+    rows, now = api_snoozes.many(connection, ids=ids, user_email=account.email), database_time(connection)
 
-    def judge(id: int) -> BulkResult:
-        if id not in chosen:
+    def judge(id: int, result: acts.Result) -> BulkResult:
+        if result.left is None:
+            snooze = own_snoozes.told(rows[result.id], account, None, result, now=now)
+            return BulkResult(status=200, id=id, snooze=snooze)
+        if result.before is None:
             return _problem(Refused(404, "not_found", f"You have no snooze {id}."), id=id)
-        reason = leaves[id]
-        stuck = chosen[id].outcome == "retired"
-        row = created.get(chosen[id].message_id) if stuck else rows.get(id)
-        if reason is None and row is None:
-            reason = "snoozed"
-        if reason is not None or row is None:
-            code = reason or "changed"
-            return _problem(Refused(409, code, _LEFT.get(code, "It was left as it is.")), id=id)
-        return BulkResult(status=200, id=id, snooze=serializers.snooze(row, account=account, now=now))
+        return _problem(own_snoozes.refusal(connection, rows[id], result.left), id=id)
 
-    results = [judge(id) for id in ids]
-    done = sum(one.status < 400 for one in results)
-    return BulkReply(act=name, done=done, undo=undo if done else None, results=results)
+    results = [judge(id, result) for id, result in zip(wanted.ids, done.results, strict=True)]
+    return BulkReply(act=wanted.act, done=done.summary.done, undo=undo if done.summary.done else None, results=results)
 
 
-def _one_by_one(connection: Connection, account: Account, wanted: BulkAct) -> BulkReply:
+def _finish(connection: Connection, account: Account, wanted: BulkAct) -> BulkReply:
+    """Done with each, in the order of their ids."""
     found: dict[int, BulkResult] = {}
     for id in sorted(wanted.ids):
         try:
             row = own_snoozes.own(connection, account, id)
-            with connection.begin_nested():
-                event = single_acts.do(
-                    connection, account, row, Nothing(), lambda db, who, row, _: _ACTS[wanted.act](db, who, row)
-                )
-            found[id] = BulkResult(status=200, id=id, snooze=own_snoozes.shown(connection, account, id, event=event))
+            result = finish(connection, row)
+            found[id] = BulkResult(status=200, id=id, snooze=own_snoozes.shown(connection, account, id, result=result))
         except Refused as error:
             found[id] = _problem(error, id=id)
     done = sum(one.status < 400 for one in found.values())
-    if wanted.act == "resume":
-        _spend(connection, account, done)
-    return BulkReply(act=wanted.act, done=done, undo=None, results=[found[id] for id in wanted.ids])
+    return BulkReply(act="done", done=done, undo=None, results=[found[id] for id in wanted.ids])
 
 
 def _spend(connection: Connection, account: Account, count: int) -> None:

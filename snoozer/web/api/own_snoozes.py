@@ -1,5 +1,7 @@
 """A person's snoozes for the routes: found, locked and compared, shown as they are now; and what their changes cost."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -8,11 +10,14 @@ from snoozer import quotas
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.statements import database_time
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
 from snoozer.web.api import preconditions, rate_limits, serializers
 from snoozer.web.api.auth import bearer_token
+from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.models.snoozes import Snooze
 from snoozer.web.api.problems import Refused
 from snoozer.web.text.status import row_state
@@ -37,20 +42,53 @@ def shown(
     id: int,
     parsed: ParsedTime | None = None,
     *,
-    ended: bool = False,
-    event: int | None = None,
+    result: acts.Result | None = None,
 ) -> Snooze:
-    """The snooze as it is now, with the reading and the flags of `parsed`, a flag for a recurrence that ended, and the
-    event of what was done."""
-    row = own(connection, account, id)
-    snooze = serializers.snooze(row, account=account, now=database_time(connection))
+    """The snooze as it is now, with the reading and the flags of `parsed`, and what the result of an act says of it."""
+    return told(own(connection, account, id), account, parsed, result, now=database_time(connection))
+
+
+def told(
+    row: Found, account: Account, parsed: ParsedTime | None, result: acts.Result | None, *, now: datetime
+) -> Snooze:
+    """As `shown`, of a row that was read."""
+    snooze = serializers.snooze(row, account=account, now=now)
     if parsed is not None:
         snooze.reading, snooze.flags = parsed.sentence, list(parsed.flags)
-    if ended:
+    if result is None:
+        return snooze
+    if result.ended is not None:
         snooze.flags = [*snooze.flags, "repetition_ended"]
-    if event is not None:
-        snooze.event = event
+    if result.event is not None:
+        snooze.event = result.event
+    if result.may_arrive:
+        snooze.may_arrive = True
     return snooze
+
+
+def act_on(connection: Connection, account: Account, row: Found, what: acts.Act) -> acts.Result:
+    """Do an act on the person's snooze. Raises Refused with 409 if it was left as it is."""
+    (result,) = acts.act(connection, [row.id], what, By(account.email, ROUTE))
+    return done_or_refused(connection, row, result)
+
+
+def done_or_refused(connection: Connection, row: Found, result: acts.Result) -> acts.Result:
+    """The result of an act that did something. Raises Refused with 409 if it left the snooze as it is."""
+    if result.left is None:
+        return result
+    raise refusal(connection, row, result.left)
+
+
+def refusal(connection: Connection, row: Found, left: SnoozeError) -> Refused:
+    """Returns a 409 for an act that left a snooze as it is."""
+    return over(connection, row) if row.outcome is not None else conflict(connection, row, left)
+
+
+def undone_or_refused(connection: Connection, row: Found, result: acts.Result) -> acts.Result:
+    """As `done_or_refused`, of an Undo, whose event undoes nothing."""
+    if result.left is not None:
+        raise conflict(connection, row, result.left)
+    return replace(result, event=None)
 
 
 def over(connection: Connection, row: Found) -> Refused:

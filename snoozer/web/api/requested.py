@@ -7,18 +7,18 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from snoozer import snoozing, telemetry
+from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.db.statements import database_time
 from snoozer.domain.roles import at_least
+from snoozer.snoozes.acts import Wanted
 from snoozer.snoozing import SnoozeError
 from snoozer.timephrase import ParsedTime, next_occurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web import context
 from snoozer.web.api import serializers
-from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.models.recurrence import RecurrenceRule
 from snoozer.web.api.models.snoozes import Change, NewSnooze, Timed, Times
 from snoozer.web.api.problems import invalid_fields
@@ -53,21 +53,12 @@ def options_of(account: Account, body: Timed) -> EnqueueOptions:
     )
 
 
-def snooze(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, bool, bool, ParsedTime | None]:
-    """Snooze what `new` names; returns its id, whether it is new, whether a repetition ended by it, and the phrase as
-    it was read. Raises SnoozeError and Refused."""
+def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
+    """What `new` asks for. Raises SnoozeError and Refused."""
     time, parsed = time_of(connection, account, new, note=new.note)
-    id, is_new, ended = snoozing.snooze(
-        connection,
-        user_email=account.email,
-        message=message_of(connection, account, new),
-        reminder_time=time,
-        reading=parsed,
-        route=ROUTE,
-        traceparent=telemetry.traceparent(),
-        options=options_of(account, new),
-    )
-    return id, is_new, ended is not None, parsed
+    message, options = message_of(connection, account, new), options_of(account, new)
+    snoozing.valid_message_id(message.message_id)
+    return Wanted(message=message, time=time, reading=parsed, options=options)
 
 
 def time_of(connection: Connection, account: Account, body: Times, *, note: str | None) -> RequestedTime:

@@ -3,24 +3,27 @@
 The docstrings of the routes are published in openapi.json.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from flask import Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import snoozing
+from snoozer import telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, Page, api_snoozes, snoozes
 from snoozer.db.statements import database_time
 from snoozer.domain.scopes import Scope
-from snoozer.web.api import own_snoozes, requested, serializers, single_acts
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
+from snoozer.web.api import own_snoozes, requested, serializers
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models.headers import ChangeHeaders, IdempotencyHeaders, ReadHeaders
 from snoozer.web.api.models.snoozes import Change, NewSnooze, Snooze, SnoozeHistory, SnoozePage, SnoozeQuery
 from snoozer.web.api.openapi import NOT_MODIFIED, operation
-from snoozer.web.api.problems import Refused, invalid_fields
+from snoozer.web.api.problems import invalid_fields
 from snoozer.web.api.validation import json_object, query_of, validate
 from snoozer.web.snoozes import search
 from snoozer.web.snoozes.search import SearchError
@@ -115,21 +118,23 @@ def change(id: int) -> Response:
     with caller(verified=True) as (connection, account):
         wanted = validate(Change, json_object())
         row = own_snoozes.to_change(connection, account, id)
-        parsed, ended, event = None, False, None
+        parsed, result = None, None
         if wanted.moves_occurrence():
             time, parsed = requested.changed_time(connection, account, wanted, row)
-            event = single_acts.do(connection, account, row, wanted, single_acts.move(time, parsed))
+            every = wanted.occurrence == "every"
+            result = own_snoozes.act_on(connection, account, row, acts.Move(time=time, every=every, reading=parsed))
+        elif wanted.changes_note_alone():
+            result = own_snoozes.act_on(connection, account, row, acts.Annotate(note=wanted.note))
         elif wanted.changes_promise():
             time, parsed = requested.changed_time(connection, account, wanted, row)
-            ended = snoozing.ended_recurrence(row.recurrence, time) is not None
-            if not snoozing.change(
-                connection, id=id, user_email=account.email, reminder_time=time, route=ROUTE, reading=parsed
-            ):
-                raise own_snoozes.over(connection, row)
+            result = own_snoozes.act_on(connection, account, row, acts.Snooze(time=time, reading=parsed))
         if wanted.changes_options():
-            _change_options(connection, account, row, wanted)
+            keeps_key = "serialization_key" not in wanted.model_fields_set
+            options = acts.SetOptions(options=requested.options_of(account, wanted), keeps_key=keeps_key)
+            set_too = own_snoozes.act_on(connection, account, row, options)
+            result = result or replace(set_too, event=None)
         own_snoozes.spend_snooze(connection, account)
-        return respond(200, own_snoozes.shown(connection, account, id, parsed, ended=ended, event=event))
+        return respond(200, own_snoozes.shown(connection, account, id, parsed, result=result))
 
 
 @blueprint.delete("/snoozes/<row:id>")
@@ -144,15 +149,17 @@ def cancel(id: int) -> Response:
     """No reminder after all"""
     with caller() as (connection, account):
         row = own_snoozes.to_change(connection, account, id)
-        if not snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE):
-            raise own_snoozes.over(connection, row)
-        return respond(200, own_snoozes.shown(connection, account, id))
+        result = own_snoozes.act_on(connection, account, row, acts.Cancel())
+        return respond(200, own_snoozes.shown(connection, account, id, result=result))
 
 
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, Snooze]:
-    id, is_new, ended, parsed = requested.snooze(connection, account, new)
+    wanted = requested.wanted(connection, account, new)
+    by = By(account.email, ROUTE)
+    (result,) = acts.snooze(connection, [wanted], by, traceparent=telemetry.traceparent())
     own_snoozes.spend_snooze(connection, account)
-    return 201 if is_new else 200, own_snoozes.shown(connection, account, id, parsed, ended=ended)
+    status = 201 if result.before is None else 200
+    return status, own_snoozes.shown(connection, account, result.id, wanted.reading, result=result)
 
 
 def _found(connection: Connection, account: Account, query: SnoozeQuery, *, now: datetime) -> Page[Found]:
@@ -164,18 +171,3 @@ def _found(connection: Connection, account: Account, query: SnoozeQuery, *, now:
     return snoozes.found(
         connection, user_email=account.email, filters=filters, now=now, after=query.cursor, size=query.limit
     )
-
-
-def _change_options(connection: Connection, account: Account, row: Found, wanted: Change) -> None:
-    changed = snoozing.change_options(
-        connection,
-        id=row.id,
-        user_email=account.email,
-        options=requested.options_of(account, wanted),
-        keeps_key="serialization_key" not in wanted.model_fields_set,
-        route=ROUTE,
-    )
-    if not changed and row.outcome is not None:
-        raise own_snoozes.over(connection, row)
-    if not changed:
-        raise Refused(409, "being_sent", "Its reminder is being sent at this moment, so nothing was changed.")

@@ -8,9 +8,9 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import quotas
-from snoozer.bulk_acts import record
-from snoozer.bulk_acts.results import MAX_CHOSEN, Done
 from snoozer.db.models import Account
+from snoozer.snoozes import bulk
+from snoozer.snoozes.bulk import MAX_CHOSEN, Done
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
@@ -27,13 +27,11 @@ def perform(
     """Does the act once, in one transaction; the list then says what it came to, with one Undo for all of it. `prepare`
     is called before the transaction, and only where the act is not done yet; it returns the act."""
     with context.transaction() as connection:
-        result = record.result_of(connection, account_id=account.id, id=choice.id)
+        result = bulk.result_of(connection, account_id=account.id, id=choice.id)
     if result is None:
         work = prepare()
         result = context.retried(
-            lambda connection: record.once(
-                connection, account_id=account.id, id=choice.id, act=lambda: work(connection)
-            )
+            lambda connection: bulk.once(connection, account_id=account.id, id=choice.id, act=lambda: work(connection))
         )
     undo = url_for("bulk.undo", id=choice.id) if result.done else None
     flash(result_text(result, time_formatter()), undo=undo)
@@ -42,7 +40,7 @@ def perform(
 
 def first_ones(done: Done, *, of: int) -> Done:
     """Notes where more were chosen than one act may change."""
-    return done._replace(result=replace(done.result, more=of > MAX_CHOSEN))
+    return done._replace(summary=replace(done.summary, more=of > MAX_CHOSEN))
 
 
 def counted(
@@ -53,8 +51,8 @@ def counted(
     if submitted is not None:
         save_phrase(connection, account, submitted.typed)
     done = act()
-    if done.result.done:
-        quotas.spend_snoozes(connection, context.settings().limits, user_email=account.email, count=done.result.done)
+    if done.summary.done:
+        quotas.spend_snoozes(connection, context.settings().limits, user_email=account.email, count=done.summary.done)
     return done
 
 

@@ -3,8 +3,6 @@ and their Undo."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, abort, request, url_for
@@ -12,14 +10,16 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer import telemetry
-from snoozer.bulk_acts import acts, record
-from snoozer.bulk_acts.results import MAX_CHOSEN, Done
 from snoozer.db.models import Account
 from snoozer.db.queries import messages as message_queries
 from snoozer.db.queries import snoozes
 from snoozer.mailbox_reading import bulk as connected
+from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.mailbox_reading.kept import stored_folder, stored_terms
 from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.snoozes import acts, bulk
+from snoozer.snoozes.acts import By, Cancel, Snooze, Wake
+from snoozer.snoozes.bulk import MAX_CHOSEN, Done
 from snoozer.snoozing import Message
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -31,14 +31,14 @@ from snoozer.web.forms import back
 from snoozer.web.mailbox import views
 from snoozer.web.mailbox.pages import KEPT, MailboxPages
 from snoozer.web.snoozes import search
-from snoozer.web.snoozes.forms import SnoozeForm, read_submission
+from snoozer.web.snoozes.forms import SnoozeForm, Submitted, read_submission
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.bulk_text import undone_text
 
 blueprint = Blueprint("bulk", __name__, url_prefix="/bulk")
 
-# What is done in the transaction, of an account to what was chosen; with a time, it is given that, too.
-Work = Callable[..., Done]
+# What is done in the transaction.
+Work = Callable[[Connection], Done]
 # Reads what was chosen, or looks at it at a mail server, before the transaction of the act begins.
 Prepare = Callable[[Account, Choice], Work]
 
@@ -46,67 +46,93 @@ Prepare = Callable[[Account, Choice], Work]
 @blueprint.post("/asleep/time")
 @login_required
 def reschedule(account: Account) -> ResponseReturnValue:
-    return _act_until(account, _on_snoozes(acts.reschedule))
+    return _act_until(
+        account,
+        lambda what: _on_snoozes(
+            lambda connection, ids, by: bulk.reschedule(connection, ids, what, by, traceparent=telemetry.traceparent())
+        ),
+    )
 
 
 @blueprint.post("/asleep/wake")
 @login_required
 def wake(account: Account) -> ResponseReturnValue:
-    return _wake(account, _on_snoozes(partial(acts.wake, route=ROUTE)))
+    return _act(
+        account,
+        _on_snoozes(lambda connection, ids, by: bulk.summed("wake", acts.act(connection, ids, Wake(), by))),
+        spends=True,
+    )
 
 
 @blueprint.post("/asleep/cancel")
 @login_required
 def cancel(account: Account) -> ResponseReturnValue:
-    return _act(account, _on_snoozes(partial(acts.cancel, route=ROUTE)))
+    return _act(
+        account, _on_snoozes(lambda connection, ids, by: bulk.summed("cancel", acts.act(connection, ids, Cancel(), by)))
+    )
 
 
 @blueprint.post("/mailbox/snooze")
 @login_required
 def snooze_kept(account: Account) -> ResponseReturnValue:
-    return _act_until(account, _on_messages(acts.snooze))
+    def on(what: Snooze) -> Prepare:
+        return _on_messages(
+            lambda connection, messages, by, gone: bulk.snooze(
+                connection, messages, what, by, traceparent=telemetry.traceparent(), gone=gone
+            )
+        )
+
+    return _act_until(account, on)
 
 
 @blueprint.post("/mailbox/wake")
 @login_required
 def wake_kept(account: Account) -> ResponseReturnValue:
-    return _wake(account, _on_messages(_by_ids(partial(acts.wake, route=ROUTE))))
+    return _act(account, _on_messages(_by_ids(bulk.wake)), spends=True)
 
 
 @blueprint.post("/mailbox/done")
 @login_required
 def done_kept(account: Account) -> ResponseReturnValue:
-    return _act(account, _on_messages(_by_ids(acts.done)))
+    return _act(account, _on_messages(_by_ids(bulk.done)))
 
 
 @blueprint.post("/mailbox/inbox")
 @login_required
 def to_inbox_kept(account: Account) -> ResponseReturnValue:
-    return _act(account, _on_messages(_by_ids(partial(acts.to_inbox, route=ROUTE))))
+    return _act(account, _on_messages(_by_ids(bulk.to_inbox)))
 
 
 @blueprint.post("/mailboxes/<row:mailbox_id>/snooze")
 @login_required
 def snooze_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
-    return _act_until(account, _on_mail(account, mailbox_id, connected.snoozing))
+    mailbox, traceparent = open_or_404(account, id=mailbox_id), telemetry.traceparent()
+    return _act_until(
+        account,
+        lambda what: _on_mail(
+            mailbox, lambda chosen, by: connected.snoozing(chosen, what, by, traceparent=traceparent)
+        ),
+    )
 
 
 @blueprint.post("/mailboxes/<row:mailbox_id>/wake")
 @login_required
 def wake_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
-    return _wake(account, _on_mail(account, mailbox_id, partial(connected.waking, route=ROUTE)))
+    return _act(account, _on_mail(open_or_404(account, id=mailbox_id), connected.waking), spends=True)
 
 
 @blueprint.post("/mailboxes/<row:mailbox_id>/done")
 @login_required
 def done_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
-    return _act(account, _on_mail(account, mailbox_id, connected.being_done))
+    return _act(
+        account, _on_mail(open_or_404(account, id=mailbox_id), lambda chosen, _by: connected.being_done(chosen))
+    )
 
 
 @blueprint.post("/mailboxes/<row:mailbox_id>/inbox")
 @login_required
 def to_inbox_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
-    return _act(account, _on_mail(account, mailbox_id, partial(connected.to_inbox, route=ROUTE)))
+    return _act(account, _on_mail(open_or_404(account, id=mailbox_id), connected.to_inbox))
 
 
 @blueprint.post("/<uuid:id>/undo")
@@ -114,7 +140,7 @@ def to_inbox_connected(account: Account, mailbox_id: int) -> ResponseReturnValue
 def undo(account: Account, id: UUID) -> ResponseReturnValue:
     """Puts back what one act changed, where nothing has changed it since."""
     undone = context.retried(
-        lambda connection: record.undo(connection, account_id=account.id, user_email=account.email, id=id, route=ROUTE)
+        lambda connection: bulk.undo(connection, account_id=account.id, id=id, by=By(account.email, ROUTE))
     )
     flash(undone_text(undone))
     return back(url_for("snoozes.home"))
@@ -126,93 +152,81 @@ def show_problem(error: MailboxError) -> ResponseReturnValue:
     return views.show_problem(error, KEPT if id is None else MailboxPages(title="", id=id), None)
 
 
-def _act(account: Account, prepare: Prepare) -> ResponseReturnValue:
+def _act(
+    account: Account, prepare: Prepare, *, submitted: Submitted | None = None, spends: bool = False
+) -> ResponseReturnValue:
+    """Does it. `spends` if each may be a mail, now or later: it counts as a snooze then."""
     choice = read_choice(time_formatter().now)
     if choice is None:
         return answers.nothing_chosen()
-    return answers.perform(account, choice, lambda: prepare(account, choice))
+
+    def prepare_counted() -> Work:
+        work = prepare(account, choice)
+        if not spends:
+            return work
+        return lambda connection: answers.counted(connection, account, lambda: work(connection), submitted=submitted)
+
+    return answers.perform(account, choice, prepare_counted)
 
 
-def _act_until(account: Account, prepare: Prepare) -> ResponseReturnValue:
-    """For an act that takes a time: it is asked for and confirmed, and what snoozes is counted."""
+def _act_until(account: Account, prepare: Callable[[Snooze], Prepare]) -> ResponseReturnValue:
+    """For an act that takes a time, which is asked for and confirmed."""
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     if isinstance(submitted, SnoozeForm):
         choice = read_choice(time_formatter().now)
         return answers.nothing_chosen() if choice is None else answers.time_page(choice, submitted)
-    terms = {
-        "reminder_time": submitted.reminder_time,
-        "reading": submitted.reading,
-        "route": ROUTE,
-        "traceparent": telemetry.traceparent(),
-    }
-
-    def prepare_timed(account: Account, choice: Choice) -> Work:
-        work = prepare(account, choice)
-        return lambda connection: answers.counted(
-            connection, account, lambda: work(connection, **terms), submitted=submitted
-        )
-
-    return _act(account, prepare_timed)
+    what = Snooze(time=submitted.reminder_time, reading=submitted.reading, keeps_note=True)
+    return _act(account, prepare(what), submitted=submitted, spends=True)
 
 
-def _wake(account: Account, prepare: Prepare) -> ResponseReturnValue:
-    """For what brings back: each may be a mail at once, so it is counted, too."""
-
-    def prepare_counted(account: Account, choice: Choice) -> Work:
-        work = prepare(account, choice)
-        return lambda connection: answers.counted(connection, account, lambda: work(connection))
-
-    return _act(account, prepare_counted)
-
-
-def _on_snoozes(act: Callable[..., Done]) -> Prepare:
+def _on_snoozes(act: Callable[[Connection, Sequence[int], By], Done]) -> Prepare:
     """The act is given ids."""
 
-    def work(account: Account, choice: Choice, connection: Connection, **terms: Any) -> Done:
-        ids = _chosen_snoozes(connection, account, choice)
-        done = act(connection, user_email=account.email, ids=ids[:MAX_CHOSEN], **terms)
-        return answers.first_ones(done, of=len(ids))
+    def prepare(account: Account, choice: Choice) -> Work:
+        def work(connection: Connection) -> Done:
+            ids = _chosen_snoozes(connection, account, choice)
+            return answers.first_ones(act(connection, ids[:MAX_CHOSEN], By(account.email, ROUTE)), of=len(ids))
 
-    return lambda account, choice: partial(work, account, choice)
+        return work
+
+    return prepare
 
 
-def _on_messages(act: Callable[..., Done]) -> Prepare:
+def _on_messages(act: Callable[[Connection, Sequence[Message], By, int], Done]) -> Prepare:
     """The act is given messages that Snoozer keeps, and how many of those that were chosen are gone."""
 
-    def work(account: Account, choice: Choice, connection: Connection, **terms: Any) -> Done:
-        ids = _chosen_messages(connection, account, choice)
-        heads = message_queries.heads(connection, user_email=account.email, ids=ids[:MAX_CHOSEN])
-        found = [
-            Message(message_id=head.message_id, subject=head.subject, sender_email=head.sender_email) for head in heads
-        ]
-        missing = min(len(ids), MAX_CHOSEN) - len(found)
-        done = act(connection, user_email=account.email, messages=found, missing=missing, **terms)
-        return answers.first_ones(done, of=len(ids))
+    def prepare(account: Account, choice: Choice) -> Work:
+        def work(connection: Connection) -> Done:
+            ids = _chosen_messages(connection, account, choice)
+            heads = message_queries.heads(connection, user_email=account.email, ids=ids[:MAX_CHOSEN])
+            found = [
+                Message(message_id=head.message_id, subject=head.subject, sender_email=head.sender_email)
+                for head in heads
+            ]
+            gone = min(len(ids), MAX_CHOSEN) - len(found)
+            return answers.first_ones(act(connection, found, By(account.email, ROUTE), gone), of=len(ids))
 
-    return lambda account, choice: partial(work, account, choice)
+        return work
+
+    return prepare
 
 
-def _by_ids(act: Callable[..., Done]) -> Callable[..., Done]:
+def _by_ids(act: Callable[..., Done]) -> Callable[[Connection, Sequence[Message], By, int], Done]:
     """Of messages, the act is given the Message-IDs."""
-
-    def work(connection: Connection, *, messages: Sequence[Message], **terms: Any) -> Done:
-        return act(connection, message_ids=[one.message_id for one in messages], **terms)
-
-    return work
+    return lambda connection, messages, by, gone: act(connection, [one.message_id for one in messages], by, gone=gone)
 
 
-def _on_mail(account: Account, mailbox_id: int, prepare_act: Callable[[connected.Chosen], Work]) -> Prepare:
+def _on_mail(mailbox: ConnectedMailbox, prepare_act: Callable[[connected.Chosen, By], Work]) -> Prepare:
     """The messages are looked at in a connected mailbox, before the transaction."""
-    mailbox = open_or_404(account, id=mailbox_id)
 
-    def prepare(_account: Account, choice: Choice) -> Work:
+    def prepare(account: Account, choice: Choice) -> Work:
         chosen = (
             connected.choose_all(mailbox, choice.folder, search=choice.search, bound=choice.bound)
             if choice.everything
             else connected.choose(mailbox, choice.rows)
         )
-        work = prepare_act(chosen)
-        return lambda connection, **terms: answers.first_ones(work(connection, **terms), of=chosen.total)
+        work = prepare_act(chosen, By(account.email, ROUTE))
+        return lambda connection: answers.first_ones(work(connection), of=chosen.total)
 
     return prepare
 

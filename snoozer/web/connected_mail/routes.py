@@ -1,12 +1,13 @@
 """The routes of a connected mailbox. Everything is read at the mail server and nothing is kept here."""
 
-from flask import Blueprint, Response, request, url_for
+from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
-from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.mailbox_reading.entering import enter, snooze_target
 from snoozer.mailbox_reading.mailbox import Mailbox, MailboxError
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -17,6 +18,7 @@ from snoozer.web.mailbox import views
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import MailboxPages
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission
+from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import recurrence_ended_text
 
 blueprint = Blueprint("connected_mail", __name__, url_prefix="/mailboxes/<row:mailbox_id>/mail")
@@ -98,10 +100,9 @@ def to_inbox(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue
         flash(_("It is in your inbox."))
         return back(pages.url("browse"))
     with context.transaction() as connection:
-        snoozing.cancel(connection, id=row.snooze_id, user_email=account.email, message_id=row.message_id, route=ROUTE)
+        (cancelled,) = acts.act(connection, [row.snooze_id], acts.Cancel(), By(account.email, ROUTE))
     ended = f" {recurrence_ended_text(row.recurrence, time_formatter())}" if row.recurrence else ""
-    undo = url_for("snoozes.undo", id=row.snooze_id)
-    flash(_("It goes back to where it was.") + ended, undo=undo)
+    flash_done(_("It goes back to where it was.") + ended, cancelled)
     return back(pages.url("browse"))
 
 

@@ -15,6 +15,8 @@ from snoozer.db.queries import messages as queries
 from snoozer.mailbox_reading.kept import KeptMailbox
 from snoozer.mailbox_reading.mailbox import MailboxError
 from snoozer.mime import headers
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -25,6 +27,7 @@ from snoozer.web.mailbox.add_page import MAX_SENDER_LENGTH, MAX_SUBJECT_LENGTH, 
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import KEPT
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission, snooze_form
+from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
 
 blueprint = Blueprint("mailbox", __name__)
@@ -95,14 +98,14 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
         alive = snoozes.alive(connection, user_email=account.email, message_id=row.message_id)
         paused = alive is not None and alive.inactive
         asleep = alive if row.folder == "snoozed" and not paused else None
+        cancelled = None
         if asleep is not None:
-            snoozing.cancel(connection, id=asleep.id, user_email=account.email, message_id=row.message_id, route=ROUTE)
+            (cancelled,) = acts.act(connection, [asleep.id], acts.Cancel(), By(account.email, ROUTE))
         mailbox_store.move_to_inbox(connection, user_email=account.email, message_id=row.message_id)
     recurrence = asleep.recurrence if asleep is not None else None
     ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
-    undo = url_for("snoozes.undo", id=asleep.id) if asleep is not None else None
     stays = " " + _("Its snooze stays paused.") if paused else ""
-    flash(_("It is in your inbox.") + ended + stays, undo=undo)
+    flash_done(_("It is in your inbox.") + ended + stays, cancelled)
     return back(url_for(".browse"))
 
 
@@ -182,9 +185,8 @@ def add_reminder(account: Account) -> ResponseReturnValue:
     unique = uuid5(page_id(), f"{subject}\n{sender or ''}")
     message = snoozing.Message(message_id=f"<{unique}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with context.transaction() as connection:
-        id = save_submission(connection, account, message, submitted).id
-    text = asleep_until_text(submitted.reminder_time, times)
-    flash(text, undo=url_for("snoozes.cancel", id=id))
+        snoozed = save_submission(connection, account, message, submitted)
+    flash_done(asleep_until_text(submitted.reminder_time, times), snoozed)
     return redirect(url_for("snoozes.home"), code=303)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flask import Response, make_response, redirect, render_template, request, url_for
+from flask import Response, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
@@ -12,7 +12,7 @@ from snoozer.db.queries.returned import Return, last_returns
 from snoozer.mailbox_reading.keys import NO_FOLDER
 from snoozer.mailbox_reading.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.mime import message_parser
-from snoozer.snoozing import SnoozeResult
+from snoozer.snoozes import acts
 from snoozer.translations import gettext
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -31,6 +31,7 @@ from snoozer.web.mailbox.files import (
 )
 from snoozer.web.mailbox.pages import FolderChoice, MailboxPages, folder_choices, group_rows, switch
 from snoozer.web.snoozes.forms import SnoozeForm, Submitted, snooze_form
+from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import asleep_until_text
 
 MAX_SEARCH = 200
@@ -151,11 +152,9 @@ def snooze_page(
     return page, 200 if form is None else form.status
 
 
-def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: SnoozeResult) -> ResponseReturnValue:
+def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result) -> ResponseReturnValue:
     """Back to the list, which says until when the message is asleep."""
-    undo = url_for("snoozes.cancel", id=snoozed.id) if snoozed.new else None
-    text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
-    flash(text, undo=undo)
+    flash_done(asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended), snoozed)
     return back(pages.url("browse"))
 
 

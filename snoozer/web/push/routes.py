@@ -5,7 +5,7 @@ from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import quotas, reminder_actions, snoozing, telemetry
+from snoozer import quotas, snoozing, telemetry
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts, snoozed_messages, snoozes
 from snoozer.db.statements import database_time
@@ -14,12 +14,13 @@ from snoozer.domain.links import InvalidLink, Link
 from snoozer.domain.push_message import BUTTONS
 from snoozer.mailbox_reading.keys import MessageKey
 from snoozer.quotas import QuotaReached
-from snoozer.reminder_actions import Occurrence
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.occurrences import Occurrence
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404
-from snoozer.web.text.phrase_text import asleep_until_text
+from snoozer.web.text.phrase_text import MAY_ARRIVE, asleep_until_text
 from snoozer.web.text.time_format import TimeFormatter
 
 blueprint = Blueprint("push", __name__, url_prefix="/push")
@@ -40,7 +41,7 @@ def act() -> ResponseReturnValue:
         return {"text": _("This button is not from here, or was changed on its way.")}, 404
     try:
         with context.transaction() as connection:
-            occurrence = reminder_actions.find(connection, link=link, acting=True)
+            occurrence = occurrences.find(connection, link=link, acting=True)
             if occurrence is None:
                 return {"text": _("There is nothing left of this message here.")}, 410
             locale = accounts.locale_of(connection, user_email=occurrence.user_email)
@@ -58,8 +59,8 @@ def act() -> ResponseReturnValue:
 
 
 def _done(connection: Connection, occurrence: Occurrence) -> str:
-    if reminder_actions.done(connection, occurrence=occurrence, route=ROUTE):
-        return _("Done.")
+    if occurrences.done(connection, occurrence=occurrence, route=ROUTE):
+        return _("Done.") + _late(occurrence)
     return _("It was done already.") if occurrence.status == "done" else _("It is asleep again, and was left so.")
 
 
@@ -70,15 +71,19 @@ def _snooze_again(connection: Connection, link: Link, occurrence: Occurrence, ti
     reading = snoozing.parse_phrase(link.phrase or "", now=times.now, zone=times.zone, locale="en_GB")
     reminder_time = snoozing.reminder_time_of(reading, now=times.now, note=occurrence.note)
     quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
-    if reminder_actions.snooze_again(
+    if occurrences.snooze_again(
         connection,
         occurrence=occurrence,
         reminder_time=reminder_time,
         route=ROUTE,
         traceparent=telemetry.traceparent(),
     ):
-        return asleep_until_text(reminder_time, times)
+        return asleep_until_text(reminder_time, times) + _late(occurrence)
     return _("It comes back by itself, and was left so.")
+
+
+def _late(occurrence: Occurrence) -> str:
+    return f" {_(MAY_ARRIVE)}" if occurrence.on_its_way else ""
 
 
 @blueprint.get("/open/<row:id>")

@@ -9,12 +9,13 @@ from flask import Blueprint, abort, g, make_response, redirect, render_template,
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import quotas, reminder_actions, telemetry
+from snoozer import quotas, telemetry
 from snoozer.db.queries import accounts
 from snoozer.db.statements import database_time
 from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
-from snoozer.reminder_actions import Occurrence
+from snoozer.snoozes import occurrences
+from snoozer.snoozes.occurrences import Occurrence
 from snoozer.web import context
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, snooze_form
 from snoozer.web.text.time_format import TimeFormatter
@@ -36,7 +37,7 @@ def show(token: str, act: str | None = None) -> ResponseReturnValue:
 def done(token: str) -> ResponseReturnValue:
     with _occurrence(token, acting=True) as (connection, _, occurrence):
         if not links.is_old(occurrence.mailed_at, g.times.now):
-            reminder_actions.done(connection, occurrence=occurrence, route=ROUTE)
+            occurrences.done(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
@@ -53,7 +54,7 @@ def again(token: str) -> ResponseReturnValue:
             if isinstance(submitted, SnoozeForm):
                 return _page(token, link, occurrence, form=submitted)
             quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
-            reminder_actions.snooze_again(
+            occurrences.snooze_again(
                 connection,
                 occurrence=occurrence,
                 reminder_time=submitted.reminder_time,
@@ -67,7 +68,7 @@ def again(token: str) -> ResponseReturnValue:
 def undo(token: str) -> ResponseReturnValue:
     """Undoes the last action of this reminder's link."""
     with _occurrence(token, acting=True) as (connection, _, occurrence):
-        reminder_actions.undo(connection, occurrence=occurrence, route=ROUTE)
+        occurrences.undo(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
@@ -87,7 +88,7 @@ def _occurrence(
         action, phrase = links.ACTS[act]
         link = replace(link, action=action, phrase=phrase)
     with context.transaction() as connection:
-        occurrence = reminder_actions.find(connection, link=link, acting=acting)
+        occurrence = occurrences.find(connection, link=link, acting=acting)
         if occurrence is None:
             abort(make_response(render_template("reminder_links/gone.html"), 410))
         locale = accounts.locale_of(connection, user_email=occurrence.user_email)

@@ -10,14 +10,17 @@ from typing import get_args
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import occurrences, quotas, snoozing, telemetry, timephrase
-from snoozer.db import accounts, mailbox_store
+from snoozer import quotas, snoozing, telemetry, timephrase
+from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.queries import snoozes as queries
 from snoozer.db.queries.accounts import MAX_PHRASES, SavedTimes
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.reminder import ReplyPolicy, ReplyScope
+from snoozer.snoozes import acts, recurrence
+from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozes.recurrence import Promised
 from snoozer.snoozing import SnoozeError
 from snoozer.web import auth, context
 from snoozer.web.context import ROUTE
@@ -118,7 +121,8 @@ def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> Snooze
     if reading is None or reading.at is None or reading.recurrence is not None:
         return form
     try:
-        series = occurrences.every_time(snooze, snoozing.reminder_time_of(reading, now=times.now))
+        promised = Promised(remind_at=snooze.promise, recurrence=snooze.recurrence, zone=snooze.zone)
+        series = recurrence.every(promised, snoozing.reminder_time_of(reading, now=times.now))
     except SnoozeError as error:
         return replace(form, error=error)
     return replace(form, series=series)
@@ -153,45 +157,31 @@ def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
 
 def save_submission(
     connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
-) -> snoozing.SnoozeResult:
+) -> acts.Result:
     """Snoozes the message until the submitted time, and keeps the typed phrase for the next form; what repeats goes on
     as was chosen. Raises QuotaReached."""
     save_phrase(connection, account, submitted.typed)
-    result = _moved(connection, account, message, submitted) or snoozing.snooze(
-        connection,
-        user_email=account.email,
-        message=message,
-        reminder_time=submitted.reminder_time,
-        route=ROUTE,
-        reading=submitted.reading,
-        traceparent=telemetry.traceparent(),
-    )
+    result = _moved(connection, account, message, submitted)
+    if result is None:
+        wanted = Wanted(message=message, time=submitted.reminder_time, reading=submitted.reading)
+        (result,) = acts.snooze(
+            connection, [wanted], By(account.email, ROUTE), traceparent=telemetry.traceparent(), is_recorded=True
+        )
     spend_snooze(connection, account)
     return result
 
 
 def _moved(
     connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
-) -> snoozing.SnoozeResult | None:
-    """The time for the snooze that the message has, where that repeats or is paused; None where there is none, or its
-    series does not go on with this time."""
+) -> acts.Result | None:
+    """The time for the snooze that the message has, if that repeats or is paused; None if there is none, or its series
+    does not go on with this time."""
     row = queries.alive(connection, user_email=account.email, message_id=message.message_id)
     if row is None or not (row.inactive or row.recurrence):
         return None
-    try:
-        occurrences.move(
-            connection,
-            id=row.id,
-            user_email=account.email,
-            reminder_time=submitted.reminder_time,
-            every=submitted.every,
-            route=ROUTE,
-            reading=submitted.reading,
-        )
-    except SnoozeError:
-        return None
-    mailbox_store.move_to_snoozed(connection, user_email=account.email, message_id=message.message_id)
-    return snoozing.SnoozeResult(id=row.id, new=False, ended=None)
+    what = acts.Move(time=submitted.reminder_time, every=submitted.every, reading=submitted.reading, from_inbox=True)
+    (result,) = acts.act(connection, [row.id], what, By(account.email, ROUTE))
+    return result if result.left is None else None
 
 
 def spend_snooze(connection: Connection, account: Account) -> None:

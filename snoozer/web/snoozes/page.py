@@ -11,12 +11,15 @@ from snoozer.db.queries import Found, snoozed_messages
 from snoozer.db.queries import snoozes as queries
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.mailbox_reading.keys import MessageKey
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
+from snoozer.translations import gettext as _
 from snoozer.web.auth import saved_times, time_formatter
-from snoozer.web.context import found_or_404
+from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import back
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, with_series
 from snoozer.web.text.history import history_lines
-from snoozer.web.text.phrase_text import phrase_text
+from snoozer.web.text.phrase_text import MAY_ARRIVE, phrase_text
 from snoozer.web.text.reply_text import reply_text
 from snoozer.web.text.status import was_it_sent
 
@@ -38,6 +41,23 @@ def own(connection: Connection, account: Account, *, id: int, changing: bool = F
 def back_to(id: int) -> ResponseReturnValue:
     """Redirects to the list that held the form, or to the snooze itself."""
     return back(url_for("snoozes.show", id=id))
+
+
+def act_on(connection: Connection, account: Account, id: int, what: acts.Act) -> acts.Result:
+    """Does an act on the person's snooze. Raises SnoozeError if it was left as it is."""
+    (result,) = acts.act(connection, [id], what, By(account.email, ROUTE))
+    if result.left is not None:
+        raise result.left
+    return result
+
+
+def flash_done(text: str, result: acts.Result | None) -> None:
+    """Queues what was done, with its Undo, and that an earlier copy may still arrive; without a result, the text."""
+    if result is None or result.left is not None:
+        flash(text)
+        return
+    late = f" {_(MAY_ARRIVE)}" if result.may_arrive else ""
+    flash(text + late, undo=url_for("snoozes.undo", id=result.id), event=str(result.event))
 
 
 def snooze_page(

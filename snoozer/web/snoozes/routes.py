@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any
 
-from flask import Blueprint, abort, render_template, request, url_for
+from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import occurrences, snoozing
+from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By
 from snoozer.snoozing import SnoozeError
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -23,7 +24,7 @@ from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
-from snoozer.web.snoozes.page import back_to, own, snooze_page
+from snoozer.web.snoozes.page import act_on, back_to, flash_done, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.arrival_text import arrival_of
 from snoozer.web.text.history import DayGroup, group_by_day
@@ -119,30 +120,22 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
             return snooze_page(connection, account, id=id, form=submitted)
         if row.outcome is not None:
             message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            id = forms.save_submission(connection, account, message, submitted).id
-            text = asleep_until_text(submitted.reminder_time, time_formatter())
-            undo = {"undo": url_for(".cancel", id=id)}
+            result = forms.save_submission(connection, account, message, submitted)
         else:
             note = {} if "note" in request.form else {"note": row.note}
+            time = replace(submitted.reminder_time, **note)
             try:
-                change = occurrences.move(
-                    connection,
-                    id=id,
-                    user_email=account.email,
-                    reminder_time=replace(submitted.reminder_time, **note),
-                    every=submitted.every,
-                    route=ROUTE,
-                    reading=submitted.reading,
-                )
+                what = acts.Move(time=time, every=submitted.every, reading=submitted.reading)
+                result = act_on(connection, account, id, what)
             except SnoozeError as error:
                 return snooze_page(connection, account, id=id, form=forms.refused(request.form, row, error))
             forms.save_phrase(connection, account, submitted.typed)
             forms.spend_snooze(connection, account)
-            saved = replace(submitted.reminder_time, remind_at=change.promise, recurrence=change.recurrence)
-            text = asleep_until_text(saved, time_formatter())
-            undo = {"undo": url_for("occurrences.undo", id=id), "event": str(change.event)}
-    flash(text, **undo)
-    return back_to(id)
+    saved = submitted.reminder_time
+    if result.terms is not None:
+        saved = replace(saved, remind_at=result.terms.remind_at, recurrence=result.terms.recurrence)
+    flash_done(asleep_until_text(saved, time_formatter()), result)
+    return back_to(result.id)
 
 
 @blueprint.post("/snoozes/<row:id>/note")
@@ -151,39 +144,14 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
     """Another note; the time stays as it is."""
     note = request.form.get("note", "")
     with context.transaction() as connection:
-        row = own(connection, account, id=id, changing=True)
+        own(connection, account, id=id, changing=True)
         if len(note) > MAX_NOTE_LENGTH:
             return snooze_page(connection, account, id=id, note=note)
-        event = _change_note(connection, account, row, note)
-    if event is None:
+        (result,) = acts.act(connection, [id], acts.Annotate(note=note), By(account.email, ROUTE))
+    if result.left is not None:
         flash(_("It is over already, so the note was not changed."))
     else:
-        undo = {"event": str(event), "undoes": _digest(snoozing.clean_note(note))}
-        flash(_("The note is saved."), undo=url_for(".undo_note", id=id), **undo)
-    return back_to(id)
-
-
-@blueprint.post("/snoozes/<row:id>/note/revert")
-@login_required
-def undo_note(account: Account, id: int) -> ResponseReturnValue:
-    """Undoes the change of a note that `event` records, only while the note is the one that `undoes` is a digest of."""
-    event = request.form.get("event", "")
-    if not event.isdecimal() or len(event) > 18:
-        abort(400)
-    with context.transaction() as connection:
-        row = own(connection, account, id=id, changing=True)
-        try:
-            before = snoozing.note_before(connection, id=id, event=int(event))
-        except SnoozeError as error:
-            text = error.message
-        else:
-            if request.form.get("undoes") != _digest(row.note):
-                text = _("The note was changed since, so nothing was undone.")
-            elif _change_note(connection, account, row, before) is None:
-                text = _("It is over already, so the note was not changed.")
-            else:
-                text = _("The note is as before.")
-    flash(text)
+        flash_done(_("The note is saved."), result)
     return back_to(id)
 
 
@@ -192,27 +160,27 @@ def undo_note(account: Account, id: int) -> ResponseReturnValue:
 def cancel(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         row = own(connection, account, id=id)
-        cancelled = snoozing.cancel(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
-        in_flight = any(send.state in {"sending", "uncertain"} for send in queries.sends(connection, id=id))
-    if not cancelled:
+        (result,) = acts.act(connection, [id], acts.Cancel(), By(account.email, ROUTE))
+    if result.left is not None:
         flash(_("It was over already, so there was nothing to cancel."))
         return back_to(id)
     outcome = _("The message is back in your inbox.") if row.kept_id else _("No reminder will be sent.")
-    if in_flight:
-        outcome = _("The reminder was on its way already, so it may still arrive.")
-    flash(_("Cancelled.") + f" {outcome}", undo=url_for(".undo", id=id))
+    flash_done(_("Cancelled.") + ("" if result.may_arrive else f" {outcome}"), result)
     return back_to(id)
 
 
 @blueprint.post("/snoozes/<row:id>/undo")
 @login_required
 def undo(account: Account, id: int) -> ResponseReturnValue:
-    """Undoes a cancellation."""
+    """Undoes the act that `event` records, or the newest one, unless the snooze was changed since."""
+    event = request.form.get("event", "")
+    if event and (not event.isdecimal() or len(event) > 18):
+        abort(400)
     with context.transaction() as connection:
-        row = own(connection, account, id=id)
-        undone = snoozing.undo(connection, id=id, user_email=account.email, message_id=row.message_id, route=ROUTE)
-    again = _("Asleep again until %(when)s.", when=time_formatter().inline(row.remind_at))
-    flash(again if undone else _("There is nothing to undo: the message was put away anew, or its reminder is out."))
+        own(connection, account, id=id)
+        done = [int(event)] if event else None
+        (result,) = acts.undo(connection, [id], By(account.email, ROUTE), done=done)
+    flash(result.left.message if result.left is not None else _undone(result))
     return back_to(id)
 
 
@@ -239,11 +207,17 @@ def _row_id(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
-def _change_note(connection: Connection, account: Account, row: Found, note: str | None) -> int | None:
-    return snoozing.change_note(
-        connection, id=row.id, user_email=account.email, note=note, before=row.note, route=ROUTE
-    )
-
-
-def _digest(note: str | None) -> str:
-    return sha256((note or "").encode()).hexdigest()[:16]
+def _undone(result: acts.Result) -> str:
+    before, terms = result.before, result.terms
+    if before is None or terms is None:
+        return ""
+    when = time_formatter().inline(terms.remind_at)
+    if terms.outcome is not None:
+        return _("Cancelled.")
+    if terms.paused:
+        return _("Paused, as before.")
+    if before.note != terms.note and before.remind_at == terms.remind_at:
+        return _("The note is as before.")
+    if before.outcome is not None:
+        return _("Asleep again until %(when)s.", when=when)
+    return _("Asleep until %(when)s, as before.", when=when)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from snoozer.bulk_acts.results import MAX_CHOSEN, Act, Reason, Result, Undone
+from snoozer.snoozes.bulk import MAX_CHOSEN, Name, Reason, Summary, Undone
 from snoozer.translations import gettext as _
 from snoozer.translations import ngettext
 from snoozer.web.text.time_format import TimeFormatter
 
-_DONE: dict[Act, Callable[[int, str], str]] = {
+_DONE: dict[Name, Callable[[int, str], str]] = {
     "snooze": lambda count, until: ngettext(
         "1 message is asleep until %(until)s.", "%(num)s messages are asleep until %(until)s.", count, until=until
     ),
@@ -26,7 +26,6 @@ _DONE: dict[Act, Callable[[int, str], str]] = {
 }
 _REASONS: dict[Reason, Callable[[int], str]] = {
     "came_back": lambda count: ngettext("1 came back meanwhile", "%(num)s came back meanwhile", count),
-    "being_sent": lambda count: ngettext("1 is being sent", "%(num)s are being sent", count),
     "due": lambda count: ngettext("1 is due already", "%(num)s are due already", count),
     "cancelled": lambda count: ngettext("1 was cancelled already", "%(num)s were cancelled already", count),
     "stuck": lambda count: ngettext("1 could not be delivered", "%(num)s could not be delivered", count),
@@ -37,12 +36,14 @@ _REASONS: dict[Reason, Callable[[int], str]] = {
 }
 
 
-def result_text(result: Result, times: TimeFormatter) -> str:
+def result_text(result: Summary, times: TimeFormatter) -> str:
     """Returns what was done, what was left and why, and whether only the first of more were taken."""
     until = times.inline(result.until) if result.until is not None else ""
     sentences = [_DONE[result.act](result.done, until)] if result.done else []
     if result.ended:
         sentences.append(ngettext("1 repetition ended.", "%(num)s repetitions ended.", result.ended))
+    if result.may_arrive:
+        sentences.append(_("A reminder that was on its way already may still arrive."))
     why = _reasons(result.left)
     if result.left and result.done:
         left = sum(result.left.values())

@@ -40,6 +40,7 @@ _SENTENCES = {
     "held back": N_("It came due while an operator of this Snoozer had paused it, so it waits."),
     "goes on": N_("The pause of the operator ended, so it goes on."),
     "taken back": N_("An operator took it back from the worker that held it."),
+    "asked": N_("You snoozed it {route}."),
     "edited": N_("You changed it {route}."),
     "imported": N_("You brought it along from another place."),
     "cancelled": N_("You cancelled it {route}."),

@@ -50,8 +50,8 @@ DAY_GUARDS = (
     ),
     Guard(
         "a promise by a person is not deferred by the last one",
-        SQL + "queue/reschedule.sql",
-        "\n    deferred_until = NULL,\n    deferred_by = NULL,",
+        "migrations/versions/0072_one_promise.py",
+        "        NEW.deferred_until := NULL;\n        NEW.deferred_by := NULL;\n",
         "",
         DB + "test_a_new_time_for_a_message_that_was_deferred_is_its_time",
     ),

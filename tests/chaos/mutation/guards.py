@@ -53,11 +53,11 @@ GUARDS = (
         "tests/db/test_scheduling.py::test_a_recurring_row_keeps_its_id_and_gets_a_new_promise",
     ),
     Guard(
-        "skip_occurrence checks its promise",
-        SQL + "queue/skip_occurrence.sql",
-        "\n  AND COALESCE(scheduled_for, remind_at) = :scheduled_for",
-        "",
-        PEOPLE + "test_what_repeats_goes_on_once_from_each_promise",
+        "a skip names the occurrence that it leaves out",
+        "snoozer/snoozes/acts.py",
+        "        if self.promise is not None and row.remind_at != self.promise:\n            recurrence.following",
+        "        if False:\n            recurrence.following",
+        "tests/web/test_api_acts.py::test_what_repeats_is_skipped_and_ended",
     ),
     Guard(
         "a bad row is looked for",

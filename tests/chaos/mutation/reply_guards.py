@@ -53,9 +53,9 @@ REPLY_GUARDS = (
     ),
     Guard(
         "an undone cancellation counts later replies only",
-        "snoozer/db/sql/queue/restore.sql",
-        "\n    reply_since = CURRENT_TIMESTAMP,",
-        "",
+        "snoozer/db/sql/queue/change_many.sql",
+        "snooze.inactive AND NOT term.paused",
+        "FALSE",
         DB + "test_a_cancellation_by_a_reply_can_be_undone_and_only_a_later_reply_counts",
     ),
 )

@@ -16,10 +16,11 @@ from threading import Event, Thread
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer import snoozing
-from snoozer.db import queue
 from snoozer.db.engine import make_engine, parse_url
-from snoozer.db.queue import EnqueueOptions, ReminderTime
+from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.snoozes import acts
+from snoozer.snoozing import Message
 from tests.chaos.storm.history import History
 from tests.chaos.storm.load import Mix, has_backlog
 from tests.chaos.storm.wishes import Answer
@@ -55,43 +56,37 @@ Act = Callable[[Connection, Snoozed, float], Answer]
 
 def snooze(connection: Connection, one: Snoozed, due: float) -> Answer:
     """Snooze it, with its options as the table's other producers set them."""
-    one.id, _ = queue.enqueue(
-        connection,
-        user_email=one.user_email,
-        message_id=one.message_id,
-        reminder_time=one.reminder_time(due),
-        subject="Quarterly figures",
-        options=EnqueueOptions(priority=one.priority, serialization_key=one.key),
-    )
+    _snooze(connection, one, due, EnqueueOptions(priority=one.priority, serialization_key=one.key))
     return "done"
 
 
 def snooze_again(connection: Connection, one: Snoozed, due: float) -> Answer:
     """Snooze a message that may be asleep, as the API does."""
-    message = snoozing.Message(message_id=one.message_id, subject="Quarterly figures")
-    result = snoozing.snooze(
-        connection,
-        user_email=one.user_email,
-        message=message,
-        reminder_time=one.reminder_time(due),
-        route=ROUTE,
-    )
-    one.id = result.id
-    return "anew" if result.new else "done"
+    return "anew" if _snooze(connection, one, due, DEFAULT_OPTIONS) else "done"
 
 
 def change(connection: Connection, one: Snoozed, due: float) -> Answer:
     """Another time or another note, as the page does."""
-    done = snoozing.change(
-        connection, id=one.id, user_email=one.user_email, reminder_time=one.reminder_time(due), route=ROUTE
-    )
-    return "done" if done else "over"
+    return _act(connection, one, acts.Move(time=one.reminder_time(due)))
 
 
 def cancel(connection: Connection, one: Snoozed, due: float) -> Answer:
     """Never mind."""
-    done = snoozing.cancel(connection, id=one.id, user_email=one.user_email, message_id=one.message_id, route=ROUTE)
-    return "done" if done else "over"
+    return _act(connection, one, acts.Cancel())
+
+
+def _snooze(connection: Connection, one: Snoozed, due: float, options: EnqueueOptions) -> bool:
+    """Whether its snooze is new."""
+    message = Message(message_id=one.message_id, subject="Quarterly figures")
+    wanted = acts.Wanted(message=message, time=one.reminder_time(due), options=options)
+    [result] = acts.snooze(connection, [wanted], acts.By(one.user_email, ROUTE))
+    one.id = result.id
+    return result.before is None
+
+
+def _act(connection: Connection, one: Snoozed, what: acts.Act) -> Answer:
+    [result] = acts.act(connection, [one.id], what, acts.By(one.user_email, ROUTE))
+    return "done" if result.left is None else "over"
 
 
 @dataclass(order=True)

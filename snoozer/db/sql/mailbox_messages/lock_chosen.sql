@@ -1,5 +1,6 @@
 -- Lock messages of connected mailboxes that their owner has chosen, in the order of their ids; `want_back` takes them.
-SELECT id, message_id, wanted
+-- `is_back` is true for one that no snooze is going to return.
+SELECT id, message_id, wanted, place, returns_at IS NULL AS is_back
 FROM mailbox_messages
 WHERE user_email = :user_email
   AND message_id = ANY(:message_ids)

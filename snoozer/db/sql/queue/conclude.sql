@@ -37,4 +37,5 @@ WHERE snooze.id = kind.id
             AND NOT other.inactive
       )
   )
+  AND snooze_keeps('promise')
 RETURNING snooze.id

@@ -1,5 +1,5 @@
 -- Delay snoozes that wait, by an operator: none is tried before `until`, or each `span` later than it would be, counted from
--- `since` where it is due. No attempt is used, and the promise does not move.
+-- `since` where it is due. No attempt is used, and the promise is kept.
 UPDATE email_snoozes AS snooze
 SET scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at),
     remind_at = GREATEST(
@@ -12,4 +12,5 @@ WHERE id = ANY(:ids)
   AND outcome IS NULL
   AND NOT inactive
   AND claimed_at IS NULL
+  AND snooze_keeps('promise')
 RETURNING id, remind_at

@@ -17,10 +17,7 @@ WITH waiting AS MATERIALIZED (
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
-SET remind_at = LEAST(snooze.remind_at, CURRENT_TIMESTAMP),
-    scheduled_for = CASE
-        WHEN COALESCE(snooze.scheduled_for, snooze.remind_at) <= CURRENT_TIMESTAMP THEN snooze.scheduled_for
-    END,
+SET remind_at = LEAST(COALESCE(snooze.scheduled_for, snooze.remind_at), CURRENT_TIMESTAMP),
     recurrence = NULL,
     deferred_until = NULL,
     deferred_by = NULL,

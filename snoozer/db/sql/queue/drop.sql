@@ -1,19 +1,14 @@
 -- Drop reminders that are uncertain, by an operator: they are not sent again. What repeats goes on with its next
 -- occurrence, unless the message was snoozed again; the rest is closed. `ledger.drop` ends the entries.
 UPDATE email_snoozes AS snooze
-SET attempts = 0,
-    crash_count = 0,
-    remind_at = COALESCE(given.next_time, snooze.remind_at),
-    scheduled_for = CASE WHEN given.next_time IS NULL THEN snooze.scheduled_for END,
-    deferred_until = CASE WHEN given.next_time IS NULL THEN snooze.deferred_until END,
-    deferred_by = CASE WHEN given.next_time IS NULL THEN snooze.deferred_by END,
+SET remind_at = COALESCE(given.next_time, snooze.remind_at),
     inactive = given.next_time IS NULL,
-    behind_key = FALSE,
     outcome = CASE WHEN given.next_time IS NULL THEN 'cancelled' END,
     finished_at = CASE WHEN given.next_time IS NULL THEN CURRENT_TIMESTAMP END,
     updated_at = CURRENT_TIMESTAMP
 FROM unnest(CAST(:ids AS bigint[]), CAST(:next_times AS timestamptz[])) AS given (id, next_time)
 WHERE snooze.id = given.id
+  AND snooze_keeps('clock')
   AND snooze.claimed_at IS NULL
   AND (snooze.outcome = 'retired' OR (snooze.outcome IS NULL AND NOT snooze.inactive))
   AND EXISTS (

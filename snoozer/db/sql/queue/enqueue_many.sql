@@ -1,20 +1,20 @@
--- Snooze many messages that have no live snooze, all until the same time, as `enqueue` does with one.
--- In the order of their ids, and a message that was snoozed meanwhile is left as it is.
+-- Insert snoozes of messages that have no live one; a message that another transaction has just snoozed is missing from
+-- the result.
 INSERT INTO email_snoozes (
-    user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours,
-    note, recurrence, wall_time, zone, time_kind, traceparent,
-    at_any_hour, reply_policy, reply_scope, reply_since
+    user_email, message_id, subject, sender_email, remind_at, snooze_duration_hours, note, recurrence, wall_time, zone,
+    time_kind, at_any_hour, reply_policy, reply_scope, reply_since, priority, max_attempts, serialization_key, reference,
+    traceparent
 )
 SELECT
-    :user_email, message.message_id, message.subject, message.sender_email, :remind_at, :snooze_duration_hours,
-    :note, CAST(:recurrence AS jsonb), :wall_time, :zone, :time_kind, :traceparent,
-    :at_any_hour, CAST(:reply_policy AS text), CAST(:reply_scope AS text),
-    CASE WHEN CAST(:reply_policy AS text) IS NOT NULL THEN CURRENT_TIMESTAMP END
-FROM unnest(
-    CAST(:message_ids AS text[]),
-    CAST(:subjects AS text[]),
-    CAST(:senders AS text[])
-) AS message (message_id, subject, sender_email)
-ORDER BY message.message_id
+    :user_email, term.message_id, term.subject, term.sender_email, term.remind_at, term.duration_hours, term.note,
+    NULLIF(term.recurrence, 'null'), term.wall_time, term.zone, term.time_kind, term.at_any_hour, term.reply_policy,
+    term.reply_scope, CASE WHEN term.reply_policy IS NOT NULL THEN CURRENT_TIMESTAMP END, COALESCE(term.priority, 0),
+    COALESCE(term.max_attempts, 5), term.serialization_key, term.reference, :traceparent
+FROM jsonb_to_recordset(CAST(:terms AS jsonb)) AS term (
+    message_id text, subject text, sender_email text, remind_at timestamptz, duration_hours int, note text,
+    recurrence jsonb, wall_time timestamp, zone text, time_kind text, at_any_hour boolean, reply_policy text,
+    reply_scope text, priority smallint, max_attempts int, serialization_key text, reference text
+)
+ORDER BY term.message_id
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO NOTHING
 RETURNING id, message_id

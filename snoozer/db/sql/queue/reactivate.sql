@@ -50,4 +50,5 @@ WHERE id = ANY(:ids)
         AND newer.id > snooze.id
         AND member.operation_id = CAST(:operation_id AS bigint)
   )
+  AND snooze_keeps('promise')
 RETURNING id

@@ -58,4 +58,5 @@ WHERE id = ANY(:ids)
             )
       )
   )
+  AND snooze_keeps('promise')
 RETURNING id

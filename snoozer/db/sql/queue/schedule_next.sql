@@ -38,15 +38,10 @@ SET claimed_at = NULL,
     claimed_by = NULL,
     claim_token = NULL,
     lease_expires_at = NULL,
-    attempts = 0,
-    crash_count = 0,
-    last_error = NULL,
-    last_error_at = NULL,
     remind_at = sent.remind_at,
     scheduled_for = NULL,
-    deferred_until = NULL,
-    deferred_by = NULL,
     updated_at = CURRENT_TIMESTAMP
 FROM sent
 WHERE snooze.id = sent.id
+  AND snooze_keeps('clock')
 RETURNING snooze.id

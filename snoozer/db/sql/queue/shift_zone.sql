@@ -2,10 +2,6 @@
 -- Rows that are due, claimed or changed since they were read stay as they are.
 UPDATE email_snoozes AS snooze
 SET remind_at = requested.remind_at,
-    scheduled_for = NULL,
-    deferred_until = NULL,
-    deferred_by = NULL,
-    behind_key = FALSE,
     zone = requested.zone,
     updated_at = CURRENT_TIMESTAMP
 FROM unnest(
@@ -20,4 +16,5 @@ WHERE snooze.id = requested.id
   AND snooze.time_kind = 'wall'
   AND snooze.claimed_at IS NULL
   AND snooze.outcome IS NULL
+  AND snooze_keeps('clock')
 RETURNING snooze.id

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field, RootModel, SkipValidation, model_validator
 from pydantic_core import PydanticCustomError
 
-from snoozer.bulk_acts.results import MAX_CHOSEN
+from snoozer.snoozes.bulk import MAX_CHOSEN
 from snoozer.web.api.models.fields import Request, whole
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.models.snoozes import NewSnooze, Snooze, Times
@@ -42,7 +42,7 @@ class BulkCreate(Request):
 
 
 class BulkReschedule(Times):
-    """The same new time for snoozes. What could not be delivered is snoozed anew; what is paused is left."""
+    """The same new time for snoozes. What could not be delivered is snoozed anew; what is paused is resumed."""
 
     act: Literal["reschedule"]
     ids: Ids
@@ -85,7 +85,7 @@ class BulkReply(BaseModel):
     act: str
     done: int = Field(description="How many were done; the others say why not.")
     undo: UUID | None = Field(
-        description="Undoes a reschedule, a wake or a cancel, where nothing changed since: POST to /bulk/{undo}/undo."
+        description="Undoes the act, where nothing changed since: POST to /bulk/{undo}/undo. Null for create and done."
     )
     results: list[BulkResult]
 

@@ -155,6 +155,11 @@ class Change(
         answers = any(getattr(self, name) is not None for name in _ANSWERS)
         return answers or self.has_time() or "note" in self.model_fields_set
 
+    def changes_note_alone(self) -> bool:
+        """Whether the note is all that it changes of what is promised."""
+        answers = any(getattr(self, name) is not None for name in _ANSWERS)
+        return "note" in self.model_fields_set and not answers and not self.has_time()
+
     def changes_options(self) -> bool:
         """Whether it changes how workers treat the snooze."""
         named = any(getattr(self, name) is not None for name in OPTIONS)
@@ -228,6 +233,11 @@ class Snooze(BaseModel):
         None,
         description="The event by which this request can be undone. Only in the answer to the request that did it.",
         json_schema_extra={"format": "int64"},
+    )
+    may_arrive: bool = Field(
+        False,
+        description="Whether a reminder that was on its way before this request may still arrive. Only in the answer "
+        "to the request that changed the snooze.",
     )
     flags: list[str] = Field(
         default_factory=list,

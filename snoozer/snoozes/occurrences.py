@@ -13,11 +13,14 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, or_, select
 
-from snoozer.db import events, ledger, mailbox_store, queue, statements
+from snoozer.db import events, ledger, mailbox_store, statements
 from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooze, promised_time
 from snoozer.db.queries import Found, columns
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import Acknowledge, By, Cancel, Wanted
+from snoozer.snoozing import Message
 from snoozer.timephrase import next_reminder_after
 
 OccurrenceStatus = Literal["open", "done", "asleep"]
@@ -36,7 +39,8 @@ class Occurrence:
     the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
     the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
     `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
-    link is one of the reminder, and no button of a notification.
+    link is one of the reminder, and no button of a notification. `on_its_way` is True while the reminder itself may
+    still arrive, which whoever holds the mail knows better.
     """
 
     snooze_id: int
@@ -58,6 +62,7 @@ class Occurrence:
     next_at: datetime | None
     closed: bool
     by_mail: bool
+    on_its_way: bool
 
     @property
     def returns_at(self) -> datetime | None:
@@ -77,7 +82,9 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     row = connection.execute(snooze.with_for_update(key_share=True) if acting else snooze).first()
     send = connection.execute(
         select(
-            *columns(Send, "channel snooze_id user_email message_id subject sender_email note zone scheduled_for"),
+            *columns(
+                Send, "channel state snooze_id user_email message_id subject sender_email note zone scheduled_for"
+            ),
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
         )
         .where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
@@ -103,6 +110,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
         closed=_is_closed(connection, email=send.user_email, acting=acting),
         by_mail=link.action == "see",
+        on_its_way=link.action != "see" and send.channel == EMAIL and send.state == "sending",
         **_content(send, row),
     )
 
@@ -110,6 +118,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
 def _content(send: Found, row: Found) -> dict[str, Any]:
     """What the ledger holds of the occurrence, and the snooze of its message."""
     content = dict(send._mapping)
+    del content["state"]
     if content.pop("channel") != EMAIL:
         content |= {name: getattr(row, name) for name in ("subject", "sender_email", "note")}
     return content
@@ -117,7 +126,7 @@ def _content(send: Found, row: Found) -> dict[str, Any]:
 
 def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Mark the message as done, until its next occurrence if it recurs. Returns False when it is done or snoozed."""
-    if occurrence.status != "open" or not _acknowledge(connection, occurrence):
+    if occurrence.status != "open" or not _acknowledge(connection, occurrence, route=route):
         return False
     mailbox_store.mark_done(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
     detail = {} if occurrence.returns_at is None else {"next": occurrence.returns_at.isoformat()}
@@ -139,29 +148,25 @@ def snooze_again(
         return False
     if occurrence.next_at is not None:
         mailbox_store.return_due(connection, batch_size=1, snooze_ids=[occurrence.snooze_id])
-        if _acknowledge(connection, occurrence):
+        if _acknowledge(connection, occurrence, route=route):
             _append_event(connection, occurrence, kind="answered", route=route)
         return False
     _record_arrival(connection, occurrence)
-    mailbox_store.lock_message(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
-    id, _ = queue.enqueue(
-        connection,
-        user_email=occurrence.user_email,
-        message_id=occurrence.message_id,
-        subject=occurrence.subject,
-        sender_email=occurrence.sender_email,
-        reminder_time=reminder_time,
-        traceparent=traceparent,
+    message = Message(
+        message_id=occurrence.message_id, subject=occurrence.subject, sender_email=occurrence.sender_email
     )
-    mailbox_store.move_to_snoozed(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
-    _append_event(connection, occurrence, kind="again", route=route, snooze=id)
+    wanted = Wanted(message=message, time=reminder_time)
+    by = By(occurrence.user_email, route)
+    (made,) = acts.snooze(connection, [wanted], by, traceparent=traceparent, kind=None)
+    _append_event(connection, occurrence, kind="again", route=route, snooze=made.id)
     return True
 
 
 def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Undo the last action of this reminder's link. Returns False when there is none to undo."""
     if occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
-        if not queue.cancel(connection, id=occurrence.asleep_id, user_email=occurrence.user_email):
+        (cancelled,) = acts.act(connection, [occurrence.asleep_id], Cancel(), By(occurrence.user_email, route))
+        if cancelled.left is not None:
             return False
     elif occurrence.status != "done":
         return False
@@ -170,15 +175,14 @@ def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     return True
 
 
-def _acknowledge(connection: Connection, occurrence: Occurrence) -> bool:
+def _acknowledge(connection: Connection, occurrence: Occurrence, *, route: str) -> bool:
     """Record that the reminder arrived: no second copy is sent, and a series is promised anew, as after a reply of the
     mail server. Returns False when a concurrent transaction moved the series."""
     if occurrence.repeats:
         return True
-    id, email, promised = occurrence.snooze_id, occurrence.user_email, occurrence.scheduled_for
-    if (at := occurrence.next_at) is None:
-        queue.cancel(connection, id=id, user_email=email, scheduled_for=promised)
-    elif not queue.skip_occurrence(connection, id=id, user_email=email, scheduled_for=promised, remind_at=at):
+    what = Acknowledge(promise=occurrence.scheduled_for, following=occurrence.next_at)
+    (acknowledged,) = acts.act(connection, [occurrence.snooze_id], what, By(occurrence.user_email, route))
+    if acknowledged.left is not None and occurrence.next_at is not None:
         return False
     _record_arrival(connection, occurrence)
     return True

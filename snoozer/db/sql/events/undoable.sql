@@ -1,0 +1,15 @@
+-- What the owners of these snoozes, or replies to them, did: the newest act of each snooze, or those of `events`. Nothing
+-- that was undone already, or after which an operator dismissed the case.
+SELECT DISTINCT ON (act.snooze_id) act.id, act.snooze_id, act.at, act.kind, act.detail
+FROM snooze_events AS act
+WHERE act.snooze_id = ANY(:ids)
+  AND (act.actor = 'user' OR (act.actor = 'reply' AND act.kind = 'cancelled'))
+  AND (CAST(:events AS bigint[]) IS NULL OR act.id = ANY(CAST(:events AS bigint[])))
+  AND NOT EXISTS (
+      SELECT 1
+      FROM snooze_events AS later
+      WHERE later.snooze_id = act.snooze_id
+        AND later.id > act.id
+        AND (later.kind = 'dismissed' OR (later.kind = 'undone' AND later.detail ->> 'of' = CAST(act.id AS text)))
+  )
+ORDER BY act.snooze_id, act.id DESC

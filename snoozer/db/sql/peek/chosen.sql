@@ -1,0 +1,62 @@
+-- Locked snoozes as an act finds them. It runs after `lock_chosen`, because only a later statement sees every mark of a
+-- dot: marking needs the row's lock. `send_state` is the reminder of the present promise, `in_flight` is true
+-- while any reminder of the row, or a digest that lists it, may still arrive.
+SELECT
+    snooze.id,
+    snooze.user_email,
+    snooze.message_id,
+    snooze.subject,
+    snooze.sender_email,
+    COALESCE(snooze.scheduled_for, snooze.remind_at) AS remind_at,
+    snooze.deferred_until,
+    snooze.snooze_duration_hours AS duration_hours,
+    snooze.note,
+    snooze.recurrence,
+    snooze.wall_time,
+    snooze.zone,
+    snooze.time_kind,
+    snooze.at_any_hour,
+    snooze.reply_policy,
+    snooze.reply_scope,
+    snooze.priority,
+    snooze.max_attempts,
+    snooze.serialization_key,
+    snooze.reference,
+    snooze.inactive AND snooze.outcome IS NULL AND snooze.paused_by IS NULL AS paused,
+    snooze.outcome,
+    snooze.inactive,
+    snooze.claimed_at IS NOT NULL AS is_claimed,
+    send.state AS send_state,
+    EXISTS (
+        SELECT 1
+        FROM reminder_sends AS other
+        WHERE other.snooze_id = snooze.id
+          AND other.channel = 'email'
+          AND other.state IN ('sending', 'uncertain')
+    ) OR EXISTS (
+        SELECT 1
+        FROM digest_members AS member
+        JOIN digests AS digest ON digest.id = member.digest_id
+        JOIN reminder_sends AS lead
+          ON lead.snooze_id = digest.snooze_id
+         AND lead.scheduled_for = digest.scheduled_for
+         AND lead.channel = 'email'
+        WHERE member.snooze_id = snooze.id
+          AND lead.state IN ('sending', 'uncertain')
+    ) AS in_flight,
+    (
+        SELECT other.created_at
+        FROM email_snoozes AS other
+        WHERE other.user_email = snooze.user_email
+          AND other.message_id = snooze.message_id
+          AND other.id <> snooze.id
+          AND NOT other.inactive
+    ) AS snoozed_again_at
+FROM email_snoozes AS snooze
+LEFT JOIN reminder_sends AS send
+  ON send.user_email = snooze.user_email
+ AND send.message_id = snooze.message_id
+ AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+ AND send.channel = 'email'
+WHERE snooze.id = ANY(:ids)
+ORDER BY snooze.id

@@ -1,0 +1,51 @@
+-- Write what an act decided about snoozes that this transaction has locked: all terms of each.
+-- Another time is a new promise, and `email_snoozes_promise` resets what belonged to the old one. With `keeps_promise` the
+-- tries and the next claim stay. A claim ends, so a worker that holds the row loses it, unless the reminder is leaving and
+-- `keeps_claim`. What operators have set aside stays so until it has another time.
+-- Only replies from now on count for a snooze that is revived, or whose reply policy is another one.
+UPDATE email_snoozes AS snooze
+SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.remind_at END,
+    scheduled_for = CASE WHEN term.keeps_promise THEN snooze.scheduled_for END,
+    snooze_duration_hours = term.duration_hours,
+    note = term.note,
+    recurrence = NULLIF(term.recurrence, 'null'),
+    wall_time = term.wall_time,
+    zone = term.zone,
+    time_kind = term.time_kind,
+    at_any_hour = term.at_any_hour,
+    reply_policy = term.reply_policy,
+    reply_scope = term.reply_scope,
+    reply_since = CASE
+        WHEN snooze.inactive AND NOT term.paused
+            OR term.reply_policy <> COALESCE(snooze.reply_policy, 'keep')
+            OR term.reply_scope <> COALESCE(snooze.reply_scope, 'message')
+        THEN CURRENT_TIMESTAMP
+        ELSE snooze.reply_since
+    END,
+    priority = term.priority,
+    max_attempts = term.max_attempts,
+    serialization_key = term.serialization_key,
+    reference = term.reference,
+    traceparent = COALESCE(:traceparent, snooze.traceparent),
+    inactive = term.paused OR term.outcome IS NOT NULL OR (snooze.paused_by IS NOT NULL AND term.keeps_promise),
+    paused_by = CASE
+        WHEN term.keeps_promise AND NOT term.paused AND term.outcome IS NULL THEN snooze.paused_by
+    END,
+    outcome = term.outcome,
+    finished_at = CASE
+        WHEN term.outcome IS NOT NULL THEN COALESCE(snooze.finished_at, CURRENT_TIMESTAMP)
+    END,
+    claimed_at = CASE WHEN term.keeps_claim THEN snooze.claimed_at END,
+    claimed_by = CASE WHEN term.keeps_claim THEN snooze.claimed_by END,
+    claim_token = CASE WHEN term.keeps_claim THEN snooze.claim_token END,
+    lease_expires_at = CASE WHEN term.keeps_claim THEN snooze.lease_expires_at END,
+    behind_key = FALSE,
+    updated_at = CURRENT_TIMESTAMP
+FROM jsonb_to_recordset(CAST(:terms AS jsonb)) AS term (
+    id bigint, remind_at timestamptz, duration_hours int, note text, recurrence jsonb, wall_time timestamp, zone text,
+    time_kind text, at_any_hour boolean, reply_policy text, reply_scope text, priority smallint, max_attempts int,
+    serialization_key text, reference text, paused boolean, outcome text, keeps_promise boolean, keeps_claim boolean
+)
+WHERE snooze.id = term.id
+  AND snooze_keeps('clock')
+RETURNING snooze.id

@@ -1,0 +1,623 @@
+"""Every act on snoozes: `act` does one to a list of ids, and returns a result for each.
+
+An act always takes effect from now on. A worker that holds the row loses it, so nothing leaves for the former promise;
+a copy whose dot was authorised before may still arrive, and the result says so. An act on what repeats, while an
+occurrence is leaving, concerns the next one.
+
+Rows are locked in the order of their ids, and then their messages. Each is decided by itself, all are written in one
+statement, and the event of each keeps the terms before and after, by which `Undo` puts it back.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Any, NamedTuple, Protocol
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import IntegrityError
+
+from snoozer import timephrase
+from snoozer.db import acts as db
+from snoozer.db import events, mailbox_messages, mailbox_store
+from snoozer.db.acts import Chosen, NewSnooze, Terms
+from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.db.mailbox_messages import Locked
+from snoozer.db.mailbox_store import KeptFolder
+from snoozer.db.queries import snoozes
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.snoozes import recurrence
+from snoozer.snoozing import Message, SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
+from snoozer.translations import gettext as _
+
+
+class By(NamedTuple):
+    """Who acts, and through which door. Without `user_email`, an operator or a program acts on anybody's snoozes."""
+
+    user_email: str | None
+    door: str
+    actor: str = "user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What an act makes of a snooze: its `terms`, and the `kind` of its event, if it has one,
+    with more `detail`. `folder` is where its
+    message goes: to `snoozed` only if it is back, unless it goes `anyway`. With `returns`, it comes back to its mailbox
+    now, if it has one. `places` are where messages were before what is undone; `unless_moved`, nothing is done if its
+    owner has moved its message."""
+
+    terms: Terms
+    kind: str | None
+    detail: Mapping[str, object] = field(default_factory=dict)
+    folder: KeptFolder | None = None
+    anyway: bool = False
+    returns: bool = False
+    places: Mapping[str, Any] = field(default_factory=dict)
+    unless_moved: bool = False
+
+
+class Act(Protocol):
+    """An act, with what it needs to know."""
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """What becomes of a snooze that is locked. Raises SnoozeError if it is left as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What an act came to for one snooze, which was `before`, None if it is gone or is new. `left` says why nothing was
+    done. `event` undoes it, `terms` is what holds now. `may_arrive` is True if a copy for the former promise may still
+    arrive, `by_mail` if its message comes back by a reminder alone."""
+
+    id: int
+    before: Chosen | None
+    left: SnoozeError | None = None
+    event: int | None = None
+    terms: Terms | None = None
+    may_arrive: bool = False
+    by_mail: bool = False
+
+    @property
+    def ended(self) -> dict[str, Any] | None:
+        """The recurrence that the act ended, as JSON."""
+        if self.before is None or self.terms is None or self.terms.outcome is not None:
+            return None
+        return ended_recurrence(self.before.recurrence, self.terms.recurrence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snooze:
+    """The snooze starts over with this time, whatever it promised; a recurrence ends unless the time has it. Without a
+    note in the time, it `keeps_note`. Chosen `from_inbox`, its message leaves the inbox; else only if it is back."""
+
+    time: ReminderTime
+    reading: timephrase.ParsedTime | None = None
+    options: EnqueueOptions = DEFAULT_OPTIONS
+    keeps_note: bool = False
+    from_inbox: bool = False
+    kind: str | None = "edited"
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not over."""
+        keeps_key = self.options.serialization_key is None
+        terms = row.terms.with_time(self.time).with_options(self.options, keeps_key=keeps_key)
+        if self.keeps_note and terms.note is None:
+            terms = replace(terms, note=row.note)
+        detail = event_detail(self.reading, self.time, ended_recurrence(row.recurrence, terms.recurrence))
+        return Decision(terms=terms, kind=self.kind, detail=detail, folder="snoozed", anyway=self.from_inbox)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """Another time. If the snooze repeats, for its next occurrence or for `every` one from it on; a time that repeats
+    itself takes the place of the series. What is paused is resumed. Chosen `from_inbox`, its message leaves
+    the inbox."""
+
+    time: ReminderTime
+    every: bool = False
+    reading: timephrase.ParsedTime | None = None
+    from_inbox: bool = False
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not over."""
+        time, scope = self.time, {}
+        if row.recurrence is not None and time.recurrence is None:
+            row = _without_leaving(row, now)
+            scope = {"scope": "every" if self.every else "once"}
+            time = recurrence.every(row, time) if self.every else recurrence.once(row, time)
+        detail = event_detail(self.reading, time, None) | scope
+        terms = row.terms.with_time(time)
+        return Decision(terms=terms, kind="edited", detail=detail, folder="snoozed", anyway=self.from_inbox)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skip:
+    """Leave out the next occurrence; with a `promise`, only if that is the one that it promises."""
+
+    promise: datetime | None = None
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze that repeats."""
+        if self.promise is not None and row.remind_at != self.promise:
+            recurrence.following(row, now=now)
+            raise SnoozeError("changed", _("It had changed already, so nothing was skipped. This is how it is now."))
+        row = _without_leaving(row, now)
+        following = recurrence.following(row, now=now)
+        if following is None:
+            raise SnoozeError("last", _("That is its last time, so there is nothing to skip to. Cancel it instead."))
+        terms = replace(row.terms, remind_at=following)
+        return Decision(terms=terms, kind="skipped", detail={"was": row.remind_at.isoformat()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """The last day of what repeats, or how many times it still comes; neither for no end."""
+
+    until: date | None = None
+    times: int | None = None
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze that repeats."""
+        row = _without_leaving(row, now)
+        left = recurrence.ended(row, until=self.until, times=self.times)
+        return Decision(terms=replace(row.terms, recurrence=left), kind="edited", detail={"scope": "end"})
+
+
+class Pause:
+    """Nothing is sent or returned until it is resumed."""
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not paused."""
+        if row.paused:
+            raise SnoozeError("paused", _("It is paused already."))
+        return Decision(terms=replace(_without_leaving(row, now).terms, paused=True), kind="paused")
+
+
+class Resume:
+    """Go on with what is promised or, if that has passed, with the next occurrence; without one it comes now. What
+    arrived while it was paused is over."""
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze that is paused."""
+        if not row.paused:
+            raise SnoozeError("not_paused", _("It is not paused any more."))
+        at = row.remind_at if row.remind_at > now else None
+        if at is None and row.recurrence is not None:
+            at = recurrence.following(row, now=now)
+        if at is not None:
+            return Decision(terms=replace(row.terms, paused=False, remind_at=at), kind="resumed")
+        if row.send_state == "sent":
+            return Decision(terms=replace(row.terms, paused=False, outcome="sent"), kind="resumed")
+        return _returning(row, now, left=None)
+
+
+class Wake:
+    """The message comes back now: what repeats goes on after the occurrence that this one takes the place of.
+
+    No reminder is sent for a message that returns to a mailbox; of another one the reminder is what comes.
+    """
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze whose time has not come."""
+        is_deferred = row.deferred_until is not None and row.deferred_until > now
+        if row.remind_at <= now and not row.paused and not is_deferred:
+            raise SnoozeError("due", _("Its time has come already, so it is on its way."))
+        return _returning(row, now, left=None if row.recurrence is None else recurrence.rest(row))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replied:
+    """The reply came that a snooze waits for: its reminder leaves now, in place of `promise`."""
+
+    promise: datetime
+    left: dict[str, Any] | None
+    detail: Mapping[str, object]
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze whose time has not come."""
+        if row.remind_at != self.promise or row.paused:
+            raise _changed()
+        terms = replace(row.terms, remind_at=now, recurrence=self.left)
+        return Decision(terms=terms, kind="replied", detail=self.detail)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancel:
+    """Nothing comes of it any more; its message goes back to the inbox. With a `promise`, only if it promises that."""
+
+    promise: datetime | None = None
+    detail: Mapping[str, object] = field(default_factory=dict)
+    folder: KeptFolder | None = "inbox"
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not over."""
+        if self.promise is not None and row.remind_at != self.promise:
+            raise _changed()
+        terms = replace(row.terms, outcome="cancelled", paused=False)
+        return Decision(terms=terms, kind="cancelled", detail=self.detail, folder=self.folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledge:
+    """The reminder of `promise` arrived, and its person is done with it: what repeats goes on at `following`, the rest
+    is over, and no copy follows."""
+
+    promise: datetime
+    following: datetime | None
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze that still promises what arrived."""
+        if row.remind_at != self.promise:
+            raise _changed()
+        over = replace(row.terms, outcome="cancelled", paused=False)
+        terms = over if self.following is None else replace(row.terms, remind_at=self.following)
+        return Decision(terms=terms, kind=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotate:
+    """Another note; the promise stays."""
+
+    note: str | None
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not over."""
+        return Decision(terms=replace(row.terms, note=clean_note(self.note)), kind="noted", detail={"note": row.note})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetOptions:
+    """How workers treat it, in what `options` names; the key too, unless it `keeps_key`. The promise stays."""
+
+    options: EnqueueOptions
+    keeps_key: bool = True
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """Any snooze that is not over."""
+        return Decision(terms=row.terms.with_options(self.options, keeps_key=self.keeps_key), kind="edited")
+
+
+# Kinds of events that can be undone without the terms that others keep, with the outcome that they left behind.
+_WITHOUT_TERMS: Mapping[str, str | None] = {"asked": None, "cancelled": "cancelled", "done": "cancelled"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undo:
+    """Put back what an act changed, while the snooze is as the act left it; not a time that has passed since, but one
+    that was due already. `done` are the acts, by snooze."""
+
+    done: Mapping[int, events.Done]
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze with an act of its owner that can be undone."""
+        done = self.done.get(row.id)
+        if done is None or not (done.kind in _WITHOUT_TERMS or "after" in done.detail):
+            raise SnoozeError("nothing_to_undo", _("There is nothing to undo."))
+        detail: dict[str, object] = {"of": done.id}
+        if done.kind == "done":
+            return Decision(terms=row.terms, kind="undone", detail=detail | _promise(done), folder="inbox")
+        after = done.detail.get("after", {"outcome": _WITHOUT_TERMS.get(done.kind)})
+        if row.terms.with_plain(after) != row.terms or row.outcome not in {None, "cancelled"}:
+            raise _changed()
+        places = done.detail.get("places", {})
+        if done.kind == "asked":
+            terms = replace(row.terms, outcome="cancelled", paused=False)
+            return Decision(terms=terms, kind="undone", detail=detail, places=places)
+        terms = row.terms.with_plain(done.detail.get("before", {"outcome": None}))
+        if row.outcome is not None and row.snoozed_again_at is not None and row.snoozed_again_at > done.at:
+            raise _changed()
+        comes_at = max(terms.remind_at, _instant(done.detail.get("deferred_until")) or terms.remind_at)
+        if terms.remind_at != row.remind_at and done.at < comes_at <= now and not terms.paused:
+            raise SnoozeError("past", _("The earlier time has passed, so it stays as it is now."))
+        folder: KeptFolder | None = None if "places" in done.detail else "snoozed"
+        is_back = done.kind == "back"
+        return Decision(terms=terms, kind="undone", detail=detail, places=places, folder=folder, unless_moved=is_back)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A message to be snoozed, the time, the phrase as it was read, and its options."""
+
+    message: Message
+    time: ReminderTime
+    reading: timephrase.ParsedTime | None = None
+    options: EnqueueOptions = DEFAULT_OPTIONS
+
+
+def act(
+    connection: Connection, ids: Collection[int], what: Act, by: By, *, traceparent: str | None = None
+) -> list[Result]:
+    """Do an act on snoozes, in this transaction; returns a result for each id, in their order. One that is gone, or
+    another person's, is left as such, and one that is over unless the act is Undo."""
+    rows = {row.id: row for row in db.lock_chosen(connection, user_email=by.user_email, ids=ids)}
+    done = _perform(connection, [(row, what) for row in rows.values()], by, traceparent=traceparent)
+    gone = SnoozeError("over", _("It is over already, so there was nothing to change."))
+    return [done[id] if id in done else Result(id=id, before=None, left=gone) for id in ids]
+
+
+def undo(connection: Connection, ids: Collection[int], by: By, *, done: Collection[int] | None = None) -> list[Result]:
+    """Undo the newest act of each of these snoozes, or those of the events `done`; returns a result for each id."""
+    rows = db.lock_chosen(connection, user_email=by.user_email, ids=ids)
+    acts = events.undoable(connection, ids=[row.id for row in rows], events=None if done is None else list(done))
+    return act(connection, ids, Undo(done=acts), by)
+
+
+def snooze(
+    connection: Connection,
+    wanted: Sequence[Wanted],
+    by: By,
+    *,
+    traceparent: str | None = None,
+    keeps_note: bool = False,
+    is_recorded: bool = False,
+    kind: str | None = "edited",
+) -> list[Result]:
+    """Snooze messages of one person, or change the times of the snoozes that they have, paused ones too; kept messages
+    leave the inbox.
+
+    Returns a result for each message, in the order given. A new snooze has an event if its phrase was read, or it
+    `is_recorded`; a changed one has an event of this `kind`.
+
+    Raises SnoozeError for an invalid message_id.
+    """
+    email = by.user_email or ""
+    by_message = {valid_message_id(one.message.message_id): one for one in wanted}
+    results: dict[str, Result] = {}
+    while missing := [id for id in by_message if id not in results]:
+        alive = snoozes.alive_many(connection, user_email=email, message_ids=missing)
+        rows = db.lock_chosen(connection, user_email=email, ids=alive.values())
+        asked: list[tuple[Chosen, Act]] = [
+            (row, _again(by_message[row.message_id], keeps_note=keeps_note, kind=kind))
+            for row in rows
+            if row.outcome is None
+        ]
+        changed = _perform(connection, asked, by, traceparent=traceparent)
+        results |= {row.message_id: changed[row.id] for row, _ in asked}
+        fresh = [by_message[id] for id in missing if id not in results]
+        # A message that was snoozed by another transaction just now is missing from the result: its snooze is changed.
+        results |= _enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
+    return [results[one.message.message_id] for one in wanted]
+
+
+def _again(one: Wanted, *, keeps_note: bool, kind: str | None) -> Snooze:
+    return Snooze(
+        time=one.time, reading=one.reading, options=one.options, keeps_note=keeps_note, from_inbox=True, kind=kind
+    )
+
+
+def _enter(
+    connection: Connection, wanted: Sequence[Wanted], by: By, *, traceparent: str | None, is_recorded: bool
+) -> dict[str, Result]:
+    """Insert snoozes of messages that have none; returns those that were inserted."""
+    if not wanted:
+        return {}
+    email = by.user_email or ""
+    messages = {one.message.message_id: one for one in wanted}
+    places = _Places(connection, email, messages)
+    new = [
+        NewSnooze(
+            message_id=id,
+            subject=one.message.subject,
+            sender_email=one.message.sender_email,
+            time=one.time,
+            options=one.options,
+        )
+        for id, one in messages.items()
+    ]
+    ids = db.enqueue_many(connection, user_email=email, snoozes=new, traceparent=traceparent)
+    mailbox_store.move_many(connection, user_email=email, message_ids=ids, folder="snoozed")
+    lines = [
+        (id, event_detail(one.reading, one.time, None) | places.detail(message_id, became="snoozed"))
+        for message_id, id in ids.items()
+        for one in [messages[message_id]]
+        if is_recorded or one.reading is not None
+    ]
+    known = events.append_many(connection, kind="asked", actor=by.actor, route=by.door, lines=lines)
+    return {message_id: Result(id=id, before=None, event=known.get(id)) for message_id, id in ids.items()}
+
+
+def _perform(
+    connection: Connection, wanted: Sequence[tuple[Chosen, Act]], by: By, *, traceparent: str | None
+) -> dict[int, Result]:
+    """Decide, write, and record the acts on locked snoozes; returns the results by id."""
+    if not wanted:
+        return {}
+    now: datetime = connection.execute(select(func.now())).scalar_one()
+    by_person: dict[str, set[str]] = {}
+    for row, _act in wanted:
+        by_person.setdefault(row.user_email, set()).add(row.message_id)
+    places = {email: _Places(connection, email, ids) for email, ids in sorted(by_person.items())}
+    results: dict[int, Result] = {}
+    decided: list[tuple[Chosen, Decision]] = []
+    for row, what in wanted:
+        try:
+            decision = _decide(row, what, now, places[row.user_email])
+        except SnoozeError as error:
+            results[row.id] = Result(id=row.id, before=row, left=error)
+        else:
+            decided.append((row, decision))
+    written = _write(connection, decided, traceparent=traceparent)
+    results |= {
+        row.id: Result(id=row.id, before=row, left=_snoozed_again()) for row, _ in decided if row.id not in written
+    }
+    decided = [(row, decision) for row, decision in decided if row.id in written]
+    decided = _return(connection, decided, now)
+    for email, where in places.items():
+        _move_messages(connection, [one for one in decided if one[0].user_email == email], where)
+    known = _record(connection, decided, places, by)
+    for row, decision in decided:
+        results[row.id] = Result(
+            id=row.id,
+            before=row,
+            event=known.get(row.id),
+            terms=decision.terms,
+            may_arrive=row.in_flight or row.is_leaving,
+            by_mail=decision.returns and decision.terms.outcome is None and decision.terms.remind_at <= now,
+        )
+    return results
+
+
+def _decide(row: Chosen, what: Act, now: datetime, places: "_Places") -> Decision:
+    if row.outcome is not None and not isinstance(what, Undo):
+        raise SnoozeError("over", _("It is over already, so there was nothing to change."))
+    decision = what.decide(row, now)
+    is_live = not decision.terms.paused and decision.terms.outcome is None
+    if row.inactive and is_live and row.snoozed_again_at is not None:
+        raise _changed() if isinstance(what, Undo) else _snoozed_again()
+    if decision.unless_moved and places.was_moved(row.message_id):
+        raise SnoozeError("changed", _("Its message was moved since, so nothing was undone."))
+    return decision
+
+
+def _write(connection: Connection, decided: Sequence[tuple[Chosen, Decision]], *, traceparent: str | None) -> set[int]:
+    """Write what was decided; returns the ids that were written. Those are missing whose message a concurrent
+    transaction has just snoozed again."""
+    changes = [(row, decision.terms) for row, decision in decided]
+    try:
+        with connection.begin_nested():
+            db.change_many(connection, changes=changes, traceparent=traceparent)
+    except IntegrityError:
+        if len(decided) == 1:
+            return set()
+        return set().union(*(_write(connection, [one], traceparent=traceparent) for one in decided))
+    return {row.id for row, _ in decided}
+
+
+def _return(
+    connection: Connection, decided: Sequence[tuple[Chosen, Decision]], now: datetime
+) -> list[tuple[Chosen, Decision]]:
+    """Return the messages that come back now to their mailboxes. Their snoozes promise what comes next, or are over."""
+    ids = [row.id for row, decision in decided if decision.returns]
+    returning = db.returning(connection, ids=ids) if ids else set()
+    if returning:
+        mailbox_store.return_due(connection, batch_size=len(returning), snooze_ids=sorted(returning))
+    final: dict[int, Decision] = {}
+    promised = {row.id: replace(row, **vars(decision.terms)) for row, decision in decided if row.id in returning}
+    for row, decision in decided:
+        terms = decision.terms
+        if row.id in promised:
+            next_one = None if terms.recurrence is None else recurrence.following(promised[row.id], now=now)
+            outcome, at = ("cancelled", terms.remind_at) if next_one is None else (None, next_one)
+            terms = replace(terms, outcome=outcome, remind_at=at)
+        final[row.id] = replace(decision, terms=terms)
+    db.change_many(connection, changes=[(row, final[id].terms) for id, row in promised.items()])
+    return [(row, final[row.id]) for row, _ in decided]
+
+
+class _Places:
+    """Where the messages of one person are, locked: those that Snoozer keeps, and those of connected mailboxes."""
+
+    def __init__(self, connection: Connection, user_email: str, message_ids: Collection[str]) -> None:
+        self.user_email = user_email
+        self.kept = {
+            one.message_id: one
+            for one in mailbox_store.lock_many(connection, user_email=user_email, message_ids=message_ids)
+        }
+        self.connected: dict[str, list[Locked]] = {}
+        for one in mailbox_messages.lock_chosen(connection, user_email=user_email, message_ids=message_ids):
+            self.connected.setdefault(one.message_id, []).append(one)
+
+    def is_back(self, message_id: str) -> bool:
+        """Whether a message is where no snooze is going to return it from."""
+        kept = self.kept.get(message_id)
+        return (kept is not None and kept.is_back) or any(one.is_back for one in self.connected.get(message_id, ()))
+
+    def was_moved(self, message_id: str) -> bool:
+        """Whether a message is elsewhere than in the inbox, or where it came back to."""
+        kept = self.kept.get(message_id)
+        is_elsewhere = kept is not None and kept.was["folder"] != "inbox"
+        return is_elsewhere or any(one.place in {"aside", "missing"} for one in self.connected.get(message_id, ()))
+
+    def detail(self, message_id: str, *, became: KeptFolder) -> dict[str, object]:
+        """What an event keeps of where a message was; ids and no Message-IDs."""
+        kept = self.kept.get(message_id)
+        was = {} if kept is None else {name: kept.was[name] for name in ("id", "folder", "unread", "returned")}
+        return {
+            "places": {
+                "kept": [{**was, "became": became}] if was else [],
+                "wanted": [[one.id, one.wanted] for one in self.connected.get(message_id, ())],
+            }
+        }
+
+
+def _move_messages(connection: Connection, decided: Sequence[tuple[Chosen, Decision]], places: _Places) -> None:
+    """Move the messages of these snoozes, of one person, to where the acts have them."""
+    for folder in ("inbox", "snoozed"):
+        ids = {
+            row.message_id
+            for row, decision in decided
+            if decision.folder == folder and (folder == "inbox" or decision.anyway or places.is_back(row.message_id))
+        }
+        if ids:
+            mailbox_store.move_many(connection, user_email=places.user_email, message_ids=ids, folder=folder)
+    kept = [one for _, decision in decided for one in decision.places.get("kept", ())]
+    if kept:
+        mailbox_store.put_back(connection, user_email=places.user_email, before=kept)
+    wanted = [(id, place) for _, decision in decided for id, place in decision.places.get("wanted", ())]
+    if wanted:
+        mailbox_messages.want_back(connection, user_email=places.user_email, wanted=wanted)
+
+
+def _record(
+    connection: Connection,
+    decided: Sequence[tuple[Chosen, Decision]],
+    places: Mapping[str, _Places],
+    by: By,
+) -> dict[int, int]:
+    """Append the event of each act; returns them by snooze."""
+    lines: dict[str, list[tuple[int, Mapping[str, object]]]] = {}
+    for row, decision in decided:
+        if decision.kind is None:
+            continue
+        before, after = decision.terms.changes_from(row.terms)
+        detail = {**decision.detail, "before": before, "after": after}
+        if row.deferred_until is not None:
+            detail["deferred_until"] = row.deferred_until.isoformat()
+        if decision.kind == "undone":
+            detail = dict(decision.detail)
+        elif decision.folder is not None or decision.returns:
+            became: KeptFolder = decision.folder or "inbox"
+            detail |= places[row.user_email].detail(row.message_id, became=became)
+        lines.setdefault(decision.kind, []).append((row.id, detail))
+    known: dict[int, int] = {}
+    for kind, found in lines.items():
+        known |= events.append_many(connection, kind=kind, actor=by.actor, route=by.door, lines=found)
+    return known
+
+
+def _without_leaving(row: Chosen, now: datetime) -> Chosen:
+    """The snooze as it will be once the occurrence that is leaving has left; the same if none is, or none follows."""
+    if not row.is_leaving or row.recurrence is None:
+        return row
+    following = recurrence.following(row, now=now)
+    return row if following is None else replace(row, remind_at=following)
+
+
+def _returning(row: Chosen, now: datetime, *, left: dict[str, Any] | None) -> Decision:
+    """The snooze promises this moment. By the promise that the event names, no rest defers it (`snooze_deferral`)."""
+    terms = replace(
+        row.terms,
+        remind_at=now,
+        recurrence=left,
+        wall_time=None,
+        at_any_hour=row.at_any_hour or left is None,
+        paused=False,
+    )
+    detail = {"was": row.remind_at.isoformat(), "promise": now.isoformat()}
+    return Decision(terms=terms, kind="back", detail=detail, returns=True)
+
+
+def _promise(done: events.Done) -> dict[str, object]:
+    return {"promise": done.detail["promise"]} if "promise" in done.detail else {}
+
+
+def _instant(text: Any) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _changed() -> SnoozeError:
+    return SnoozeError("changed", _("It was changed since, or its reminder is out, so nothing was undone."))
+
+
+def _snoozed_again() -> SnoozeError:
+    return SnoozeError("snoozed", _("Its message was snoozed anew, and that one counts. This one stays paused."))
