@@ -766,6 +766,75 @@ BEGIN
 END
 $$;
 
+CREATE TABLE email_snoozes (
+    id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    subject text,
+    sender_email text,
+    remind_at timestamp with time zone NOT NULL,
+    snooze_duration_hours integer,
+    claimed_at timestamp with time zone,
+    claimed_by text,
+    claim_token uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    inactive boolean DEFAULT false NOT NULL,
+    last_error text,
+    last_error_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_for timestamp with time zone,
+    outcome text,
+    finished_at timestamp with time zone,
+    priority smallint DEFAULT 0 NOT NULL,
+    crash_count integer DEFAULT 0 NOT NULL,
+    lease_expires_at timestamp with time zone,
+    bucket smallint NOT NULL,
+    note text,
+    recurrence jsonb,
+    reply_policy text,
+    mailbox text,
+    origin_folder text,
+    wall_time timestamp without time zone,
+    zone text,
+    time_kind text,
+    traceparent text,
+    schema_version smallint DEFAULT 1 NOT NULL,
+    serialization_key text,
+    behind_key boolean DEFAULT false NOT NULL,
+    reply_scope text,
+    reply_since timestamp with time zone,
+    deferred_until timestamp with time zone,
+    deferred_by text,
+    at_any_hour boolean DEFAULT false NOT NULL,
+    paused_by bigint,
+    reference text,
+    CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
+    CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_email_snoozes_deferral_is_whole CHECK ((num_nulls(deferred_until, deferred_by) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
+    CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
+    CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
+    CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
+    CONSTRAINT ck_email_snoozes_paused_is_inactive CHECK (((paused_by IS NULL) OR (inactive AND (outcome IS NULL)))),
+    CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT ck_email_snoozes_reference CHECK ((char_length(reference) <= 200)),
+    CONSTRAINT ck_email_snoozes_reply_policy CHECK ((reply_policy = ANY (ARRAY['keep'::text, 'cancel_on_reply'::text, 'until_reply'::text]))),
+    CONSTRAINT ck_email_snoozes_reply_scope CHECK ((reply_scope = ANY (ARRAY['message'::text, 'thread'::text]))),
+    CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
+    CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
+
+CREATE FUNCTION snooze_due_at(snooze email_snoozes) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT GREATEST(snooze_promise(snooze), snooze.deferred_until)
+$$;
+
 CREATE FUNCTION snooze_due_soon() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -884,6 +953,12 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION snooze_promise(snooze email_snoozes) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT COALESCE(snooze.scheduled_for, snooze.remind_at)
+$$;
+
 CREATE FUNCTION snooze_recipient_domain(email text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN lower(split_part(email, '@'::text, '-1'::integer));
@@ -951,69 +1026,6 @@ BEGIN
 END
 $$;
 
-CREATE TABLE email_snoozes (
-    id bigint NOT NULL,
-    user_email text NOT NULL,
-    message_id text NOT NULL,
-    subject text,
-    sender_email text,
-    remind_at timestamp with time zone NOT NULL,
-    snooze_duration_hours integer,
-    claimed_at timestamp with time zone,
-    claimed_by text,
-    claim_token uuid,
-    attempts integer DEFAULT 0 NOT NULL,
-    max_attempts integer DEFAULT 5 NOT NULL,
-    inactive boolean DEFAULT false NOT NULL,
-    last_error text,
-    last_error_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone,
-    outcome text,
-    finished_at timestamp with time zone,
-    priority smallint DEFAULT 0 NOT NULL,
-    crash_count integer DEFAULT 0 NOT NULL,
-    lease_expires_at timestamp with time zone,
-    bucket smallint NOT NULL,
-    note text,
-    recurrence jsonb,
-    reply_policy text,
-    mailbox text,
-    origin_folder text,
-    wall_time timestamp without time zone,
-    zone text,
-    time_kind text,
-    traceparent text,
-    schema_version smallint DEFAULT 1 NOT NULL,
-    serialization_key text,
-    behind_key boolean DEFAULT false NOT NULL,
-    reply_scope text,
-    reply_since timestamp with time zone,
-    deferred_until timestamp with time zone,
-    deferred_by text,
-    at_any_hour boolean DEFAULT false NOT NULL,
-    paused_by bigint,
-    reference text,
-    CONSTRAINT ck_email_snoozes_attempts CHECK (((attempts >= 0) AND (max_attempts >= 1) AND (crash_count >= 0))),
-    CONSTRAINT ck_email_snoozes_claim_is_whole CHECK ((num_nulls(claimed_at, claimed_by, claim_token, lease_expires_at) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT ck_email_snoozes_deferral_is_whole CHECK ((num_nulls(deferred_until, deferred_by) = ANY (ARRAY[0, 2]))),
-    CONSTRAINT ck_email_snoozes_finished_is_inactive CHECK (((outcome IS NULL) OR inactive)),
-    CONSTRAINT ck_email_snoozes_inactive_is_unclaimed CHECK (((NOT inactive) OR (claimed_at IS NULL))),
-    CONSTRAINT ck_email_snoozes_names_someone CHECK (((user_email <> ''::text) AND (message_id <> ''::text))),
-    CONSTRAINT ck_email_snoozes_other_times_are_of_this_age CHECK ((((claimed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (claimed_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((lease_expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (lease_expires_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((last_error_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (last_error_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((finished_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (finished_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)))),
-    CONSTRAINT ck_email_snoozes_outcome CHECK ((outcome = ANY (ARRAY['sent'::text, 'cancelled'::text, 'retired'::text]))),
-    CONSTRAINT ck_email_snoozes_outcome_is_dated CHECK (((outcome IS NULL) = (finished_at IS NULL))),
-    CONSTRAINT ck_email_snoozes_paused_is_inactive CHECK (((paused_by IS NULL) OR (inactive AND (outcome IS NULL)))),
-    CONSTRAINT ck_email_snoozes_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
-    CONSTRAINT ck_email_snoozes_reference CHECK ((char_length(reference) <= 200)),
-    CONSTRAINT ck_email_snoozes_reply_policy CHECK ((reply_policy = ANY (ARRAY['keep'::text, 'cancel_on_reply'::text, 'until_reply'::text]))),
-    CONSTRAINT ck_email_snoozes_reply_scope CHECK ((reply_scope = ANY (ARRAY['message'::text, 'thread'::text]))),
-    CONSTRAINT ck_email_snoozes_time_kind CHECK ((time_kind = ANY (ARRAY['elapsed'::text, 'wall'::text]))),
-    CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
-
 CREATE FUNCTION snooze_return_at(snooze email_snoozes) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1041,6 +1053,127 @@ CREATE FUNCTION snooze_server_met() RETURNS timestamp with time zone
         (SELECT met_at FROM server_starts WHERE started_at = pg_postmaster_start_time()),
         pg_postmaster_start_time()
     )
+$$;
+
+CREATE FUNCTION snooze_state(snooze email_snoozes, known_schema integer) RETURNS TABLE(state text, why text, next_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT
+        found.words[1],
+        found.words[2],
+        CASE
+            WHEN snooze.claimed_at IS NOT NULL THEN snooze.lease_expires_at
+            WHEN found.words[2] = 'operator_pause' THEN (
+                SELECT pause.until
+                FROM pauses AS pause
+                WHERE pause.id = COALESCE(
+                    snooze.paused_by, snooze_pause(snooze.user_email, snooze.priority, 'mail')
+                )
+            )
+            WHEN NOT snooze.inactive AND snooze.remind_at > CURRENT_TIMESTAMP THEN snooze.remind_at
+        END
+    FROM (
+        SELECT CASE
+            WHEN snooze.inactive THEN CASE
+                WHEN snooze.outcome = 'retired' THEN ARRAY['case', NULL]
+                WHEN snooze.outcome IS NOT NULL THEN ARRAY[snooze.outcome, NULL]
+                WHEN snooze.paused_by IS NOT NULL THEN ARRAY['paused', 'operator_pause']
+                ELSE ARRAY['paused', COALESCE(
+                    (
+                        SELECT CASE event.kind WHEN 'resumed' THEN 'database_pause' ELSE 'owner_pause' END
+                        FROM snooze_events AS event
+                        WHERE event.snooze_id = snooze.id
+                          AND event.kind IN ('paused', 'resumed', 'undone', 'imported')
+                        ORDER BY event.id DESC
+                        LIMIT 1
+                    ),
+                    'database_pause'
+                )]
+            END
+            WHEN snooze.claimed_at IS NOT NULL THEN COALESCE(
+                (
+                    SELECT ARRAY['leaving', NULL]
+                    FROM reminder_sends AS send
+                    WHERE send.user_email = snooze.user_email
+                      AND send.message_id = snooze.message_id
+                      AND send.scheduled_for = snooze.scheduled_for
+                      AND send.channel = 'email'
+                      AND send.state = 'sending'
+                      AND send.claim_token = snooze.claim_token
+                    LIMIT 1
+                ),
+                ARRAY['held', NULL]
+            )
+            ELSE COALESCE(
+                CASE WHEN snooze.remind_at <= CURRENT_TIMESTAMP THEN CASE
+                    WHEN (SELECT TRUE FROM pauses WHERE ended_at IS NULL LIMIT 1)
+                        AND snooze_pause(snooze.user_email, snooze.priority, 'mail') IS NOT NULL
+                        THEN ARRAY['waiting', 'operator_pause']
+                    WHEN snooze.attempts >= snooze.max_attempts THEN ARRAY['waiting', 'spent']
+                    WHEN snooze.schema_version > known_schema THEN ARRAY['waiting', 'newer']
+                    WHEN snooze.behind_key THEN ARRAY['waiting', 'key']
+                    WHEN snooze.serialization_key IS NOT NULL
+                        AND (
+                            (
+                                SELECT TRUE
+                                FROM email_snoozes AS busy
+                                WHERE busy.serialization_key = snooze.serialization_key
+                                  AND busy.claimed_at IS NOT NULL
+                                LIMIT 1
+                            )
+                            OR (
+                                SELECT TRUE
+                                FROM email_snoozes AS ahead
+                                WHERE ahead.serialization_key = snooze.serialization_key
+                                  AND NOT ahead.inactive
+                                  AND ahead.claimed_at IS NULL
+                                  AND ahead.attempts < ahead.max_attempts
+                                  AND ahead.schema_version <= known_schema
+                                  AND (ahead.remind_at, ahead.id) < (snooze.remind_at, snooze.id)
+                                LIMIT 1
+                            )
+                        )
+                        THEN ARRAY['waiting', 'key']
+                END END,
+                CASE WHEN snooze.scheduled_for IS NOT NULL THEN (
+                    SELECT ARRAY['uncertain', CASE
+                        WHEN snooze.remind_at <= CURRENT_TIMESTAMP THEN NULL
+                        WHEN snooze.deferred_until > CURRENT_TIMESTAMP THEN 'rest'
+                        ELSE 'hold'
+                    END]
+                    FROM reminder_sends AS send
+                    WHERE send.user_email = snooze.user_email
+                      AND send.message_id = snooze.message_id
+                      AND send.scheduled_for = snooze.scheduled_for
+                      AND send.channel = 'email'
+                      AND send.state = 'uncertain'
+                    LIMIT 1
+                ) END,
+                CASE
+                    WHEN snooze.deferred_until > CURRENT_TIMESTAMP AND snooze.remind_at > CURRENT_TIMESTAMP
+                        THEN ARRAY['waiting', 'rest']
+                    WHEN snooze.scheduled_for IS NOT NULL
+                        AND (
+                            SELECT TRUE
+                            FROM digest_members AS member
+                            JOIN digests AS digest ON digest.id = member.digest_id
+                            JOIN email_snoozes AS lead ON lead.id = digest.snooze_id
+                            WHERE member.snooze_id = snooze.id
+                              AND member.scheduled_for = snooze.scheduled_for
+                            LIMIT 1
+                        )
+                        THEN ARRAY['waiting', 'digest']
+                    WHEN snooze.remind_at <= CURRENT_TIMESTAMP THEN ARRAY['due', NULL]
+                    WHEN snooze.scheduled_for <= CURRENT_TIMESTAMP THEN ARRAY['waiting', CASE
+                        WHEN snooze.attempts > 0 OR snooze.last_error IS NOT NULL THEN 'retry'
+                        ELSE 'message'
+                    END]
+                    ELSE ARRAY['asleep', NULL]
+                END
+            )
+        END AS words
+        OFFSET 0
+    ) AS found
 $$;
 
 CREATE FUNCTION snooze_term(name text, otherwise double precision) RETURNS interval
@@ -1082,87 +1215,6 @@ BEGIN
         AND (present.database_oid <> accepted.database_oid) IS NOT TRUE
         AND (present.timeline <> accepted.timeline) IS NOT TRUE;
 END
-$$;
-
-CREATE FUNCTION snooze_waits_for(snooze email_snoozes, known_schema integer) RETURNS TABLE(state text)
-    LANGUAGE sql STABLE
-    AS $$
-    SELECT CASE
-        WHEN snooze.outcome IS NOT NULL THEN snooze.outcome
-        WHEN snooze.inactive AND snooze.paused_by IS NOT NULL THEN 'paused_operator'
-        WHEN snooze.inactive THEN COALESCE(
-            (
-                SELECT CASE event.kind WHEN 'resumed' THEN 'paused_database' ELSE 'paused' END
-                FROM snooze_events AS event
-                WHERE event.snooze_id = snooze.id
-                  AND event.kind IN ('paused', 'resumed', 'undone', 'imported')
-                ORDER BY event.id DESC
-                LIMIT 1
-            ),
-            'paused_database'
-        )
-        WHEN snooze.claimed_at IS NOT NULL THEN 'claimed'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP
-            AND (SELECT TRUE FROM pauses WHERE ended_at IS NULL LIMIT 1)
-            AND snooze_pause(snooze.user_email, snooze.priority, 'mail') IS NOT NULL
-            THEN 'paused_operator'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.attempts >= snooze.max_attempts THEN 'spent'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.schema_version > known_schema THEN 'newer'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP AND snooze.behind_key THEN 'key'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP
-            AND snooze.serialization_key IS NOT NULL
-            AND (
-                (
-                    SELECT TRUE
-                    FROM email_snoozes AS busy
-                    WHERE busy.serialization_key = snooze.serialization_key
-                      AND busy.claimed_at IS NOT NULL
-                    LIMIT 1
-                )
-                OR (
-                    SELECT TRUE
-                    FROM email_snoozes AS ahead
-                    WHERE ahead.serialization_key = snooze.serialization_key
-                      AND NOT ahead.inactive
-                      AND ahead.claimed_at IS NULL
-                      AND ahead.attempts < ahead.max_attempts
-                      AND ahead.schema_version <= known_schema
-                      AND (ahead.remind_at, ahead.id) < (snooze.remind_at, snooze.id)
-                    LIMIT 1
-                )
-            )
-            THEN 'key'
-        WHEN snooze.scheduled_for IS NOT NULL
-            AND (
-                SELECT TRUE
-                FROM reminder_sends AS send
-                WHERE send.user_email = snooze.user_email
-                  AND send.message_id = snooze.message_id
-                  AND send.scheduled_for = snooze.scheduled_for
-                  AND send.channel = 'email'
-                  AND send.state = 'uncertain'
-                LIMIT 1
-            )
-            THEN 'uncertain'
-        WHEN snooze.scheduled_for IS NOT NULL
-            AND (
-                SELECT TRUE
-                FROM digest_members AS member
-                JOIN digests AS digest ON digest.id = member.digest_id
-                JOIN email_snoozes AS lead ON lead.id = digest.snooze_id
-                WHERE member.snooze_id = snooze.id
-                  AND member.scheduled_for = snooze.scheduled_for
-                LIMIT 1
-            )
-            THEN 'digest'
-        WHEN snooze.remind_at <= CURRENT_TIMESTAMP THEN 'due'
-        WHEN snooze.deferred_until >= snooze.remind_at THEN 'resting'
-        WHEN snooze.scheduled_for < snooze.remind_at
-            AND (snooze.attempts > 0 OR snooze.last_error IS NOT NULL)
-            THEN 'retry'
-        WHEN snooze.scheduled_for < snooze.remind_at THEN 'put_off'
-        ELSE 'asleep'
-    END
 $$;
 
 CREATE FUNCTION webhook_enter(person text, event text, snooze bigint, repeats boolean, promise timestamp with time zone, remind_at timestamp with time zone, reference text, subject text) RETURNS void

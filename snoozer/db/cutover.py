@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, rows_as, statement
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 Verdict = Literal["new", "same", "moved", "over", "taken", "readdressed", "repeated"]
 Kind = Literal["missed", "early", "late", "twice", "same", "withdrawn", "pending"]
@@ -86,7 +87,8 @@ def withdraw(connection: Connection, *, source: str, job_ids: Sequence[str]) -> 
 
 
 def outcomes(connection: Connection, *, source: str, after: str, limit: int) -> list[JobOutcome]:
-    return rows_as(execute(connection, "cutover/outcomes", source=source, after=after, limit=limit), JobOutcome)
+    page = {"source": source, "after": after, "limit": limit, "known_schema": SUPPORTED_SCHEMA}
+    return rows_as(execute(connection, "cutover/outcomes", **page), JobOutcome)
 
 
 def observe(connection: Connection, *, source: str, jobs: Sequence[dict[str, Any]]) -> None:

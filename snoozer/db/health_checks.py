@@ -22,7 +22,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex
 
 from snoozer.db.models import Snooze, metadata
-from snoozer.db.models.snooze import is_behind_key, is_deferred
+from snoozer.db.models.state import is_behind_key
 from snoozer.db.statements import execute, rows_as
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
@@ -358,7 +358,8 @@ def violations(connection: Connection, invariant: str, *, limit: int = 100) -> l
     found: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(violated).limit(limit)
     if invariant == "due_is_taken":
         waiting = exists().where(
-            Snooze.id == literal_column("broken.snooze_id", BIGINT), or_(is_deferred(), is_behind_key())
+            Snooze.id == literal_column("broken.snooze_id", BIGINT),
+            or_(Snooze.schema_version > SUPPORTED_SCHEMA, is_behind_key()),
         )
         found = found.where(~waiting)
     return rows_as(connection.execute(found), Violation)

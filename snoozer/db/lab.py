@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, row_as, rows_as
+from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ def keep_messages(
 
 def list_rows(connection: Connection, *, most: int) -> list[PlacedRow]:
     """The first `most` rows of each stage."""
-    return rows_as(execute(connection, "lab/list_rows", most=most), PlacedRow)
+    return rows_as(execute(connection, "lab/list_rows", most=most, known_schema=SUPPORTED_SCHEMA), PlacedRow)
 
 
 def list_workers(connection: Connection) -> list[WorkerRow]:

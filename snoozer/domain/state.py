@@ -1,19 +1,17 @@
-"""The state of a snooze, as pages and API name it."""
+"""Words for the state of a snooze, as programs and people read them.
 
-from datetime import datetime
-from typing import Literal
+The function `snooze_state` of the database decides which state a row has.
+"""
 
-Outcome = Literal["sent", "cancelled", "retired"]
+from typing import Literal, get_args
+
 State = Literal["asleep", "due", "claimed", "sent", "cancelled", "retired", "paused"]
 
+_PUBLIC: dict[str, State] = {state: state for state in get_args(State)}
+_PUBLIC |= {"waiting": "due", "uncertain": "due", "held": "claimed", "leaving": "claimed", "case": "retired"}
 
-def state_of(*, inactive: bool, outcome: Outcome | None, claimed: bool, due_at: datetime, now: datetime) -> State:
-    """The state of a row of `email_snoozes`; `outcome` is None while it is alive. What is overdue is due, also while it
-    waits for another try; what a rest of its owner defers is due at the end of that."""
-    if outcome is not None:
-        return outcome
-    if inactive:
-        return "paused"
-    if claimed:
-        return "claimed"
-    return "due" if due_at <= now else "asleep"
+
+def public_state(state: str, why: str | None) -> State:
+    """The word of API and pages. An overdue snooze is due, also while it waits for another try; one that a rest of its
+    owner defers is asleep."""
+    return "asleep" if why == "rest" else _PUBLIC[state]

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.queries.personal_data import SECTIONS
+from snoozer.domain.state import public_state
 from snoozer.personal_data.pages import section_rows, snooze_pages
 
 FORMAT, VERSION = "snoozer-export", 1
@@ -64,8 +65,9 @@ EVENT_COLUMNS = ("at", "kind", "route", "detail")
 
 def snooze_record(row: Found) -> Record:
     """A snooze, live or archived."""
-    state = row.outcome or ("paused" if row.inactive else "waiting")
-    head = {"type": "snooze", "id": row.id, "state": state, "message_id": row.message_id, "promised": row.promise}
+    state = public_state(row.state, row.why)
+    exported = "waiting" if state in {"asleep", "due", "claimed"} else state
+    head = {"type": "snooze", "id": row.id, "state": exported, "message_id": row.message_id, "promised": row.promise}
     return {**head, **_values(row, SNOOZE_COLUMNS)}
 
 

@@ -1,13 +1,15 @@
-"""A row in each state that snooze_waits_for() tells apart, as the engine or a person makes it."""
+"""A row of each state and reason that snooze_state() tells apart, named after the reason if it has one."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, select, text, true
 
 from snoozer.db import events
+from snoozer.db.models import Snooze
+from snoozer.db.models.state import state_of
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from tests.factories import HOUR, a_snooze, now
 
@@ -71,6 +73,17 @@ def _uncertain(engine: Engine, **columns: Any) -> int:
     return id
 
 
+def _leaving(engine: Engine, **columns: Any) -> int:
+    id = a_snooze(engine, claimed_at=now(), **columns)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE email_snoozes SET scheduled_for = remind_at WHERE id = :id"), {"id": id})
+    a_send(engine, id, state="sending")
+    with engine.begin() as connection:
+        token = "UPDATE email_snoozes SET claim_token = send.claim_token FROM reminder_sends AS send"
+        connection.execute(text(f"{token} WHERE email_snoozes.id = :id AND snooze_id = :id"), {"id": id})
+    return id
+
+
 def _digest(engine: Engine, **columns: Any) -> int:
     id = _put_back(engine, **columns)
     a_send(engine, id, state="reserved")
@@ -98,19 +111,40 @@ def _rest(until: datetime) -> dict[str, Any]:
 STATES: dict[str, Callable[..., int]] = {
     "due": a_snooze,
     "asleep": lambda engine, **columns: a_snooze(engine, remind_at=now() + HOUR, **columns),
-    "claimed": lambda engine, **columns: a_snooze(engine, claimed_at=now(), **columns),
+    "held": lambda engine, **columns: a_snooze(engine, claimed_at=now(), **columns),
+    "leaving": _leaving,
     "key": _behind,
     "newer": lambda engine, **columns: a_snooze(engine, schema_version=SUPPORTED_SCHEMA + 1, **columns),
     "spent": lambda engine, **columns: a_snooze(engine, attempts=5, **columns),
     "retry": lambda engine, **columns: _put_back(engine, **FAILED | columns),
-    "uncertain": _uncertain,
+    "hold": _uncertain,
     "digest": _digest,
-    "resting": lambda engine, **columns: _put_back(engine, **_rest(now() + HOUR) | columns),
-    "put_off": _put_back,
-    "paused": lambda engine, **columns: _paused(engine, "paused", **columns),
-    "paused_database": lambda engine, **columns: _paused(engine, "paused", "resumed", **columns),
-    "paused_operator": lambda engine, **columns: a_snooze(engine, inactive=True, paused_by=1, **columns),
+    "rest": lambda engine, **columns: _put_back(engine, **_rest(now() + HOUR) | columns),
+    "message": _put_back,
+    "owner_pause": lambda engine, **columns: _paused(engine, "paused", **columns),
+    "database_pause": lambda engine, **columns: _paused(engine, "paused", "resumed", **columns),
+    "operator_pause": lambda engine, **columns: a_snooze(engine, inactive=True, paused_by=1, **columns),
     "sent": lambda engine, **columns: a_snooze(engine, **_over("sent") | columns),
     "cancelled": lambda engine, **columns: a_snooze(engine, **_over("cancelled") | columns),
-    "retired": lambda engine, **columns: a_snooze(engine, **_over("retired") | columns),
+    "case": lambda engine, **columns: a_snooze(engine, **_over("retired") | columns),
 }
+
+
+# The state of each; the name of another one is its state.
+STATE_OF = {
+    **dict.fromkeys(("key", "newer", "spent", "retry", "digest", "rest", "message"), "waiting"),
+    **dict.fromkeys(("owner_pause", "operator_pause", "database_pause"), "paused"),
+    "hold": "uncertain",
+}
+
+
+def words(connection: Connection) -> dict[int, tuple[str, str | None]]:
+    """State and reason of each row."""
+    its = state_of()
+    rows = connection.execute(select(Snooze.id, its.c.state, its.c.why).join(its, true()))
+    return {row.id: (row.state, row.why) for row in rows}
+
+
+def names(connection: Connection) -> dict[int, str]:
+    """The reason of each row, or its state if it has no reason."""
+    return {id: why or state for id, (state, why) in words(connection).items()}

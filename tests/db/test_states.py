@@ -18,7 +18,7 @@ from snoozer.db import archive, events, queue, schema
 from snoozer.db.acts import NewSnooze
 from snoozer.db.queue import EnqueueOptions, ReminderTime, ZoneShift
 from snoozer.domain.reminder import Claim, Deferral
-from snoozer.domain.state import State, state_of
+from snoozer.domain.state import State, public_state
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import (
     Acknowledge,
@@ -277,14 +277,13 @@ def a_row_in(engine: Engine, state: str) -> Claim:
 
 def state(engine: Engine, id: int) -> str:
     with engine.connect() as connection:
-        row = connection.execute(text("SELECT * FROM email_snoozes WHERE id = :id"), {"id": id}).first()
+        its = text("SELECT its.* FROM email_snoozes AS snooze, snooze_state(snooze, 1) AS its WHERE snooze.id = :id")
+        row = connection.execute(its, {"id": id}).first()
         archived = text("SELECT count(*) FROM email_snoozes_archive WHERE id = :id")
         kept = connection.execute(archived, {"id": id}).scalar_one()
     if row is None:
         return "archived" if kept else "erased"
-    claimed = row.claimed_at is not None
-    promise = row.scheduled_for or row.remind_at
-    found = state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, due_at=promise, now=now())
+    found = public_state(row.state, row.why)
     return "waiting" if found in WAITING else found
 
 

@@ -76,7 +76,7 @@ def test_how_late_what_was_sent_is_in_bands(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("late", "band"), [(5, 0), (30, 1), (300, 2), (7200, 3)])
-@pytest.mark.parametrize("state", ["due", "claimed", "retry", "uncertain", "newer", "put_off"])
+@pytest.mark.parametrize("state", ["due", "held", "leaving", "retry", "hold", "newer", "message"])
 def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str, engine: Engine) -> None:
     promised = now() - late * SECOND
     id = STATES[state](engine)
@@ -92,7 +92,7 @@ def test_what_waits_is_late_from_its_promise_on(late: int, band: int, state: str
 
 
 @pytest.mark.parametrize(
-    "state", ["asleep", "paused", "paused_operator", "paused_database", "sent", "cancelled", "retired"]
+    "state", ["asleep", "owner_pause", "operator_pause", "database_pause", "sent", "cancelled", "case"]
 )
 def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engine: Engine) -> None:
     STATES[state](engine)
@@ -100,7 +100,7 @@ def test_what_is_still_to_come_is_over_or_is_paused_is_not_late(state: str, engi
 
 
 def test_what_rests_is_late_only_after_the_rest(engine: Engine) -> None:
-    STATES["resting"](engine)
+    STATES["rest"](engine)
     assert rows(engine, "wait")[1].reminders == 0
     ended = now() - 30 * SECOND
     a_snooze(engine, scheduled_for=now() - 9 * HOUR, remind_at=ended, deferred_until=ended, deferred_by="quiet hours")
@@ -130,14 +130,14 @@ def test_a_worker_that_froze_is_mute_before_anyone_declares_it_dead(engine: Engi
 
 
 def test_what_one_person_has(engine: Engine) -> None:
-    for state in ("due", "asleep", "retired"):
+    for state in ("due", "asleep", "case"):
         STATES[state](engine, user_email=ANN)
         STATES[state](engine, user_email="bob@x.example")
     a_snooze(engine, user_email=ANN)
     assert {row.state: row.snoozes for row in rows(engine, "person", person=ANN.upper())} == {
         "due": 2,
         "asleep": 1,
-        "retired": 1,
+        "case": 1,
     }
 
 

@@ -18,20 +18,9 @@ DEAD = timedelta(seconds=1.6)
 TRIES = 50
 LIVE = "NOT inactive AND claimed_at IS NULL"
 DOUBTFUL = "id IN (SELECT snooze_id FROM reminder_sends WHERE state = 'uncertain')"
-LATE = "now() - COALESCE(scheduled_for, remind_at)"
+LATE = "now() - snooze_promise(email_snoozes)"
 SECONDS = (("10", "-1", "10"), ("60", "10", "60"), ("1800", "60", "1800"), ("more", "1800", "1e9"))
 SILENT = "COALESCE(stopped_at, clock_timestamp()) - heartbeat_at"
-STATE = f"""CASE
-    WHEN outcome IS NOT NULL THEN outcome
-    WHEN paused_by IS NOT NULL THEN 'paused_operator'
-    WHEN inactive THEN 'paused'
-    WHEN claimed_at IS NOT NULL THEN 'claimed'
-    WHEN {DOUBTFUL} THEN 'uncertain'
-    WHEN remind_at <= now() THEN 'due'
-    WHEN last_error IS NOT NULL THEN 'retry'
-    ELSE 'asleep'
-END"""
-
 Figures = Mapping[str, object]
 
 
@@ -94,7 +83,7 @@ TRUTH = (
         "to be moved": "SELECT count(*) FROM mailbox_messages WHERE wanted <> place",
         "own": snoozes("user_email = :me AND outcome IS NULL"),
         "own due": snoozes(
-            "user_email = :me AND outcome IS NULL AND NOT inactive AND COALESCE(scheduled_for, remind_at) <= now()"
+            "user_email = :me AND outcome IS NULL AND NOT inactive AND snooze_promise(email_snoozes) <= now()"
         ),
         "lapsed": snoozes("lease_expires_at < now()"),
         "long": snoozes("lease_expires_at >= now()"),
@@ -104,8 +93,8 @@ TRUTH = (
         ),
         "own states": lines(
             "state, snoozes",
-            f"(SELECT {STATE} AS state, count(*) AS snoozes FROM email_snoozes"  # noqa: S608
-            " WHERE user_email = :me GROUP BY 1) AS mine",
+            "(SELECT its.state, count(*) AS snoozes FROM email_snoozes AS snooze, snooze_state(snooze, 1) AS its"
+            " WHERE user_email = :me GROUP BY its.state, its.why) AS mine",
         ),
         "sessions": lines(
             "application, sessions",

@@ -1,26 +1,25 @@
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from snoozer.domain.state import Outcome, state_of
-
-NOW = datetime(2026, 3, 5, 10, 20, tzinfo=UTC)
+from snoozer.domain.state import public_state
 
 
 @pytest.mark.parametrize(
-    ("inactive", "outcome", "claimed", "due", "state"),
+    ("state", "why", "word"),
     [
-        (False, None, False, False, "asleep"),
-        (False, None, False, True, "due"),
-        (False, None, True, True, "claimed"),
-        (True, None, False, True, "paused"),
-        (True, "sent", False, True, "sent"),
-        (True, "cancelled", False, False, "cancelled"),
-        (True, "retired", False, True, "retired"),
+        ("asleep", None, "asleep"),
+        ("due", None, "due"),
+        ("waiting", "key", "due"),
+        ("waiting", "retry", "due"),
+        ("waiting", "rest", "asleep"),
+        ("uncertain", "hold", "due"),
+        ("uncertain", "rest", "asleep"),
+        ("held", None, "claimed"),
+        ("leaving", None, "claimed"),
+        ("paused", "operator_pause", "paused"),
+        ("sent", None, "sent"),
+        ("cancelled", None, "cancelled"),
+        ("case", None, "retired"),
     ],
 )
-def test_the_state_of_a_snooze_is_one_word(
-    inactive: bool, outcome: Outcome | None, claimed: bool, due: bool, state: str
-) -> None:
-    promise = NOW - timedelta(minutes=1) if due else NOW + timedelta(minutes=1)
-    assert state_of(inactive=inactive, outcome=outcome, claimed=claimed, due_at=promise, now=NOW) == state
+def test_programs_and_people_read_fewer_words(state: str, why: str | None, word: str) -> None:
+    assert public_state(state, why) == word

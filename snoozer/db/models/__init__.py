@@ -35,10 +35,8 @@ from snoozer.db.models.snooze import (
     Event,
     Send,
     Snooze,
-    due_time,
-    is_send_of,
-    promised_time,
 )
+from snoozer.db.models.state import due_time, is_send_of, promised_time
 from snoozer.db.models.webhook import WebhookDelivery, WebhookEndpoint
 from snoozer.db.models.worker import CircuitBreaker, HousekeepingRun, QueueMinute, ServerStart, Worker
 

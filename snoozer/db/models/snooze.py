@@ -6,7 +6,6 @@ from uuid import UUID
 
 from sqlalchemy import (
     Column,
-    ColumnElement,
     DateTime,
     ForeignKey,
     Index,
@@ -15,18 +14,11 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     UniqueConstraint,
-    and_,
-    exists,
-    func,
-    literal_column,
-    or_,
     text,
-    tuple_,
 )
-from sqlalchemy.orm import Mapped, aliased, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 class Snooze(Base):
@@ -161,51 +153,6 @@ class Snooze(Base):
 EMAIL = "email"
 
 
-def promised_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
-    """The promised time of a live or archived row, claimed or not (docs/decisions/0001)."""
-    promise: ColumnElement[datetime] = func.coalesce(snooze.scheduled_for, snooze.remind_at)
-    return promise
-
-
-def due_time(snooze: Any = Snooze) -> ColumnElement[datetime]:
-    """When a row is due: when it was promised, or at the end of the rest of its owner that deferred it."""
-    due: ColumnElement[datetime] = func.greatest(promised_time(snooze), snooze.deferred_until)
-    return due
-
-
-def waits_for() -> Any:
-    """A row with the `state` of a snooze, to be joined: what it waits for, by the claim's own predicate, or how it
-    ended. The one definition of that, by which support/backlog.sql counts."""
-    whole_row: ColumnElement[Any] = literal_column(Snooze.__tablename__)
-    return func.snooze_waits_for(whole_row, SUPPORTED_SCHEMA).table_valued("state").lateral("waits")
-
-
-def is_deferred(snooze: Any = Snooze) -> ColumnElement[bool]:
-    """Whether a row is left to workers of a newer release, which know its schema version."""
-    deferred: ColumnElement[bool] = snooze.schema_version > SUPPORTED_SCHEMA
-    return deferred
-
-
-def is_behind_key(snooze: Any = Snooze) -> ColumnElement[bool]:
-    """Whether a row that waits is not the next of its serialization key: one is in flight, or comes before it, as in
-    queue/claim.sql."""
-    same = aliased(Snooze)
-    in_flight = exists().where(same.serialization_key == snooze.serialization_key, same.claimed_at.is_not(None))
-    return or_(in_flight, exists().where(*is_ahead(same, of=snooze)))
-
-
-def is_ahead(other: Any, *, of: Any = Snooze) -> list[ColumnElement[bool]]:
-    """What holds of a row that waits and comes before another of the same serialization key."""
-    return [
-        other.serialization_key == of.serialization_key,
-        ~other.inactive,
-        other.claimed_at.is_(None),
-        other.attempts < other.max_attempts,
-        other.schema_version <= SUPPORTED_SCHEMA,
-        tuple_(other.remind_at, other.id) < tuple_(of.remind_at, of.id),
-    ]
-
-
 class Send(Base):
     """One promise and one channel (`reminder_sends`), and the state of that delivery: the reminder (`email`), or the
     return of the kept message to the inbox (`mailbox`)."""
@@ -277,16 +224,6 @@ class Event(Base):
     detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
 
     __table_args__ = (Index("ix_snooze_events_snooze", "snooze_id", "id"),)
-
-
-def is_send_of(snooze: Any = Snooze, send: Any = Send) -> ColumnElement[bool]:
-    """Whether a send is the reminder of a snooze's present promise."""
-    return and_(
-        send.channel == EMAIL,
-        send.user_email == snooze.user_email,
-        send.message_id == snooze.message_id,
-        send.scheduled_for == promised_time(snooze),
-    )
 
 
 _BY_MONTH = "RANGE (finished_at)"

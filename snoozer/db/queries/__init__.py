@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
-from sqlalchemy import Connection, Row, Select
+from sqlalchemy import Connection, Row, Select, and_, select
 
 from snoozer.db.models import ArchivedSend, ArchivedSnooze, Send, Snooze
 
@@ -65,9 +65,11 @@ def live_or_archived(
     connection: Connection, rows: Callable[..., Select[Any]], *, id: int, user_email: str, changing: bool
 ) -> Found | None:
     """One of a person's `rows(snooze, send)`, live or archived; with `changing`, a live one is locked until the
-    transaction ends."""
-    live = rows(Snooze, Send).where(Snooze.id == id, Snooze.user_email == user_email)
-    found = connection.execute(live.with_for_update(key_share=True, of=Snooze) if changing else live).first()
+    transaction ends, and read after that, so that what was waited for is in it."""
+    is_live = and_(Snooze.id == id, Snooze.user_email == user_email)
+    if changing:
+        connection.execute(select(Snooze.id).where(is_live).with_for_update(key_share=True))
+    found = connection.execute(rows(Snooze, Send).where(is_live)).first()
     if found is not None:
         return found
     archived = ArchivedSnooze.__table__.c

@@ -5,17 +5,15 @@ two pages.
 """
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, not_, select, true
+from sqlalchemy import Connection, Select, and_, select, true
 
 from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_send_of, promised_time
+from snoozer.db.models.state import in_state, may_be_in_state, state_of
 from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
 from snoozer.domain.state import State
-
-# A reminder that is overdue is tried again within this.
-MAX_BACKOFF = timedelta(days=1)
 
 # Keeps the planner from the primary key, by which a person with old rows would read all newer rows of others.
 _number = (Snooze.id + 0).label("number")
@@ -36,13 +34,13 @@ def browse(
     """
     mine = select(_number).where(Snooze.user_email == user_email)
     if state is not None:
-        mine = mine.where(_may_be(state, now=now))
+        mine = mine.where(may_be_in_state(state, now=now))
     if after is not None:
         mine = mine.where(Snooze.id + 0 < after.id)
     ids = mine.order_by(_number.desc()).subquery()
     found = _rows().where(Snooze.id == ids.c.number)
     if state is not None:
-        found = found.where(_is(state, now=now))
+        found = found.where(in_state(state, now=now))
     row = found.limit(1).lateral()
     rows = select(row).select_from(ids.join(row, true())).order_by(ids.c.number.desc()).limit(size + 1)
     return make_page(connection.execute(rows).all(), size=size, at=lambda row: row.created_at)
@@ -68,9 +66,12 @@ def envelope(connection: Connection, *, user_email: str, message_id: str) -> tup
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with the send of its promise, from the live tables or the archive's."""
-    return select(
+    its = state_of(snooze)
+    rows = select(
+        *its.c,
         *columns(snooze, "id message_id subject sender_email note remind_at deferred_until deferred_by"),
         promised_time(snooze).label("promise"),
+        due_time(snooze).label("due_at"),
         snooze.snooze_duration_hours.label("duration_hours"),
         *columns(
             snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts reply_policy reply_scope"
@@ -79,35 +80,5 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
         *columns(snooze, "priority max_attempts serialization_key reference"),
         send.state.label("send_state"),
         *columns(send, "sent_at refusals delayed_by"),
-    ).join(send, is_send_of(snooze, send), isouter=True)
-
-
-def _may_be(state: State, *, now: datetime) -> ColumnElement[bool]:
-    """The part of `_is` that an index can decide."""
-    match state:
-        case "asleep":
-            return and_(Snooze.outcome.is_(None), Snooze.remind_at > now)
-        case "due":
-            return and_(Snooze.outcome.is_(None), Snooze.remind_at <= now + MAX_BACKOFF)
-        case "claimed":  # No row is claimed before it is due.
-            return and_(Snooze.outcome.is_(None), Snooze.remind_at <= now)
-        case "paused":
-            return Snooze.outcome.is_(None)
-        case _:
-            return Snooze.outcome == state
-
-
-def _is(state: State, *, now: datetime) -> ColumnElement[bool]:
-    """domain.state.state_of as a condition."""
-    waiting = and_(not_(Snooze.inactive), Snooze.claimed_at.is_(None))
-    match state:
-        case "asleep":
-            return and_(waiting, due_time() > now)
-        case "due":
-            return and_(waiting, due_time() <= now)
-        case "claimed":
-            return and_(not_(Snooze.inactive), Snooze.claimed_at.is_not(None))
-        case "paused":
-            return and_(Snooze.inactive, Snooze.outcome.is_(None))
-        case _:
-            return Snooze.outcome == state
+    )
+    return rows.select_from(snooze).join(its, true()).outerjoin(send, is_send_of(snooze, send))

@@ -22,7 +22,7 @@ from snoozer.db.models import (
     is_send_of,
     promised_time,
 )
-from snoozer.db.models.snooze import is_ahead, waits_for
+from snoozer.db.models.state import is_ahead, state_of
 from snoozer.db.queries import Cursor, Found, columns
 from snoozer.db.queries.case_filter import Filter, InvalidFilter
 
@@ -118,8 +118,8 @@ def error_text(connection: Connection, filter: Filter) -> str | None:
 
 
 def one(connection: Connection, *, id: int) -> Found | None:
-    """Any snooze, as its case page shows it, with the worker that holds it and its `state`: what it waits for."""
-    waits = waits_for()
+    """Any snooze, as its case page shows it, with the worker that holds it and its state."""
+    its = state_of()
     return connection.execute(
         select(
             *columns(Snooze, "id user_email sender_email remind_at scheduled_for"),
@@ -127,14 +127,14 @@ def one(connection: Connection, *, id: int) -> Found | None:
             *columns(Snooze, "inactive outcome finished_at attempts max_attempts crash_count last_error last_error_at"),
             *columns(Snooze, "claimed_at claimed_by lease_expires_at created_at schema_version serialization_key"),
             *columns(Snooze, "deferred_until deferred_by"),
-            waits.c.state,
+            *its.c,
             (Snooze.remind_at <= func.current_timestamp()).label("is_due"),
             func.md5(Snooze.message_id).label("message_hash"),
             Worker.state.label("worker_state"),
             Worker.heartbeat_at,
         )
         .select_from(Snooze)
-        .join(waits, true())
+        .join(its, true())
         .join(Worker, Worker.id == Snooze.claimed_by, isouter=True)
         .where(Snooze.id == id)
     ).first()

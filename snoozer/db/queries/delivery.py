@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, column, exists, func, literal, literal_column, not_, select, table, true
+from sqlalchemy import Connection, and_, case, column, exists, func, literal, literal_column, select, table, true
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Pause, Snooze
-from snoozer.db.models.snooze import is_deferred, waits_for
+from snoozer.db.models.state import is_claimable, is_unclaimed, state_of
 from snoozer.db.queries.pauses import NOTHING_HELD, Holds
 
 # What is due for longer is late for everybody, and not only in the order of a crowd.
@@ -50,7 +50,7 @@ UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=Non
 def status(connection: Connection) -> DeliveryStatus:
     """Of all mail servers in use. One whose breaker is closed is away, too, where it failed when it was last tried, and
     a reminder waits for the next try: while few are due, no breaker opens."""
-    now, waits = func.clock_timestamp(), waits_for()
+    now, its = func.clock_timestamp(), state_of()
     open_breakers = table("open_breakers", column("since"), column("refuses_everybody"))
     failing = and_(
         CircuitBreaker.state == "closed",
@@ -60,14 +60,7 @@ def status(connection: Connection) -> DeliveryStatus:
     )
     longest_due = (
         select(Snooze.id, Snooze.remind_at)
-        .where(
-            not_(Snooze.inactive),
-            Snooze.claimed_at.is_(None),
-            not_(Snooze.behind_key),
-            not_(is_deferred()),
-            Snooze.attempts < Snooze.max_attempts,
-            Snooze.remind_at <= func.current_timestamp() - DUE_FOR,
-        )
+        .where(*is_claimable(), ~Snooze.behind_key, Snooze.remind_at <= func.current_timestamp() - DUE_FOR)
         .order_by(Snooze.remind_at)
         .limit(MAX_LOOKED_AT)
         .subquery()
@@ -75,18 +68,13 @@ def status(connection: Connection) -> DeliveryStatus:
     oldest = (
         select(func.greatest(Snooze.remind_at, Snooze.created_at).label("since"))
         .join(longest_due, longest_due.c.id == Snooze.id)
-        .join(waits, true())
-        .where(waits.c.state == "due")
+        .join(its, true())
+        .where(its.c.state == "due")
         .subquery()
     )
     next_tries = (
         select(Snooze.id)
-        .where(
-            not_(Snooze.inactive),
-            Snooze.claimed_at.is_(None),
-            Snooze.scheduled_for.is_not(None),
-            Snooze.remind_at > func.current_timestamp(),
-        )
+        .where(*is_unclaimed(), Snooze.scheduled_for.is_not(None), Snooze.remind_at > func.current_timestamp())
         .order_by(Snooze.remind_at)
         .limit(MAX_LOOKED_AT)
         .subquery()
@@ -94,8 +82,8 @@ def status(connection: Connection) -> DeliveryStatus:
     retried = (
         select(func.min(Snooze.scheduled_for).label("since"))
         .join(next_tries, next_tries.c.id == Snooze.id)
-        .join(waits, true())
-        .where(waits.c.state == "retry", Snooze.attempts == 0, Snooze.scheduled_for <= now - DUE_FOR)
+        .join(its, true())
+        .where(its.c.why == "retry", Snooze.attempts == 0, Snooze.scheduled_for <= now - DUE_FOR)
         .subquery()
     )
     failing_since = func.greatest(retried.c.since, func.max(CircuitBreaker.last_success_at))

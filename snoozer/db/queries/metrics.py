@@ -6,21 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Select, func, literal, not_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, literal, select
 
 from snoozer.db import support
 from snoozer.db.models import CircuitBreaker, Send, Snooze, Worker
-from snoozer.db.models.snooze import waits_for
+from snoozer.db.models.state import is_unclaimed, state_of
 from snoozer.db.queries import Found, columns
 
 MAX_COUNTED = 10_000
 MAX_LISTED = 20
 
-_due = [
-    not_(Snooze.inactive),
-    Snooze.claimed_at.is_(None),
-    Snooze.remind_at <= func.current_timestamp(),
-]
+_due = [*is_unclaimed(), Snooze.remind_at <= func.current_timestamp()]
 _last_seen_by = func.coalesce(Worker.stopped_at, func.current_timestamp())
 
 
@@ -121,9 +117,9 @@ def oldest_due(connection: Connection) -> float:
 
 
 def _longest_due() -> Select[tuple[datetime, str]]:
-    """Up to `MAX_COUNTED` + 1 rows that are due the longest, in order: since when, and what each waits for."""
-    waits = waits_for()
-    rows = select(Snooze.remind_at, waits.c.state).join(waits, literal(True)).where(*_due)
+    """Up to `MAX_COUNTED` + 1 rows whose time came the longest ago, in order: when, and the state of each."""
+    its = state_of()
+    rows = select(Snooze.remind_at, its.c.state).join(its, literal(True)).where(*_due)
     return rows.order_by(Snooze.remind_at).limit(MAX_COUNTED + 1)
 
 

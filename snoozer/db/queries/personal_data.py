@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, select, true
 
 from snoozer.db.models import (
     ApiToken,
@@ -29,6 +29,7 @@ from snoozer.db.models import (
     WebhookEndpoint,
     promised_time,
 )
+from snoozer.db.models.state import state_of
 from snoozer.db.queries import Found
 
 Ids = Sequence[int]
@@ -223,7 +224,8 @@ def _of_person(
 
 
 def _snoozes(connection: Connection, model: Any, ids: Ids, user_email: str) -> Sequence[Found]:
-    rows = select(*model.__table__.columns, promised_time(model).label("promise"))
+    its = state_of(model)
+    rows = select(*model.__table__.columns, *its.c, promised_time(model).label("promise")).join(its, true())
     return connection.execute(rows.where(model.id.in_(ids), model.user_email == user_email)).all()
 
 

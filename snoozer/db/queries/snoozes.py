@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, or_, select, true, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
@@ -21,6 +21,7 @@ from snoozer.db.models import (
     due_time,
     promised_time,
 )
+from snoozer.db.models.state import in_state, is_overdue, state_of
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
@@ -80,11 +81,7 @@ def count_due(connection: Connection, *, user_email: str, now: datetime, max_bac
     """How many of them are due. A failed one is tried again within `max_backoff`; rows with a later `remind_at` are not
     read."""
     rows = select(func.count()).where(
-        Snooze.user_email == user_email,
-        Snooze.outcome.is_(None),
-        ~Snooze.inactive,
-        Snooze.remind_at < now + max_backoff,
-        due_time() <= now,
+        Snooze.user_email == user_email, is_overdue(now), Snooze.remind_at < now + max_backoff
     )
     return connection.execute(rows).scalar_one()
 
@@ -181,7 +178,7 @@ def alive(connection: Connection, *, user_email: str, message_id: str) -> Found 
 def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> dict[str, Found]:
     """By message: the snooze whose reminder is overdue or could not be delivered, where there is one."""
     these = _rows().where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
-    overdue = these.where(~Snooze.inactive, due_time() <= func.clock_timestamp())
+    overdue = these.where(is_overdue(func.clock_timestamp()))
     undeliverable = these.where(Snooze.outcome == "retired", ~_snoozed_again())
     return {row.message_id: row for rows in (undeliverable, overdue) for row in connection.execute(rows)}
 
@@ -248,17 +245,12 @@ def trouble(
 
     A failed row is tried again within `max_backoff`; rows with a later `remind_at` are not read.
     """
-    promised = due_time()
     late = connection.execute(
         select(
-            func.count().label("late"), func.min(promised).label("oldest"), func.max(Snooze.last_error).label("reason")
-        ).where(
-            Snooze.user_email == user_email,
-            Snooze.outcome.is_(None),
-            ~Snooze.inactive,
-            Snooze.remind_at < now + max_backoff,
-            promised < now - tolerance,
-        )
+            func.count().label("late"),
+            func.min(due_time()).label("oldest"),
+            func.max(Snooze.last_error).label("reason"),
+        ).where(Snooze.user_email == user_email, is_overdue(now - tolerance), Snooze.remind_at < now + max_backoff)
     ).one()
     if not late.late:
         return None
@@ -275,8 +267,10 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     size = case((snooze.deferred_by.is_not(None), _digest_size(snooze, snooze.id))).label("digest_size")
     since = select(Pause.since).where(Pause.id == snooze.paused_by).scalar_subquery().label("paused_since")
-    rows = select(*snooze.__table__.columns, promised_time(snooze).label("promise"), *mailbox, *its_send, size, since)
-    return rows.outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
+    its = state_of(snooze)
+    times = [promised_time(snooze).label("promise"), due_time(snooze).label("due_at")]
+    rows = select(*snooze.__table__.columns, *its.c, *times, *mailbox, *its_send, size, since).select_from(snooze)
+    return rows.join(its, true()).outerjoin(MailboxMessage, kept).outerjoin(send, send.id == newest)
 
 
 def _counted(what: Any) -> Select[*tuple[Any, ...]]:
@@ -294,10 +288,10 @@ def _filtered(
         rows = rows.where(Snooze.outcome == "retired", ~_snoozed_again())
     else:
         rows = rows.where(Snooze.outcome.is_(None))
-    if filters.state in {"asleep", "late"}:
-        rows = rows.where(~Snooze.inactive, due_time() > now if filters.state == "asleep" else due_time() <= now)
-    if filters.state == "paused":
-        rows = rows.where(Snooze.inactive)
+    if filters.state == "late":
+        rows = rows.where(is_overdue(now))
+    elif filters.state in {"asleep", "paused"}:
+        rows = rows.where(in_state(filters.state, now=now))
     if filters.repeats:
         rows = rows.where(Snooze.recurrence.is_not(None))
     if filters.since is not None:

@@ -78,16 +78,18 @@ def why_not_running(row: Found, conditions: Conditions) -> str:
 
 
 def reason_of(row: Found, conditions: Conditions) -> str:
-    """Returns which of REASONS it is. What the row waits for is the claim's own predicate (snooze_waits_for); a reason
-    in TAKEN is that of a row that a claim takes."""
+    """Returns which of REASONS it is: that of the row's state, or of what stops all rows. A claim takes a row with a
+    reason in TAKEN."""
     match row.state:
-        case "claimed" if row.worker_state == "dead":
+        case "held" | "leaving" if row.worker_state == "dead":
             return "claimed_by_the_dead"
-        case "claimed" if row.lease_expires_at <= conditions.times.now:
+        case "held" | "leaving" if row.lease_expires_at <= conditions.times.now:
             return "claim_lapsed"
-        case "key" if not conditions.ahead:
+        case "held" | "leaving":
+            return "claimed"
+        case "waiting" if row.why == "key" and not conditions.ahead:
             return "key_freed"
-        case ("due" | "uncertain" | "digest") as state if row.is_due:
+        case state if row.is_due and (state in {"due", "uncertain"} or row.why == "digest"):
             if conditions.change:
                 return "other_database"
             if conditions.workers == 0:
@@ -96,9 +98,11 @@ def reason_of(row: Found, conditions: Conditions) -> str:
                 return "mail_server" if conditions.breakers[0].tripped_at is None else "mail_server_stopped"
             if state == "due":
                 return "next_alone" if row.crash_count > 1 else "next"
-            return f"next_{state}"
+            return f"next_{row.why or state}"
+        case "uncertain":
+            return "uncertain"
         case state:
-            return str(state)
+            return str(row.why or state)
 
 
 def _retired(row: Found, now: Conditions) -> str:
@@ -134,10 +138,10 @@ REASONS: dict[str, Callable[[Found, Conditions], str]] = {
     "cancelled": lambda row, now: (
         f"It was cancelled or dismissed {_at(now.times, row.finished_at)}, so nothing is sent."
     ),
-    "retired": _retired,
-    "paused": lambda row, now: "Its person paused it. It stays until they resume it.",
-    "paused_operator": lambda row, now: "An operator paused it. It stays until an operator resumes it.",
-    "paused_database": lambda row, now: (
+    "case": _retired,
+    "owner_pause": lambda row, now: "Its person paused it. It stays until they resume it.",
+    "operator_pause": lambda row, now: "An operator paused it. It stays until an operator resumes it.",
+    "database_pause": lambda row, now: (
         "It was paused in the database (inactive without an outcome). It stays until that is taken back."
     ),
     "claimed": lambda row, now: (
@@ -166,11 +170,11 @@ REASONS: dict[str, Callable[[Found, Conditions], str]] = {
     "digest": lambda row, now: (
         f"It is listed in the digest{_of_digest(now)}, and ends when that is sent; looked at again {_until(row, now)}."
     ),
-    "resting": lambda row, now: (
+    "rest": lambda row, now: (
         f"Its person's day lets nothing through ({row.deferred_by}). That ends {_until(row, now)}."
     ),
     "retry": lambda row, now: f"{_tries(row)}; the next try is {_until(row, now)}.",
-    "put_off": lambda row, now: (
+    "message": lambda row, now: (
         f"It was put off: its message is to be back first. It is looked at again {_until(row, now)}."
     ),
     "asleep": lambda row, now: (

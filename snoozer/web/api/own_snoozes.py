@@ -10,6 +10,7 @@ from snoozer import quotas
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.statements import database_time
+from snoozer.domain.state import public_state
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
 from snoozer.snoozing import SnoozeError
@@ -20,7 +21,6 @@ from snoozer.web.api.auth import bearer_token
 from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.models.snoozes import Snooze
 from snoozer.web.api.problems import Refused
-from snoozer.web.text.status import row_state
 
 
 def own(connection: Connection, account: Account, id: int) -> Found:
@@ -32,7 +32,7 @@ def to_change(connection: Connection, account: Account, id: int) -> Found:
     """The snooze, locked until the transaction ends, in a state that `If-Match` names. Raises Refused with 404 or
     412."""
     row = _found(api_snoozes.one(connection, id=id, user_email=account.email, changing=True), id)
-    preconditions.check(preconditions.snooze_etag(row, now=database_time(connection)))
+    preconditions.check(preconditions.snooze_etag(row))
     return row
 
 
@@ -93,14 +93,14 @@ def undone_or_refused(connection: Connection, row: Found, result: acts.Result) -
 
 def over(connection: Connection, row: Found) -> Refused:
     """Returns a 409 for a snooze that is over."""
-    state = row_state(row, now=database_time(connection))
+    state = public_state(row.state, row.why)
     return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
 
 
 def conflict(connection: Connection, row: Found, error: SnoozeError) -> Refused:
     """Returns a 409 for an act that the snooze as it is does not allow."""
     members: dict[str, Any] = {"suggestions": list(error.suggestions)} if error.suggestions else {}
-    state = row_state(row, now=database_time(connection))
+    state = public_state(row.state, row.why)
     return Refused(409, error.code, error.message, state=state, **members)
 
 

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-from datetime import datetime
 
 from flask import Response, request
 
 from snoozer.db.queries import Found
+from snoozer.domain.state import public_state
 from snoozer.web.api.problems import Refused
-from snoozer.web.text.status import row_state
 
 _VERSION = (
     "id subject sender_email note remind_at promise deferred_until recurrence zone wall_time time_kind inactive "
@@ -17,9 +16,9 @@ _VERSION = (
 )
 
 
-def snooze_etag(row: Found, *, now: datetime) -> str:
+def snooze_etag(row: Found) -> str:
     """The strong ETag of a snooze: another one whenever the row or its state is another one."""
-    values = [row_state(row, now=now), *(getattr(row, name) for name in _VERSION.split())]
+    values = [public_state(row.state, row.why), *(getattr(row, name) for name in _VERSION.split())]
     return _quoted(json.dumps(values, default=str, sort_keys=True))
 
 

@@ -8,6 +8,7 @@ from flask import url_for
 
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
+from snoozer.domain.state import public_state
 from snoozer.timephrase import Recurrence
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale
@@ -17,7 +18,7 @@ from snoozer.web.api.models.recurrence import RecurrenceRule
 from snoozer.web.api.models.snoozes import Links, Send, Snooze, SnoozeHistory
 from snoozer.web.text.phrase_text import recurrence_text
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.status import late_because, row_state
+from snoozer.web.text.status import late_because
 from snoozer.web.text.time_format import TimeFormatter
 
 
@@ -28,7 +29,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
     show, page = url_for("api.show", id=row.id), url_for("snoozes.show", id=row.id)
     return Snooze(
         id=row.id,
-        state=row_state(row, now=now),
+        state=public_state(row.state, row.why),
         message_id=row.message_id,
         subject=row.subject,
         sender_email=row.sender_email,
@@ -47,7 +48,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
         max_attempts=row.max_attempts,
         serialization_key=own_key(row.serialization_key, account_id=account.id),
         reference=row.reference,
-        etag=preconditions.snooze_etag(row, now=now),
+        etag=preconditions.snooze_etag(row),
         links=Links(self=absolute(show), page=absolute(page)),
     )
 

@@ -96,7 +96,7 @@ def to_inbox(account: Account, id: int) -> ResponseReturnValue:
     with context.transaction() as connection:
         row = _own(connection, account, id=id)
         alive = snoozes.alive(connection, user_email=account.email, message_id=row.message_id)
-        paused = alive is not None and alive.inactive
+        paused = alive is not None and alive.state == "paused"
         asleep = alive if row.folder == "snoozed" and not paused else None
         cancelled = None
         if asleep is not None:

@@ -177,7 +177,7 @@ def _moved(
     """The time for the snooze that the message has, if that repeats or is paused; None if there is none, or its series
     does not go on with this time."""
     row = queries.alive(connection, user_email=account.email, message_id=message.message_id)
-    if row is None or not (row.inactive or row.recurrence):
+    if row is None or not (row.state == "paused" or row.recurrence):
         return None
     what = acts.Move(time=submitted.reminder_time, every=submitted.every, reading=submitted.reading, from_inbox=True)
     (result,) = acts.act(connection, [row.id], what, By(account.email, ROUTE))

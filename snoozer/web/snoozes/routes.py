@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import snoozing
 from snoozer.db.models import Account
+from snoozer.db.models.state import MAX_BACKOFF
 from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
 from snoozer.domain.reminder import MAX_NOTE_LENGTH
@@ -36,7 +37,6 @@ blueprint = Blueprint("snoozes", __name__)
 
 RETURNED_FOR = timedelta(days=7)
 # The longest backoff is some hours; only the hold of an uncertain send lasts longer.
-MAX_BACKOFF = timedelta(days=1)
 
 
 @blueprint.get("/")
@@ -62,7 +62,7 @@ def home(account: Account) -> ResponseReturnValue:
                 connection, user_email=email, now=times.now, tolerance=2 * LATE_AFTER, max_backoff=max_backoff
             ),
         }
-    live = (row for row in page.rows if not row.inactive)
+    live = (row for row in page.rows if row.state != "paused")
     ahead = (at for row in live if (at := arrival_of(row, times).at) > times.now)
     return render_template(
         "snoozes/list.html",

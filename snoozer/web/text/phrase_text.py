@@ -34,14 +34,13 @@ class PhraseText:
 
 def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> PhraseText:
     """Returns the words behind the current promise of a row of `queries.snoozes`, taken from its events."""
-    promise = row.scheduled_for or row.remind_at
-    detail = _phrase_detail(row, events, promise)
+    detail = _phrase_detail(row, events, row.promise)
     alternative = parse_instant(detail.get("alternative"))
     recurrence = parse_recurrence(row.recurrence)
     notes = tuple(
         explain_flag(
             flag,
-            wall=row.wall_time or times.local(promise).replace(tzinfo=None),
+            wall=row.wall_time or times.local(row.promise).replace(tzinfo=None),
             now=times.local(times.now),
             alternative=None if alternative is None else times.local(alternative),
             recurrence=recurrence,
@@ -53,7 +52,7 @@ def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> Phr
         phrase=detail.get("phrase"),
         flag_notes=notes,
         alternative=alternative if alternative is not None and alternative > times.now else None,
-        kept_as=_kept_as(row, promise, times),
+        kept_as=_kept_as(row, row.promise, times),
     )
 
 
@@ -69,9 +68,8 @@ def upcoming_times(row: Any, times: TimeFormatter) -> list[datetime]:
     """Returns up to five times at which what repeats comes, from the promised one on; of a paused one those after now.
     Without a recurrence, or an unreadable one, at most the promised one."""
     recurrence = parse_recurrence(row.recurrence)
-    promise = row.scheduled_for or row.remind_at
-    at: datetime | None = promise
-    found = [promise] if promise > times.now or not row.inactive else []
+    at: datetime | None = row.promise
+    found = [row.promise] if row.promise > times.now or row.state != "paused" else []
     try:
         while recurrence and at and len(found) < MAX_UPCOMING:
             at = next_occurrence(recurrence, after=at if found else max(at, times.now), zone=row.zone or "UTC")

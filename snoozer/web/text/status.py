@@ -6,8 +6,7 @@ from typing import Any
 
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.db.queries.returned import Return
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
-from snoozer.domain.state import State, state_of
+from snoozer.domain.state import public_state
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text
@@ -77,7 +76,7 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
     label, icon = _LABELS[state]
     arrival = arrival_of(row, times)
     at = row.finished_at if state in {"sent", "cancelled"} else arrival.at if state == "asleep" else row.promise
-    late = _lateness(row.sent_at - due_at(row), row.delayed_by) if state == "sent" and row.sent_at else None
+    late = _lateness(row.sent_at - row.due_at, row.delayed_by) if state == "sent" and row.sent_at else None
     asked = state == "asleep" and arrival.reason is not None
     return Status(
         state=state,
@@ -90,28 +89,16 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
     )
 
 
-def due_at(row: Any) -> datetime:
-    """Returns when the row was promised, or the end of the rest that deferred it."""
-    promise: datetime = row.promise
-    return promise if row.deferred_until is None else max(promise, row.deferred_until)
-
-
-def row_state(row: Any, *, now: datetime) -> State:
-    """Returns asleep, due, claimed, sent, cancelled, retired or paused."""
-    claimed = row.claimed_at is not None
-    return state_of(inactive=row.inactive, outcome=row.outcome, claimed=claimed, due_at=due_at(row), now=now)
-
-
 def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
     """Returns how late the reminder was, or is by now, and why, as a clause; None where it was on time or is not due.
     The ledger knows, and the mail itself does not."""
     if row.sent_at is not None:
         end, reason = row.sent_at, row.delayed_by
-    elif row.outcome is None and not row.inactive:
+    elif public_state(row.state, row.why) in {"due", "claimed"}:
         end, reason = now, _reason_until_now(row)
     else:
         return None
-    late = end - due_at(row)
+    late = end - row.due_at
     return (late, _because(reason)) if late > LATE_AFTER else None
 
 
@@ -131,15 +118,14 @@ def late_return(found: Return) -> str | None:
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
     before."""
-    if not sends and row.outcome == "sent":
+    if not sends and row.state == "sent":
         return _("No. Its message came back, and you chose to get no reminder beside it.")
     if not sends:
         return _("No. Nothing has been handed to the mail server for it.")
-    promise = row.scheduled_for or row.remind_at
-    current = next((send for send in sends if send.scheduled_for == promise), None)
+    current = next((send for send in sends if send.scheduled_for == row.promise), None)
     if current is not None:
         return _sent_answer(current, times)
-    now = times.inline(promise)
+    now = times.inline(row.promise)
     answer = _("Not yet, for %(when)s.", when=now) if row.outcome is None else _("No, for %(when)s.", when=now)
     before, its_answer = times.inline(sends[0].scheduled_for), lower_first(_sent_answer(sends[0], times))
     return answer + " " + _("For the time before, %(when)s: %(answer)s", when=before, answer=its_answer)
@@ -167,8 +153,8 @@ def _own_answer(send: Any, times: TimeFormatter) -> str:
 
 def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> tuple[str, str]:
     """Returns the key of the label, and the explanation."""
-    state = row_state(row, now=times.now)
-    if state == "due" and row.send_state == "uncertain" and row.scheduled_for:
+    state = public_state(row.state, row.why)
+    if row.state == "uncertain" and state == "due":
         return "uncertain", _(
             "The reminder was handed over, but the mail server's answer was lost. Look into your inbox. "
             "It is looked at again %(distance)s.",
@@ -180,7 +166,7 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
             return waited
     if state == "due" and row.remind_at > times.now:
         return "late", f"{_retrying(row, times)}{_where(row)}"
-    if state == "due" and times.now - due_at(row) > LATE_AFTER:
+    if state == "due" and times.now - row.due_at > LATE_AFTER:
         return "late", f"{_waiting(row, times, delivery)}{_where(row)}"
     if state == "claimed" and row.lease_expires_at <= times.now:
         return "late", _("The worker that held it stopped answering. Another one takes it over within moments.")
@@ -198,14 +184,14 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
 
 def _after_rest(row: Any, times: TimeFormatter) -> tuple[str, str] | None:
     """What is known of one that a rest deferred: it is looked at whether there is one mail for many, or is in one."""
-    if times.now - due_at(row) <= LATE_AFTER:
+    if times.now - row.due_at <= LATE_AFTER:
         explanation = _EXPLANATIONS["due"]
         return "due", _(explanation) + digest_text(row.digest_size)
     if row.digest_size:
         return "late", _(
             "It has been due for %(span)s. It is one of %(count)s reminders in one mail, which the mail server has not "
             "confirmed yet.",
-            span=span_in_words(times.now - due_at(row), after=True),
+            span=span_in_words(times.now - row.due_at, after=True),
             count=row.digest_size,
         )
     return None
@@ -217,7 +203,7 @@ def _reason_until_now(row: Any) -> str | None:
         return "recipient"
     if row.attempts:
         return "failure"
-    failed = row.last_error_at is not None and row.last_error_at >= due_at(row)
+    failed = row.last_error_at is not None and row.last_error_at >= row.due_at
     return "mail server" if failed else row.delayed_by
 
 
@@ -244,7 +230,7 @@ def _retrying(row: Any, times: TimeFormatter) -> str:
 
 
 def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> str:
-    due = span_in_words(times.now - due_at(row), after=True)
+    due = span_in_words(times.now - row.due_at, after=True)
     if delivery is not None and delivery.paused_since is not None:
         return _(
             "It has been due for %(span)s. Paused by an operator of this Snoozer since %(when)s: it is kept, and comes "
@@ -259,7 +245,7 @@ def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) ->
             span=due,
             when=times.inline(delivery.away_since),
         )
-    if row.schema_version > SUPPORTED_SCHEMA:
+    if row.why == "newer":
         return _(
             "It has been due for %(span)s. A newer release of Snoozer wrote it, and workers of this one leave it to "
             "those of that release; if this lasts, tell an operator of this Snoozer.",
@@ -287,7 +273,7 @@ def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
         return _("Its message is back in your mailbox. You chose to get no reminder beside it.")
     if row.deferred_by is not None:
-        rest, late = REST_ENDS.get(row.deferred_by), _lateness(row.sent_at - due_at(row), row.delayed_by)
+        rest, late = REST_ENDS.get(row.deferred_by), _lateness(row.sent_at - row.due_at, row.delayed_by)
         words = [_(rest) if rest else _("later"), *([late] if late else [])]
         return _("The reminder went out %(late)s.", late=", ".join(words)) + digest_text(row.digest_size)
     late = _lateness(row.sent_at - row.scheduled_for, row.delayed_by)

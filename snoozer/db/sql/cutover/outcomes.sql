@@ -7,14 +7,15 @@ SELECT
                 (SELECT archived.outcome FROM email_snoozes_archive AS archived WHERE archived.id = known.snooze_id),
                 'erased'
             )
-        WHEN snooze.outcome IS NOT NULL THEN snooze.outcome
-        WHEN snooze.claimed_at IS NOT NULL THEN 'being sent'
-        WHEN snooze.inactive THEN 'paused'
+        WHEN its.state = 'case' THEN 'retired'
+        WHEN its.state IN ('sent', 'cancelled', 'paused') THEN its.state
+        WHEN its.state IN ('held', 'leaving') THEN 'being sent'
         ELSE 'waiting'
     END AS outcome,
-    COALESCE(snooze.scheduled_for, snooze.remind_at, known.due_at) AS due_at
+    COALESCE(snooze_promise(snooze), known.due_at) AS due_at
 FROM imported_jobs AS known
 LEFT JOIN email_snoozes AS snooze ON snooze.id = known.snooze_id
+CROSS JOIN LATERAL snooze_state(snooze, :known_schema) AS its
 WHERE known.source = :source
   AND known.withdrawn_at IS NULL
   AND known.job_id > :after

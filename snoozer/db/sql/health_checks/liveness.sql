@@ -26,10 +26,11 @@ SELECT
     (SELECT count(*) FROM open_breakers) AS open_breakers,
     (
         SELECT count(*)
-        FROM email_snoozes
-        WHERE NOT inactive
-          AND claimed_at IS NULL
-          AND remind_at <= CURRENT_TIMESTAMP
-          AND attempts < max_attempts
-          AND schema_version > :known_schema
+        FROM email_snoozes AS snooze
+        CROSS JOIN LATERAL snooze_state(snooze, :known_schema) AS its
+        WHERE NOT snooze.inactive
+          AND snooze.claimed_at IS NULL
+          AND snooze.remind_at <= CURRENT_TIMESTAMP
+          AND snooze.schema_version > :known_schema
+          AND its.why = 'newer'
     ) AS deferred

@@ -16,16 +16,16 @@ WITH placed AS (
         EXTRACT(EPOCH FROM snooze.remind_at - clock_timestamp()) AS due_in,
         COALESCE(send.sent_at, snooze.finished_at, snooze.claimed_at, snooze.remind_at) AS moved_at,
         CASE
-            WHEN snooze.outcome = 'retired' THEN 'case'
-            WHEN snooze.outcome = 'sent'
+            WHEN its.state IN ('case', 'asleep') THEN its.state
+            WHEN its.state = 'sent'
                 AND (snooze.finished_at > clock_timestamp() - INTERVAL '3 seconds' OR kept.returned IS FALSE) THEN 'sent'
-            WHEN snooze.outcome IS NOT NULL THEN 'back'
-            WHEN snooze.claimed_at IS NOT NULL AND send.state = 'sending' THEN 'dot'
-            WHEN snooze.claimed_at IS NOT NULL THEN 'claimed'
-            WHEN COALESCE(snooze.scheduled_for, snooze.remind_at) <= clock_timestamp() THEN 'due'
-            ELSE 'asleep'
+            WHEN its.state IN ('sent', 'cancelled') THEN 'back'
+            WHEN its.state = 'leaving' THEN 'dot'
+            WHEN its.state = 'held' THEN 'claimed'
+            ELSE 'due'
         END AS stage
     FROM email_snoozes AS snooze
+    CROSS JOIN LATERAL snooze_state(snooze, :known_schema) AS its
     LEFT JOIN reminder_sends AS send
         ON send.user_email = snooze.user_email
         AND send.message_id = snooze.message_id

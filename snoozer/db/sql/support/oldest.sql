@@ -7,16 +7,16 @@ SELECT
     snooze.attempts,
     snooze.max_attempts,
     snooze.crash_count,
-    CASE waits.state
-        WHEN 'spent' THEN 'to become a case'
-        WHEN 'newer' THEN 'a newer release'
-        WHEN 'key' THEN 'others of its key'
-        WHEN 'uncertain' THEN 'a worker: it may have been sent'
-        WHEN 'digest' THEN 'the digest that lists it'
+    CASE
+        WHEN its.why = 'spent' THEN 'to become a case'
+        WHEN its.why = 'newer' THEN 'a newer release'
+        WHEN its.why = 'key' THEN 'others of its key'
+        WHEN its.why = 'digest' THEN 'the digest that lists it'
+        WHEN its.state = 'uncertain' THEN 'a worker: it may have been sent'
         ELSE 'a worker'
     END AS waits_for
 FROM email_snoozes AS snooze
-CROSS JOIN LATERAL snooze_waits_for(snooze, :known_schema) AS waits
+CROSS JOIN LATERAL snooze_state(snooze, :known_schema) AS its
 WHERE NOT snooze.inactive
   AND snooze.claimed_at IS NULL
   AND snooze.remind_at <= CURRENT_TIMESTAMP
