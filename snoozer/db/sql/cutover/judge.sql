@@ -19,7 +19,7 @@ SELECT
             END
         WHEN snooze.id IS NULL OR snooze.outcome IS NOT NULL THEN 'over'
         WHEN known.user_email <> given.user_email THEN 'readdressed'
-        WHEN known.due_at <> given.due_at AND COALESCE(snooze.scheduled_for, snooze.remind_at) = known.due_at THEN 'moved'
+        WHEN known.due_at <> given.due_at AND snooze_promise(snooze) = known.due_at THEN 'moved'
         ELSE 'same'
     END AS verdict
 FROM ROWS FROM (

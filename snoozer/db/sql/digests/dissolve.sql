@@ -19,7 +19,7 @@ WITH unsent AS MATERIALIZED (
       )
       AND (
           snooze.inactive
-          OR COALESCE(snooze.scheduled_for, snooze.remind_at) <> digest.scheduled_for
+          OR snooze_promise(snooze) <> digest.scheduled_for
           OR send.state = 'failed'
           OR day.gathers_over IS NULL
           OR digest.gathered_at < clock_timestamp() - :hold

@@ -2,11 +2,11 @@
 -- failed is tried again within a day.
 SELECT count(*) AS late, min(promise) AS oldest
 FROM (
-    SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until) AS promise
-    FROM email_snoozes
+    SELECT snooze_due_at(snooze) AS promise
+    FROM email_snoozes AS snooze
     WHERE NOT inactive
       AND remind_at <= CURRENT_TIMESTAMP + INTERVAL '1 day'
-      AND GREATEST(COALESCE(scheduled_for, remind_at), deferred_until, created_at) < clock_timestamp() - INTERVAL '1 minute'
+      AND GREATEST(snooze_due_at(snooze), created_at) < clock_timestamp() - INTERVAL '1 minute'
     ORDER BY remind_at
     LIMIT 1000
 ) AS overdue

@@ -1,8 +1,8 @@
 -- Compare an import's rows with what its owner has: a snooze is the same where message and time of making are, whatever
 -- became of it; one that waits is changed where its message is snoozed otherwise.
 WITH mine AS MATERIALIZED (
-    SELECT message_id, created_at, inactive, COALESCE(scheduled_for, remind_at) AS promised, note, recurrence
-    FROM email_snoozes
+    SELECT message_id, created_at, inactive, snooze_promise(snooze) AS promised, note, recurrence
+    FROM email_snoozes AS snooze
     WHERE user_email = :user_email
     UNION ALL
     SELECT message_id, created_at, TRUE, COALESCE(scheduled_for, remind_at), note, recurrence

@@ -9,7 +9,7 @@ WITH unwanted AS MATERIALIZED (
       AND send.uncertain_at < clock_timestamp() - :hold
       AND (
           snooze.outcome = 'cancelled'
-          OR COALESCE(snooze.scheduled_for, snooze.remind_at) <> send.scheduled_for
+          OR snooze_promise(snooze) <> send.scheduled_for
       )
     ORDER BY send.id
     LIMIT :batch_size

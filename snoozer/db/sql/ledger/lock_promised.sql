@@ -6,7 +6,7 @@ WITH locked AS MATERIALIZED (
     JOIN reminder_sends AS send
       ON send.user_email = snooze.user_email
      AND send.message_id = snooze.message_id
-     AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+     AND send.scheduled_for = snooze_promise(snooze)
      AND send.channel = 'email'
     WHERE snooze.id = ANY(:snooze_ids)
     FOR NO KEY UPDATE OF send SKIP LOCKED
@@ -16,7 +16,7 @@ FROM email_snoozes AS snooze
 JOIN reminder_sends AS send
   ON send.user_email = snooze.user_email
  AND send.message_id = snooze.message_id
- AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+ AND send.scheduled_for = snooze_promise(snooze)
  AND send.channel = 'email'
 WHERE snooze.id = ANY(:snooze_ids)
   AND send.id NOT IN (SELECT locked.id FROM locked)

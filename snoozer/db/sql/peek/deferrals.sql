@@ -5,7 +5,5 @@ FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested 
 JOIN email_snoozes AS snooze ON snooze.id = requested.id
 JOIN accounts AS account ON account.email = lower(snooze.user_email)
 JOIN day_shapes AS day ON day.account_id = account.id
-CROSS JOIN LATERAL snooze_deferral(
-    snooze.user_email, snooze.id, COALESCE(snooze.scheduled_for, snooze.remind_at)
-) AS deferral
+CROSS JOIN LATERAL snooze_deferral(snooze.user_email, snooze.id, snooze_promise(snooze)) AS deferral
 WHERE snooze.claim_token = requested.claim_token

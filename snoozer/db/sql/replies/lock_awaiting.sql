@@ -32,7 +32,7 @@ SELECT
     snooze.id,
     snooze.message_id,
     snooze.reply_policy AS policy,
-    COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise,
+    snooze_promise(snooze) AS promise,
     snooze.recurrence,
     snooze.zone,
     answered.arrived_at
@@ -40,6 +40,6 @@ FROM answered
 JOIN email_snoozes AS snooze ON snooze.id = answered.id
 WHERE NOT snooze.inactive
   AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
-  AND COALESCE(snooze.scheduled_for, snooze.remind_at) > clock_timestamp()
+  AND snooze_promise(snooze) > clock_timestamp()
 ORDER BY snooze.id
 FOR NO KEY UPDATE OF snooze

@@ -2,11 +2,11 @@
 -- In seconds from the promise, or from the end of the rest that deferred it. Paused ones are not late, nor is what is still to
 -- come. Of each kind `most` are measured, of the sent ones the newest; with `only` of one kind.
 WITH waiting AS MATERIALIZED (
-    SELECT GREATEST(COALESCE(scheduled_for, remind_at), deferred_until) AS promise
+    SELECT unsent.promise
     FROM (
         (
-            SELECT scheduled_for, remind_at, deferred_until
-            FROM email_snoozes
+            SELECT snooze_due_at(snooze) AS promise
+            FROM email_snoozes AS snooze
             WHERE NOT inactive
               AND claimed_at IS NULL
               AND remind_at <= CURRENT_TIMESTAMP
@@ -15,8 +15,8 @@ WITH waiting AS MATERIALIZED (
         )
         UNION ALL
         (
-            SELECT scheduled_for, remind_at, deferred_until
-            FROM email_snoozes
+            SELECT snooze_due_at(snooze)
+            FROM email_snoozes AS snooze
             WHERE NOT inactive
               AND claimed_at IS NULL
               AND scheduled_for IS NOT NULL
@@ -25,8 +25,8 @@ WITH waiting AS MATERIALIZED (
             LIMIT CAST(:most AS bigint)
         )
         UNION ALL
-        SELECT scheduled_for, remind_at, deferred_until
-        FROM email_snoozes
+        SELECT snooze_due_at(snooze)
+        FROM email_snoozes AS snooze
         WHERE claimed_at IS NOT NULL
     ) AS unsent
     WHERE CAST(:only AS text) IS DISTINCT FROM 'sent'
