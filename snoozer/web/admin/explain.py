@@ -8,36 +8,42 @@ from datetime import datetime
 from snoozer.db.queries import Found
 from snoozer.db.queries.cases import MAX_AHEAD
 from snoozer.domain.reminder import SUPPORTED_SCHEMA
+from snoozer.domain.state import Answer, was_sent
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
+
+_ANSWERS: dict[Answer, str] = {"yes": "Yes", "no": "No", "perhaps": "Perhaps", "not yet": "No"}
 
 
 def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
     """Returns Yes, No or Perhaps, and the sentence that explains it."""
     if send is None:
         return "No", "Nothing was ever handed to the mail server for this promise."
+    return _ANSWERS[was_sent(send.state, send.resolution)], _what_became_of(send, times)
+
+
+def _what_became_of(send: Found, times: TimeFormatter) -> str:
     match send.state:
         case "sent" if send.resolution == "digest":
             which = "" if send.digest_of is None else f" of snooze {send.digest_of}"
-            return "Yes", f"It was listed in the digest{which}, which the mail server took {_at(times, send.sent_at)}."
+            return f"It was listed in the digest{which}, which the mail server took {_at(times, send.sent_at)}."
         case "reserved" if send.digest_of is not None:
-            return "No", f"It is listed in the digest of snooze {send.digest_of}, whose mail says what became of it."
+            return f"It is listed in the digest of snooze {send.digest_of}, whose mail says what became of it."
         case "sent":
-            return "Yes", f"The mail server took it {_at(times, send.sent_at)} and answered {_reply(send)}."
+            return f"The mail server took it {_at(times, send.sent_at)} and answered {_reply(send)}."
         case "uncertain":
-            return "Perhaps", (
+            return (
                 f"All of it was handed over {_at(times, send.dot_authorised_at)} and no answer came back. "
                 "A second copy would have the same Message-ID, so the server's log can tell."
             )
         case "sending":
-            when = _at(times, send.dot_authorised_at)
-            return "Perhaps", f"It is being handed over; the end of it was authorised {when}."
+            return f"It is being handed over; the end of it was authorised {_at(times, send.dot_authorised_at)}."
         case "failed" if send.resolution == "dismissed":
-            return "Perhaps", "It was uncertain when an operator dismissed it; it is not sent again."
+            return "It was uncertain when an operator dismissed it; it is not sent again."
         case "failed":
-            return "No", f"The mail server refused it: {_reply(send)}."
+            return f"The mail server refused it: {_reply(send)}."
         case _:
-            return "No", f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."
+            return f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."
 
 
 def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.db.queries.returned import Return
-from snoozer.domain.state import public_state
+from snoozer.domain.state import Answer, public_state, was_sent
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text
@@ -44,15 +44,15 @@ _REASONS = {
     "queue": N_("because it waited for its turn"),
     "mailbox": N_("because its message was to come back by itself, and did not in time"),
 }
-_SEND_STATES = {
-    "uncertain": N_(
+_ANSWERS: dict[Answer, str] = {
+    "perhaps": N_(
         "Perhaps. The mail server was given all of it and its answer was lost. "
         "If it is sent once more, it is the same mail with the same Message-ID."
     ),
-    "failed": N_("No. The mail server refused it for good."),
-    "sending": N_("It is being handed over at this moment."),
-    "reserved": N_("Not yet. It is prepared and waits for the mail server."),
+    "no": N_("No. The mail server refused it for good."),
+    "not yet": N_("Not yet. It is prepared and waits for the mail server."),
 }
+_LEAVING = N_("It is being handed over at this moment.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +141,9 @@ def _sent_answer(send: Any, times: TimeFormatter) -> str:
 
 
 def _own_answer(send: Any, times: TimeFormatter) -> str:
-    if send.state != "sent":
-        return _(_SEND_STATES[send.state])
+    answer = was_sent(send.state, send.resolution)
+    if answer != "yes":
+        return _(_LEAVING if send.state == "sending" else _ANSWERS[answer])
     rest = REST_ENDS.get(send.delayed_by or "")
     late = _(rest) if rest else _lateness(send.sent_at - (send.late_from or send.scheduled_for), send.delayed_by)
     at = times.inline(send.sent_at)
