@@ -1,0 +1,91 @@
+"""Each concept has one home; this lists it, and fails for a second one.
+
+Readers select the state of a snooze and its promise from functions of the database. Conditions for an index repeat a
+part of these; tests/db/test_state.py compares them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "snoozer"
+TEMPLATES = PACKAGE.parent / "templates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concept:
+    """`text` decides it, and stands in its `homes` alone. Files in `others` still repeat it, and may stop."""
+
+    text: re.Pattern[str]
+    homes: frozenset[str]
+    others: frozenset[str] = field(default=frozenset())
+
+
+CONCEPTS = {
+    # The function `snooze_promise`; rows of the archive have another type than it takes.
+    "the promise": Concept(
+        text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
+        homes=frozenset({"db/models/state.py", "db/sql/imports/judge.sql"}),
+        others=frozenset({"db/sql/queue", "db/sql/peek/operated.sql", "web/mailbox/pages.py", "mailbox/_row.html"}),
+    ),
+    # The function `snooze_due_at`.
+    "when a snooze is due": Concept(
+        text=re.compile(r"greatest\((coalesce\(|promised_time|snooze_promise)", re.I),
+        homes=frozenset({"db/models/state.py"}),
+        others=frozenset({"db/sql/queue"}),
+    ),
+    # The function `snooze_state`.
+    "the state, in Python": Concept(
+        text=re.compile(r"\b(row|alive|found|late)\.(inactive|claimed_at)\b"),
+        # These show since when it is claimed.
+        homes=frozenset({"web/admin/case_timeline.py", "web/admin/explain.py"}),
+        others=frozenset(
+            {
+                *("occurrences.py", "bulk_acts/results.py", "operations/acts.py", "mailbox_sync/seeking.py"),
+                *("web/snoozes/occurrences.py", "db/queue_acts.py"),
+            }
+        ),
+    ),
+    "the state, in SQL": Concept(
+        text=re.compile(r"\bwhen (not )?(\w+\.)?(inactive|claimed_at is|outcome is|outcome =)", re.I), homes=frozenset()
+    ),
+    # The claim's predicate, inline for its indexes: a claim and what looks ahead of it.
+    "whether attempts are left": Concept(
+        text=re.compile(r"attempts (<|>=) (\w+\.)?max_attempts"),
+        homes=frozenset(
+            {
+                *("db/models/state.py", "db/models/snooze.py", "db/sql/minutes/record.sql"),
+                *("db/sql/queue/claim.sql", "db/sql/queue/advance_keys.sql", "db/sql/queue/retire.sql"),
+                *("db/sql/peek/next_due.sql", "db/sql/peek/poison_rows.sql", "db/sql/peek/unfinished.sql"),
+                *("db/sql/naive/claim.sql", "db/sql/naive/recover.sql", "db/sql/naive/retry.sql"),
+            }
+        ),
+    ),
+    # The function `was_sent`.
+    "whether it was sent": Concept(
+        text=re.compile(r"[\"']perhaps[\"']"),
+        homes=frozenset({"domain/state.py", "web/admin/explain.py", "web/text/status.py"}),
+    ),
+}
+
+
+def files() -> Iterator[tuple[str, str]]:
+    for folder in (PACKAGE, TEMPLATES):
+        for path in folder.rglob("*"):
+            if path.suffix in {".py", ".sql", ".html"}:
+                yield path.relative_to(folder).as_posix(), path.read_text()
+
+
+def places(concept: Concept) -> set[str]:
+    """The files that decide it; a file in a folder of `others` counts as that folder."""
+    found = {name for name, code in files() if concept.text.search(code)}
+    return {next((other for other in concept.others if name.startswith(f"{other}/")), name) for name in found}
+
+
+@pytest.mark.parametrize("name", CONCEPTS)
+def test_a_concept_stands_in_its_home(name: str) -> None:
+    concept = CONCEPTS[name]
+    assert places(concept) - concept.others == concept.homes
