@@ -29,13 +29,12 @@ CONCEPTS = {
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
         homes=frozenset({"db/models/state.py", "db/sql/imports/judge.sql"}),
-        others=frozenset({"db/sql/queue", "db/sql/peek/operated.sql", "web/mailbox/pages.py", "mailbox/_row.html"}),
+        others=frozenset({"web/mailbox/pages.py", "mailbox/_row.html"}),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(
         text=re.compile(r"greatest\((coalesce\(|promised_time|snooze_promise)", re.I),
         homes=frozenset({"db/models/state.py"}),
-        others=frozenset({"db/sql/queue"}),
     ),
     # The function `snooze_state`.
     "the state, in Python": Concept(
@@ -44,13 +43,14 @@ CONCEPTS = {
         homes=frozenset({"web/admin/case_timeline.py", "web/admin/explain.py"}),
         others=frozenset(
             {
-                *("occurrences.py", "bulk_acts/results.py", "operations/acts.py", "mailbox_sync/seeking.py"),
-                *("web/snoozes/occurrences.py", "db/queue_acts.py"),
+                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/acts.py", "db/queue_acts.py"),
             }
         ),
     ),
     "the state, in SQL": Concept(
-        text=re.compile(r"\bwhen (not )?(\w+\.)?(inactive|claimed_at is|outcome is|outcome =)", re.I), homes=frozenset()
+        text=re.compile(r"\bwhen (not )?(\w+\.)?(inactive|claimed_at is|outcome is|outcome =)", re.I),
+        # It asks whether the row is revived, for the replies that count.
+        homes=frozenset({"db/sql/queue/change_many.sql"}),
     ),
     # The claim's predicate, inline for its indexes: a claim and what looks ahead of it.
     "whether attempts are left": Concept(
@@ -63,6 +63,16 @@ CONCEPTS = {
                 *("db/sql/naive/claim.sql", "db/sql/naive/recover.sql", "db/sql/naive/retry.sql"),
             }
         ),
+    ),
+    # What acts leave a snooze with: one statement writes it, and those of operators for cases.
+    "an act that cancels": Concept(
+        text=re.compile(r"set outcome = 'cancelled'|outcome=\"cancelled\"", re.I),
+        homes=frozenset({"snoozes/acts.py", "db/sql/queue/dismiss.sql"}),
+    ),
+    "a new promise begins": Concept(
+        text=re.compile(r"^\s*(set )?crash_count = 0,", re.I | re.M),
+        # These keep the promise and let it be tried again.
+        homes=frozenset({"db/sql/queue/conclude.sql", "db/sql/queue/resend.sql", "db/sql/queue/reactivate.sql"}),
     ),
     # The function `was_sent`.
     "whether it was sent": Concept(

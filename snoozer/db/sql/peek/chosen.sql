@@ -7,7 +7,7 @@ SELECT
     snooze.message_id,
     snooze.subject,
     snooze.sender_email,
-    COALESCE(snooze.scheduled_for, snooze.remind_at) AS remind_at,
+    snooze_promise(snooze) AS remind_at,
     snooze.deferred_until,
     snooze.snooze_duration_hours AS duration_hours,
     snooze.note,
@@ -56,7 +56,7 @@ FROM email_snoozes AS snooze
 LEFT JOIN reminder_sends AS send
   ON send.user_email = snooze.user_email
  AND send.message_id = snooze.message_id
- AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+ AND send.scheduled_for = snooze_promise(snooze)
  AND send.channel = 'email'
 WHERE snooze.id = ANY(:ids)
 ORDER BY snooze.id

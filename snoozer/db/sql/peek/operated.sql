@@ -10,7 +10,7 @@ SELECT
     snooze.paused_by,
     snooze.claimed_by,
     snooze.remind_at,
-    COALESCE(snooze.scheduled_for, snooze.remind_at) AS promise,
+    snooze_promise(snooze) AS promise,
     snooze.attempts,
     snooze.max_attempts,
     snooze.recurrence,
@@ -18,7 +18,7 @@ SELECT
     CASE
         WHEN send.state IS NOT NULL THEN send.state
         WHEN snooze_archived_send(
-            snooze.user_email, snooze.message_id, COALESCE(snooze.scheduled_for, snooze.remind_at)
+            snooze.user_email, snooze.message_id, snooze_promise(snooze)
         ) IS NOT NULL THEN 'sent'
     END AS send_state,
     send.uncertain_at,
@@ -34,7 +34,7 @@ FROM email_snoozes AS snooze
 LEFT JOIN reminder_sends AS send
   ON send.user_email = snooze.user_email
  AND send.message_id = snooze.message_id
- AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+ AND send.scheduled_for = snooze_promise(snooze)
  AND send.channel = 'email'
 WHERE snooze.id = ANY(:ids)
 ORDER BY snooze.id

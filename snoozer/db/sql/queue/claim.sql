@@ -66,7 +66,7 @@ SET claimed_at = CASE WHEN due.is_first THEN CURRENT_TIMESTAMP END,
     claimed_by = CASE WHEN due.is_first THEN :worker END,
     claim_token = CASE WHEN due.is_first THEN gen_random_uuid() END,
     lease_expires_at = CASE WHEN due.is_first THEN CURRENT_TIMESTAMP + :lease END,
-    scheduled_for = CASE WHEN due.is_first THEN COALESCE(snooze.scheduled_for, snooze.remind_at) ELSE snooze.scheduled_for END,
+    scheduled_for = CASE WHEN due.is_first THEN snooze_promise(snooze) ELSE snooze.scheduled_for END,
     behind_key = NOT due.is_first,
     updated_at = CURRENT_TIMESTAMP
 FROM due

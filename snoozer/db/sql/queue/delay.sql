@@ -1,7 +1,7 @@
 -- Delay snoozes that wait, by an operator: none is tried before `until`, or each `span` later than it would be, counted from
 -- `since` where it is due. No attempt is used, and the promise is kept.
 UPDATE email_snoozes AS snooze
-SET scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at),
+SET scheduled_for = snooze_promise(snooze),
     remind_at = GREATEST(
         snooze.remind_at,
         COALESCE(CAST(:until AS timestamptz), GREATEST(snooze.remind_at, :since) + CAST(:span AS interval))

@@ -2,13 +2,13 @@
 -- What a worker holds, and what is due already, stays as it is.
 WITH waiting AS MATERIALIZED (
     SELECT id
-    FROM email_snoozes
+    FROM email_snoozes AS snooze
     WHERE user_email = :user_email
       AND outcome IS NULL
       AND NOT inactive
       AND claimed_at IS NULL
       AND (
-          COALESCE(scheduled_for, remind_at) > CURRENT_TIMESTAMP
+          snooze_promise(snooze) > CURRENT_TIMESTAMP
           OR recurrence IS NOT NULL
           OR deferred_until IS NOT NULL
       )
@@ -17,7 +17,7 @@ WITH waiting AS MATERIALIZED (
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
-SET remind_at = LEAST(COALESCE(snooze.scheduled_for, snooze.remind_at), CURRENT_TIMESTAMP),
+SET remind_at = LEAST(snooze_promise(snooze), CURRENT_TIMESTAMP),
     recurrence = NULL,
     deferred_until = NULL,
     deferred_by = NULL,

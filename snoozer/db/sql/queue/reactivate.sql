@@ -18,11 +18,11 @@ WHERE id = ANY(:ids)
       FROM reminder_sends AS send
       WHERE send.user_email = snooze.user_email
         AND send.message_id = snooze.message_id
-        AND send.scheduled_for = COALESCE(snooze.scheduled_for, snooze.remind_at)
+        AND send.scheduled_for = snooze_promise(snooze)
         AND send.channel = 'email'
         AND send.state = 'sent'
   )
-  AND snooze_archived_send(user_email, message_id, COALESCE(scheduled_for, remind_at)) IS NULL
+  AND snooze_archived_send(snooze.user_email, snooze.message_id, snooze_promise(snooze)) IS NULL
   AND NOT EXISTS (
       SELECT 1
       FROM email_snoozes AS other

@@ -6,12 +6,12 @@ WITH due AS MATERIALIZED (
     SELECT
         id,
         claim_token,
-        COALESCE(scheduled_for, remind_at) AS promise,
+        snooze_promise(snooze) AS promise,
         COALESCE(jsonb_typeof(recurrence), 'null') <> 'null' AS repeats,
         snooze_reminder_name(
-            id, user_email, message_id, COALESCE(scheduled_for, remind_at), CAST(:domain AS text)
+            id, user_email, message_id, snooze_promise(snooze), CAST(:domain AS text)
         ) AS reminder_message_id
-    FROM email_snoozes
+    FROM email_snoozes AS snooze
     WHERE id = ANY(:ids)
 ),
 marked_uncertain AS (

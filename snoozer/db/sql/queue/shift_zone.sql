@@ -11,7 +11,7 @@ FROM unnest(
     CAST(:zones AS text[])
 ) AS requested (id, promised, remind_at, zone)
 WHERE snooze.id = requested.id
-  AND COALESCE(snooze.scheduled_for, snooze.remind_at) = requested.promised
+  AND snooze_promise(snooze) = requested.promised
   AND requested.promised > CURRENT_TIMESTAMP
   AND snooze.time_kind = 'wall'
   AND snooze.claimed_at IS NULL

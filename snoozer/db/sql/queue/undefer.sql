@@ -16,7 +16,7 @@ WITH deferred AS MATERIALIZED (
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE email_snoozes AS snooze
-SET remind_at = COALESCE(snooze.scheduled_for, snooze.remind_at),
+SET remind_at = snooze_promise(snooze),
     deferred_until = NULL,
     deferred_by = NULL,
     updated_at = CURRENT_TIMESTAMP
