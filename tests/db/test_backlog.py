@@ -10,6 +10,7 @@ from snoozer.db import support
 from snoozer.db.queries import delivery, metrics
 from tests.db.every_state import STATE_OF, STATES, names, words
 from tests.factories import HOUR, now
+from tests.next_try import set_next_try
 
 # Where each state is counted. One row behind its key has another one in flight, and a digest a row that was sent.
 FIGURES = {
@@ -87,12 +88,7 @@ def test_what_rests_or_is_paused_hides_nothing_that_comes_later(
     for state in ("retry", "operator_pause", "database_pause"):
         STATES[state](engine)
     with engine.begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 day'"
-                " WHERE attempts > 0 OR last_error IS NOT NULL"
-            )
-        )
+        set_next_try(connection, 24 * HOUR, "attempts > 0 OR last_error IS NOT NULL")
         page = metrics.read(connection, dead_after=HOUR)
     assert (page.resting, page.retrying, page.paused, page.paused_by_operator) == (3, 1, 3, 1)
     assert page.more_paused, "of persons and in the database; which, only the first ones tell"

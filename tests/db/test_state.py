@@ -175,8 +175,11 @@ def test_an_uncertain_send_that_a_rest_defers_says_so(engine: Engine) -> None:
     held = lost_at_the_dot(engine)
     until = now() + 2 * HOUR
     with engine.begin() as connection:
-        rested = text("UPDATE email_snoozes SET remind_at = :until, deferred_until = :until, deferred_by = 'quiet'")
-        connection.execute(rested, {"until": until})
+        rested = (
+            "UPDATE email_snoozes SET remind_at = :until, deferred_until = :until, deferred_by = 'quiet'"
+            " WHERE snooze_keeps('promise')"
+        )
+        connection.execute(text(rested), {"until": until})
     assert one_word(engine, held.id) == ("uncertain", "rest", until)
 
 
