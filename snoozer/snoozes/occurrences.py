@@ -40,7 +40,7 @@ class Occurrence:
     the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
     `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
     link is one of the reminder, and no button of a notification. `on_its_way` is True while the reminder itself may
-    still arrive, which whoever holds the mail knows better.
+    still arrive; no link in the mail says so.
     """
 
     snooze_id: int

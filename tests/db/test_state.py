@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Connection, Engine, func, literal_column, select, text, true
 
-from snoozer.db import events, queue, queue_acts
+from snoozer.db import queue, queue_acts
 from snoozer.db.models import Snooze
 from snoozer.db.models.state import due_time, in_state, may_be_in_state, promised_time, state_of
 from snoozer.db.queries import api_snoozes, snoozes
@@ -17,6 +17,8 @@ from snoozer.delivery.claiming import FairScheduler
 from snoozer.domain.reminder import Claim, Deferral
 from snoozer.domain.state import State, public_state
 from snoozer.housekeeping import chores
+from snoozer.snoozes.acts import Pause
+from tests import acting
 from tests.db.archived import RETENTION, finished
 from tests.db.every_state import a_digest, a_send, names, words
 from tests.db.transitions import (
@@ -95,12 +97,11 @@ def set_aside(connection: Connection, held: Claim) -> None:
 
 
 def pause(connection: Connection, held: Claim) -> None:
-    queue.pause(connection, id=held.id, user_email=ANN, scheduled_for=held.scheduled_for)
-    events.append(connection, snooze_id=held.id, kind="paused", actor="user", route="web")
+    assert acting.done(connection, held.id, Pause())
 
 
 def cancel(connection: Connection, held: Claim) -> None:
-    queue.cancel(connection, id=held.id, user_email=ANN)
+    assert acting.cancel(connection, held.id)
 
 
 def held_back(engine: Engine) -> Claim:
@@ -122,7 +123,7 @@ def asleep(engine: Engine) -> Claim:
     held = given_back(engine, lambda connection, held: queue.unclaim(connection, held=[(held.id, held.claim_token)]))
     with engine.begin() as connection:
         later = ReminderTime(remind_at=now() + HOUR)
-        queue.reschedule(connection, id=held.id, user_email=ANN, reminder_time=later)
+        assert acting.reschedule(connection, held.id, later)
     return held
 
 

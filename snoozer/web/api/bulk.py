@@ -153,7 +153,7 @@ def _create(connection: Connection, account: Account, items: Sequence[Any]) -> B
     rows = api_snoozes.many(connection, ids=[one.id for one in made.values()], user_email=account.email)
     now = database_time(connection)
     for index, result in made.items():
-        snooze = own_snoozes.told(rows[result.id], account, asked[index].reading, result, now=now)
+        snooze = own_snoozes.answer_of(rows[result.id], account, asked[index].reading, result, now=now)
         answers[index] = BulkResult(status=201 if result.before is None else 200, id=result.id, snooze=snooze)
     return BulkReply(act="create", done=len(made), undo=None, results=[answers[index] for index in range(len(items))])
 
@@ -190,7 +190,7 @@ def _at_once(
 
     def judge(id: int, result: acts.Result) -> BulkResult:
         if result.left is None:
-            snooze = own_snoozes.told(rows[result.id], account, None, result, now=now)
+            snooze = own_snoozes.answer_of(rows[result.id], account, None, result, now=now)
             return BulkResult(status=200, id=id, snooze=snooze)
         if result.before is None:
             return _problem(Refused(404, "not_found", f"You have no snooze {id}."), id=id)

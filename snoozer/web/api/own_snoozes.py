@@ -45,10 +45,10 @@ def shown(
     result: acts.Result | None = None,
 ) -> Snooze:
     """The snooze as it is now, with the reading and the flags of `parsed`, and what the result of an act says of it."""
-    return told(own(connection, account, id), account, parsed, result, now=database_time(connection))
+    return answer_of(own(connection, account, id), account, parsed, result, now=database_time(connection))
 
 
-def told(
+def answer_of(
     row: Found, account: Account, parsed: ParsedTime | None, result: acts.Result | None, *, now: datetime
 ) -> Snooze:
     """As `shown`, of a row that was read."""

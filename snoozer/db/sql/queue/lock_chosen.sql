@@ -1,4 +1,4 @@
--- Lock snoozes that somebody acts on, in the order of their ids, so that two transactions that lock many wait for each
+-- Lock snoozes for an act, in the order of their ids, so that two transactions that lock many wait for each
 -- other and do not deadlock. They are chosen by their ids, or as the live ones of these messages.
 SELECT id
 FROM email_snoozes
