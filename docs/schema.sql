@@ -1,4 +1,4 @@
--- The whole schema after migration 0072, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0073, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
