@@ -75,6 +75,16 @@ def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine:
         assert acting.undo(connection, id) is False
 
 
+def test_undo_brings_back_a_paused_snooze_whose_message_had_a_live_one_before(engine: Engine) -> None:
+    paused = a_snooze(engine, message_id="<m@mail.example>", inactive=True, remind_at=now() + HOUR)
+    a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + HOUR)
+    with engine.begin() as connection:
+        assert acting.cancel(connection, paused)
+    with engine.begin() as connection:
+        assert acting.undo(connection, paused) is True
+    assert (the_row(engine, paused).inactive, the_row(engine, paused).outcome) == (True, None)
+
+
 def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> None:
     case = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
