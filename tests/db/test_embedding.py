@@ -54,7 +54,7 @@ def an_invoice(engine: Engine, *, taken: bool) -> None:
         connection.execute(text(statement.format(SCHEMA)))
 
 
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["psycopg", "SQLAlchemy", "queue.enqueue"])
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["psycopg", "SQLAlchemy", "acts.snooze"])
 def test_an_example_commits_both_or_neither(
     number: int, invoices: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,25 @@ def cases(play: Player) -> None:
     assert {the_row(play.place.engine, id).outcome for id in ids} == {None}
 
 
+def changed_by_hand(play: Player) -> None:
+    """tests/db/test_written_sql.py executes these statements in each state of a snooze."""
+    pause, resume, rerun, delay = typed(play.page, "sql")
+    engine, sender = play.place.engine, {"SENDER": "bob@mail.example"}
+    due, case = a_snooze(engine), STATES["retired"](engine)
+    play.execute(pause, **sender)
+    assert play.place.run("worker", "--drain").returncode == 0
+    assert not play.place.is_sent(due)
+    play.execute(resume, IDS=str(due))
+    play.execute(rerun, **sender)
+    promised = [the_row(engine, id).remind_at for id in (due, case)]
+    play.execute(delay, **sender, SPAN="1 hour")
+    assert [the_row(engine, id).remind_at for id in (due, case)] == [at + HOUR for at in promised]
+    play.execute(delay, **sender, SPAN="-1 hour")
+    assert play.place.run("worker", "--drain").returncode == 0
+    assert play.place.is_sent(due)
+    assert play.place.is_sent(case)
+
+
 def uncertain(play: Player) -> None:
     id = STATES["hold"](play.place.engine)
     assert f" {id} " in play.type("snoozer support uncertain")
@@ -279,6 +298,7 @@ PLAYS: dict[str, Callable[[Player], None]] = {
     "A delivery does not end": a_frozen_worker,
     "Housekeeping does not run": no_housekeeping,
     "Cases wait for a decision": cases,
+    "Many reminders must wait, run again, or come later": changed_by_hand,
     "Reminders may have been sent": uncertain,
     "Rows of a newer release wait": newer,
     "Statements wait for locks": locks,
