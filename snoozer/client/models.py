@@ -123,7 +123,8 @@ class BulkReply(Model):
 
 
 class Undone(Model):
-    """How many were put back, and how many not, by the reason."""
+    """How many were put back, and how many not, by the reason; a reminder of one that was on its way `may_arrive`."""
 
     done: int
     left: dict[str, int]
+    may_arrive: bool = False

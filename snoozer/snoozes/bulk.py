@@ -54,10 +54,12 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class Undone:
-    """How many are as they were before, and how many could not be put back, for each reason."""
+    """How many are as they were before, and how many could not be put back, for each reason; `may_arrive` if a copy of
+    one may still arrive."""
 
     done: int
     left: dict[Reason, int] = field(default_factory=dict)
+    may_arrive: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +214,8 @@ def undo(connection: Connection, *, account_id: int, id: UUID, by: By) -> Undone
     left = Counter[Reason](reason_of(one) for one in results if one.left is not None)
     left["changed"] += len(ids) - len(kept) + len(before.moves) - len(moved)
     done = sum(one.left is None for one in results)
-    return Undone(done=done + len(kept) + len(moved), left=counted(left))
+    may_arrive = any(one.may_arrive for one in results)
+    return Undone(done=done + len(kept) + len(moved), left=counted(left), may_arrive=may_arrive)
 
 
 def counted(left: Mapping[Reason, int]) -> dict[Reason, int]:

@@ -97,7 +97,11 @@ def undo_many(id: UUID) -> Response:
             undone = bulk.undo(connection, account_id=account.id, id=id, by=By(account.email, ROUTE))
             if undone is None:
                 raise Refused(404, "not_found", "There is no such act, it is a day ago, or it was undone.")
-            return 200, Undone(done=undone.done, left={str(reason): count for reason, count in undone.left.items()})
+            left = {str(reason): count for reason, count in undone.left.items()}
+            reply = Undone(done=undone.done, left=left)
+            if undone.may_arrive:
+                reply.may_arrive = True
+            return 200, reply
 
         return run_once(connection, account_id=account.id, body=body, act=perform)
 

@@ -56,8 +56,12 @@ def flash_done(text: str, result: acts.Result | None) -> None:
     if result is None or result.left is not None:
         flash(text)
         return
-    late = f" {_(MAY_ARRIVE)}" if result.may_arrive else ""
-    flash(text + late, undo=url_for("snoozes.undo", id=result.id), event=str(result.event))
+    flash(text + late_text(result), undo=url_for("snoozes.undo", id=result.id), event=str(result.event))
+
+
+def late_text(result: acts.Result) -> str:
+    """The sentence, if an earlier copy may still arrive."""
+    return f" {_(MAY_ARRIVE)}" if result.may_arrive else ""
 
 
 def snooze_page(

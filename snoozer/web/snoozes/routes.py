@@ -25,7 +25,7 @@ from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
-from snoozer.web.snoozes.page import act_on, back_to, flash_done, own, snooze_page
+from snoozer.web.snoozes.page import act_on, back_to, flash_done, late_text, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.arrival_text import arrival_of
 from snoozer.web.text.history import DayGroup, group_by_day
@@ -180,7 +180,7 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
         own(connection, account, id=id)
         done = [int(event)] if event else None
         (result,) = acts.undo(connection, [id], By(account.email, ROUTE), done=done)
-    flash(result.left.message if result.left is not None else _undone(result))
+    flash(result.left.message if result.left is not None else _undone(result) + late_text(result))
     return back_to(id)
 
 

@@ -58,11 +58,14 @@ def result_text(result: Summary, times: TimeFormatter) -> str:
 
 
 def undone_text(undone: Undone | None) -> str:
-    """Returns what is as it was before, and what is not and why; None is an act that is not to be undone any more."""
+    """Returns what is as it was before, that a copy may still arrive, and what is not and why; None is an act that is
+    not to be undone any more."""
     sentences = []
     if undone is not None and undone.done:
         words = ngettext("1 message is as it was.", "%(num)s messages are as they were.", undone.done)
         sentences.append(words)
+    if undone is not None and undone.may_arrive:
+        sentences.append(_("A reminder that was on its way already may still arrive."))
     if undone is not None and undone.left:
         left, why = sum(undone.left.values()), _reasons(undone.left)
         words = ngettext("1 could not be undone: %(why)s.", "%(num)s could not be undone: %(why)s.", left, why=why)

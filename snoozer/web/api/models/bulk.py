@@ -95,3 +95,6 @@ class Undone(BaseModel):
 
     done: int
     left: dict[str, int] = Field(description="How many could not be put back, for each reason.")
+    may_arrive: bool = Field(
+        False, description="Whether a reminder of one that was on its way before this request may still arrive."
+    )
