@@ -4,6 +4,7 @@ A process apart, on loopback: `python -m tests.chaos.storm.sink FILE SEED`. Its 
 After that each line of JSON on its input is an order and gets one line back, `{"connections": n, "accepted": n}`:
 
     {"think": 0.02}                             seconds it thinks around the moment it accepts (mean, exponential)
+    {"dot": 0.3}                                up to so many seconds more, uniformly, around that moment
     {"slow": [0.05, 30]}                        so many of all recipients, always the same, take so many seconds more
     {"drop": 0.2}                               how often it accepts and then hangs up without a word
     {"down": true}                              connections are counted and torn down at once
@@ -46,6 +47,7 @@ class Sink:
         self._file = path.open("ab")
         self._rng = Random(seed)
         self._think = 0.0
+        self._dot = 0.0
         self._slow = (0.0, 0.0)
         self._drop = 0.0
         self._down = False
@@ -58,6 +60,7 @@ class Sink:
             self._drop, self._down = 0.0, False
             self._faults.clear()
         self._think = order.get("think", self._think)
+        self._dot = order.get("dot", self._dot)
         self._slow = order.get("slow", self._slow)
         self._drop = order.get("drop", self._drop)
         self._down = order.get("down", self._down)
@@ -100,9 +103,11 @@ class Sink:
         if "dot" in self._faults:
             await self._say("dot", reader, writer)
             return
-        await asyncio.sleep(self._thought() + self._slowness(rcpt))
+        takes = self._rng.uniform(0, self._dot) if self._dot else 0.0
+        before = self._rng.uniform(0, takes) if takes else 0.0
+        await asyncio.sleep(self._thought() + self._slowness(rcpt) + before)
         self._write_down(content.replace(b"\r\n..", b"\r\n."), rcpt=rcpt, read_at=read_at)
-        await asyncio.sleep(self._thought())
+        await asyncio.sleep(self._thought() + takes - before)
         if self._rng.random() < self._drop:
             raise HangUp
         await self._say("dot", reader, writer)
