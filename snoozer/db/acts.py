@@ -117,6 +117,11 @@ class NewSnooze:
     options: EnqueueOptions = DEFAULT_OPTIONS
 
 
+def asked_terms(time: ReminderTime) -> dict[str, Any]:
+    """What the event of a new snooze keeps of its terms, for `with_plain`."""
+    return {**_plain(time, ("remind_at", "note", "recurrence")), "paused": False, "outcome": None}
+
+
 def lock_chosen(
     connection: Connection,
     *,

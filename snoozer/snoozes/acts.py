@@ -406,12 +406,12 @@ def _enter(
     ]
     ids = db.enqueue_many(connection, user_email=email, snoozes=new, traceparent=traceparent)
     mailbox_store.move_many(connection, user_email=email, message_ids=ids, folder="snoozed")
-    lines = [
-        (id, event_detail(one.reading, one.time, None) | places.detail(message_id, became="snoozed"))
-        for message_id, id in ids.items()
-        for one in [messages[message_id]]
-        if is_recorded or one.reading is not None
-    ]
+    lines: list[tuple[int, Mapping[str, object]]] = []
+    for message_id, id in ids.items():
+        one = messages[message_id]
+        if is_recorded or one.reading is not None:
+            detail = event_detail(one.reading, one.time, None) | {"after": db.asked_terms(one.time)}
+            lines.append((id, detail | places.detail(message_id, became="snoozed")))
     known = events.append_many(connection, kind="asked", actor=by.actor, route=by.door, lines=lines)
     return {message_id: Result(id=id, before=None, event=known.get(id)) for message_id, id in ids.items()}
 
