@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import accounts
 from snoozer.db import acts as db
 from snoozer.snoozes import bulk
-from snoozer.snoozes.acts import By
+from snoozer.snoozes.acts import Act, Annotate, By, Move
 from snoozer.snoozes.bulk import Summary, Undone
 from snoozer.snoozing import Message
 from tests import acting
@@ -137,6 +137,19 @@ def test_undo_leaves_what_was_changed_since_and_says_so(engine: Engine, account:
     assert promises(engine, ids[:1]) == before[:1]
     assert the_row(engine, ids[1]).remind_at == own.remind_at
     assert the_row(engine, ids[2]).outcome == "cancelled"
+
+
+@pytest.mark.parametrize("since", [Move(time=later(90)), Annotate(note="Call")], ids=["time", "note"])
+def test_undo_of_new_snoozes_keeps_what_has_another_time_or_note_since(
+    engine: Engine, account: int, since: Act
+) -> None:
+    messages = [Message(message_id=f"<{name}@x>") for name in "ab"]
+    _, id = perform(engine, snoozed(messages, later(note="n")), account=account)
+    first, second = _live(engine)
+    with engine.begin() as connection:
+        assert acting.done(connection, first.id, since)
+    assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1})
+    assert [the_row(engine, row.id).outcome for row in (first, second)] == [None, "cancelled"]
 
 
 def test_undo_does_not_bring_back_what_was_snoozed_again(engine: Engine, account: int) -> None:
