@@ -260,6 +260,16 @@ def test_an_undo_leaves_what_was_changed_since_and_says_so(site: Site, door: str
     assert undone.code is not None or any(word in undone.text for word in ("not", "nothing", "stays")), undone.text
 
 
+@pytest.mark.parametrize("door", ["page", "api"])
+def test_a_resend_keeps_its_note_and_the_answer_says_so(site: Site, door: str) -> None:
+    """The bytes are those of the first copy, which is uncertain."""
+    id = site.an_uncertain_snooze()
+    site.execute("UPDATE reminder_sends SET state = 'reserved', resends = 1")
+    assert DOORS[door]["note"](site, id).may_arrive
+    assert DOORS[door]["move"](site, id).may_arrive
+    assert not DOORS[door]["move"](site, id).may_arrive, "nothing leaves for the new promise"
+
+
 @pytest.mark.parametrize("is_recorded", [False, True], ids=["before_the_reply", "after_the_reply"])
 @pytest.mark.parametrize(("door", "act", "state"), listed("undo_of_leaving ", LEAVING))
 def test_no_undo_sends_a_second_copy(site: Site, door: str, act: str, state: str, is_recorded: bool) -> None:

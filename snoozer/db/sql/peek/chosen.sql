@@ -1,6 +1,7 @@
 -- Locked snoozes as an act finds them. It runs after `lock_chosen`, because only a later statement sees every mark of a
 -- dot: marking needs the row's lock. `send_state` is the reminder of the present promise, `in_flight` is true
--- while any reminder of the row, or a digest that lists it, may still arrive.
+-- while any reminder of the row, or a digest that lists it, may still arrive. A reminder that was uncertain and is sent
+-- again has its first bytes, so it is a copy from before the act.
 SELECT
     snooze.id,
     snooze.user_email,
@@ -27,7 +28,8 @@ SELECT
     snooze.inactive,
     snooze.claimed_at IS NOT NULL AS is_claimed,
     send.state AS send_state,
-    EXISTS (
+    (send.state IN ('reserved', 'failed') AND send.uncertain_at IS NOT NULL AND send.bytes_sha256 IS NOT NULL) IS TRUE
+    OR EXISTS (
         SELECT 1
         FROM reminder_sends AS other
         WHERE other.snooze_id = snooze.id
