@@ -76,7 +76,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
         *columns(
             snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts reply_policy reply_scope"
         ),
-        *columns(snooze, "last_error last_error_at created_at updated_at at_any_hour"),
+        *columns(snooze, "last_error last_error_at created_at updated_at at_any_hour paused_by"),
         *columns(snooze, "priority max_attempts serialization_key reference"),
         send.state.label("send_state"),
         *columns(send, "sent_at refusals delayed_by"),

@@ -8,17 +8,20 @@ from flask import Response, request
 from snoozer.db.queries import Found
 from snoozer.domain.state import public_state
 from snoozer.web.api.problems import Refused
+from snoozer.web.text.version import version_of
 
-_VERSION = (
-    "id subject sender_email note remind_at promise deferred_until recurrence zone wall_time time_kind inactive "
-    "outcome claimed_at attempts max_attempts priority serialization_key reply_policy reply_scope at_any_hour "
-    "last_error_at updated_at reference"
+# An ETag changes with every change of the answer, also by a worker, so it has more than the version of the pages.
+_BESIDE_VERSION = (
+    "id subject sender_email remind_at deferred_until wall_time time_kind inactive claimed_at attempts max_attempts "
+    "priority serialization_key last_error_at updated_at reference"
 )
 
 
 def snooze_etag(row: Found) -> str:
     """The strong ETag of a snooze: another one whenever the row or its state is another one."""
-    values = [public_state(row.state, row.why), *(getattr(row, name) for name in _VERSION.split())]
+    values = [
+        public_state(row.state, row.why), version_of(row), *(getattr(row, name) for name in _BESIDE_VERSION.split())
+    ]
     return _quoted(json.dumps(values, default=str, sort_keys=True))
 
 
