@@ -144,7 +144,7 @@
     } catch {
       return fail(act, _("The server cannot be reached."));
     }
-    if (page && (answer.ok || answer.status === 422)) {
+    if (page && (answer.ok || [409, 422].includes(answer.status))) {
       if (unanswered) return fail(act, _("Choose its time again."));
       unanswered = act;
       return;

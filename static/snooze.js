@@ -22,7 +22,7 @@
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     for (const form of fresh.querySelectorAll("form[data-sheet]")) window.liveSheet(form);
     live();
-    const invalid = fresh.querySelector("details[open] [aria-invalid=true], details[open].in-place [name=phrase]");
+    const invalid = fresh.querySelector("details[open] [aria-invalid=true], details[open].in-place [autofocus]");
     const summary = edited && document.getElementById(edited)?.querySelector("summary");
     const button = pressed && fresh.querySelector(`button[data-act=${pressed}]`);
     (invalid || summary || button || fresh.querySelector("summary")).focus();

@@ -209,3 +209,48 @@ def test_the_sheet_of_a_list_asks_which_times_a_new_one_is_for(opened: Opened, e
     expect(page.get_by_label("Only this time")).to_be_hidden()
     page.keyboard.press("Escape")
     assert the_row(engine, other).recurrence is None
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_second_browser_hears_what_changed_and_saves_what_it_kept(
+    quiet: Opened, engine: Engine, scripts: bool
+) -> None:
+    id = weekly(engine, note="Call them")
+    first, second = the_page(quiet, id), quiet(f"/snoozes/{id}", java_script_enabled=scripts)
+    second.locator("#note > summary").click()
+    note = second.get_by_role("textbox", name="Note")
+    note.fill("Write to them")
+    first.locator("#time > summary").click()
+    first.get_by_label("When should it come back?").fill("in 9 days at 15:10")
+    first.keyboard.press("Enter")
+    toast(first, "Asleep until")
+    second.get_by_role("button", name="Save the note").click()
+    alert = second.get_by_role("alert").filter(has_text="It was changed meanwhile: its time is now")
+    expect(alert).to_contain_text("15:10 (it was")
+    expect(note).to_be_focused()
+    expect(note).to_have_value("Write to them")
+    expect(note).to_have_accessible_description(re.compile("It was changed meanwhile"))
+    assert the_row(engine, id).note == "Call them"
+    second.get_by_role("button", name="Save the note").click()
+    toast(second, "The note is saved.")
+    assert the_row(engine, id).note == "Write to them"
+
+
+def test_a_second_browser_keeps_a_typed_time(quiet: Opened, engine: Engine) -> None:
+    id = weekly(engine)
+    first, second = the_page(quiet, id), the_page(quiet, id)
+    second.locator("#time > summary").click()
+    field = second.get_by_label("When should it come back?")
+    field.fill("in 10 days at 16:20")
+    expect(second.locator("#reading")).to_contain_text("16:20")
+    first.get_by_role("button", name="Pause").click()
+    toast(first, "Paused")
+    second.keyboard.press("Enter")
+    expect(second.get_by_role("alert").filter(has_text="it is paused")).to_be_visible()
+    expect(field).to_be_focused()
+    expect(field).to_have_value("in 10 days at 16:20")
+    expect(second.locator("#reading")).to_contain_text("16:20")
+    second.keyboard.press("Enter")
+    toast(second, "Asleep until")
+    assert not the_row(engine, id).inactive
+    assert is_same(second)

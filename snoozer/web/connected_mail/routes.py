@@ -8,6 +8,7 @@ from snoozer.mailbox_reading.entering import enter, snooze_target
 from snoozer.mailbox_reading.mailbox import Mailbox, MailboxError
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
+from snoozer.snoozing import SnoozeError
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -17,7 +18,7 @@ from snoozer.web.forms import back
 from snoozer.web.mailbox import views
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import MailboxPages
-from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission
+from snoozer.web.snoozes.forms import SnoozeForm, check_message, read_submission, save_submission
 from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import recurrence_ended_text
 
@@ -73,10 +74,14 @@ def snooze(account: Account, mailbox_id: int, key: str) -> ResponseReturnValue:
     if isinstance(submitted, SnoozeForm):
         return views.snooze_page(account, mailbox, pages, key, form=submitted)
     target = snooze_target(mailbox, key)
-    with context.transaction() as connection:
-        snoozed = save_submission(connection, account, target.message, submitted)
-        if not enter(connection, target):
-            raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
+    try:
+        with context.transaction() as connection:
+            check_message(connection, account, target.message.message_id, request.form)
+            snoozed = save_submission(connection, account, target.message, submitted)
+            if not enter(connection, target):
+                raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
+    except SnoozeError as error:
+        return views.snooze_page(account, mailbox, pages, key, error=error)
     return views.after_snooze(pages, submitted, snoozed)
 
 

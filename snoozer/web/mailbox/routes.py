@@ -26,7 +26,7 @@ from snoozer.web.mailbox import views
 from snoozer.web.mailbox.add_page import MAX_SENDER_LENGTH, MAX_SUBJECT_LENGTH, add_page, page_id
 from snoozer.web.mailbox.files import frame_problem
 from snoozer.web.mailbox.pages import KEPT
-from snoozer.web.snoozes.forms import SnoozeForm, read_submission, save_submission, snooze_form
+from snoozer.web.snoozes.forms import SnoozeForm, check_message, read_submission, save_submission, snooze_form
 from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
 
@@ -75,10 +75,14 @@ def snooze(account: Account, id: int) -> ResponseReturnValue:
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     if isinstance(submitted, SnoozeForm):
         return views.snooze_page(account, _kept(account), KEPT, str(id), form=submitted)
-    with context.transaction() as connection:
-        row = _own(connection, account, id=id)
-        message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-        snoozed = save_submission(connection, account, message, submitted)
+    try:
+        with context.transaction() as connection:
+            row = _own(connection, account, id=id)
+            check_message(connection, account, row.message_id, request.form)
+            message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
+            snoozed = save_submission(connection, account, message, submitted)
+    except snoozing.SnoozeError as error:
+        return views.snooze_page(account, _kept(account), KEPT, str(id), error=error)
     return views.after_snooze(KEPT, submitted, snoozed)
 
 

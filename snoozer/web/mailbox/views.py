@@ -13,6 +13,7 @@ from snoozer.mailbox_reading.keys import NO_FOLDER
 from snoozer.mailbox_reading.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.mime import message_parser
 from snoozer.snoozes import acts
+from snoozer.snoozing import SnoozeError
 from snoozer.translations import gettext
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -30,9 +31,10 @@ from snoozer.web.mailbox.files import (
     pictures_of,
 )
 from snoozer.web.mailbox.pages import FolderChoice, MailboxPages, folder_choices, group_rows, switch
-from snoozer.web.snoozes.forms import SnoozeForm, Submitted, snooze_form
+from snoozer.web.snoozes.forms import SnoozeForm, Submitted, refused, snooze_form
 from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import asleep_until_text
+from snoozer.web.text.version import version_of
 
 MAX_SEARCH = 200
 _STATUSES = {"gone": 404, "no_folder": 404}
@@ -142,13 +144,23 @@ def attachment(mailbox: Mailbox, key: str, part: str) -> Response:
 
 
 def snooze_page(
-    account: Account, mailbox: Mailbox, pages: MailboxPages, key: str, *, form: SnoozeForm | None = None
+    account: Account,
+    mailbox: Mailbox,
+    pages: MailboxPages,
+    key: str,
+    *,
+    form: SnoozeForm | None = None,
+    error: SnoozeError | None = None,
 ) -> ResponseReturnValue:
-    """The snooze form as a page of its own; the posted `form` where it is to be corrected or confirmed."""
+    """The snooze form as a page of its own; the posted `form` if it is to be corrected or confirmed. With an `error`, the
+    form as it was posted."""
     row = mailbox.row(key)
     asleep, _ = _snoozes(account, row)
+    # A form that is to be confirmed still names what its owner saw at first.
+    version = request.form.get("version", "") if form else version_of(asleep) if asleep else ""
+    form = refused(request.form, asleep, error) if error else form
     shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
-    page = render_template("mailbox/snooze.html", box=pages, row=row, asleep=asleep, form=shown)
+    page = render_template("mailbox/snooze.html", box=pages, row=row, asleep=asleep, form=shown, version=version)
     return page, 200 if form is None else form.status
 
 

@@ -25,6 +25,7 @@ from snoozer.snoozing import SnoozeError
 from snoozer.web import auth, context
 from snoozer.web.context import ROUTE
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
+from snoozer.web.text.version import CHANGED_MEANWHILE, check_version
 
 # "in 3 hours" moves on while a person thinks; a larger difference is another meaning.
 SAME_MEANING = timedelta(minutes=30)
@@ -67,16 +68,25 @@ class SnoozeForm:
 
     @property
     def time_error(self) -> SnoozeError | None:
-        return None if self.note_error else self.error
+        return None if self.note_error or self.changed_meanwhile else self.error
 
     @property
     def note_error(self) -> SnoozeError | None:
         return self.error if self.error and self.error.code == "note_too_long" else None
 
     @property
+    def changed_meanwhile(self) -> SnoozeError | None:
+        return self.error if self.error and self.error.code == CHANGED_MEANWHILE else None
+
+    @property
     def status(self) -> int:
-        """422 with an error, 200 while a reading is shown for confirmation."""
-        return 422 if self.error else 200
+        """200 while a reading is shown for confirmation."""
+        return status_of(self.error) if self.error else 200
+
+
+def status_of(error: SnoozeError | timephrase.ParseError) -> int:
+    """The HTTP status of a form that comes again."""
+    return 409 if error.code == CHANGED_MEANWHILE else 422
 
 
 def snooze_form(
@@ -116,7 +126,7 @@ def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> Snooze
     """The form with how a snooze that repeats goes on, where its time is for every occurrence; with the error, where it
     cannot go on so."""
     reading = form.reading
-    if not form.every or snooze.recurrence is None or snooze.outcome is not None:
+    if form.error or not form.every or snooze.recurrence is None or snooze.outcome is not None:
         return form
     if reading is None or reading.at is None or reading.recurrence is not None:
         return form
@@ -128,13 +138,22 @@ def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> Snooze
     return replace(form, series=series)
 
 
-def refused(posted: MultiDict[str, str], snooze: Found, error: SnoozeError) -> SnoozeForm:
-    """The form again, with why the time that it names cannot be that of this snooze."""
+def refused(posted: MultiDict[str, str], snooze: Found | None, error: SnoozeError) -> SnoozeForm:
+    """The form as it was posted, with why its time is not saved for this snooze."""
     times, saved = auth.time_formatter(), auth.saved_times()
-    form = snooze_form(times, saved_times=saved, snooze=snooze)
-    phrase = posted.get("suggestion") or posted.get("phrase", "")
-    note = posted.get("note", form.note)
-    return replace(form, phrase=phrase, note=note, every=posted.get("scope") == "every", error=error)
+    preset = posted.get("preset", "").rpartition("|")[0]
+    phrase = posted.get("suggestion") or preset or posted.get("phrase", "")
+    form = _with_reply(snooze_form(times, saved_times=saved, phrase=phrase, snooze=snooze), posted)
+    note, at_any_hour = posted.get("note", form.note), posted.get("any_hour") == "on"
+    return replace(form, note=note, every=posted.get("scope") == "every", at_any_hour=at_any_hour, error=error)
+
+
+def check_message(connection: Connection, account: Account, message_id: str, posted: MultiDict[str, str]) -> None:
+    """Lock the snooze that the message has. Raises SnoozeError if people changed it since the form was made."""
+    row = queries.alive(connection, user_email=account.email, message_id=message_id)
+    row = row and queries.one(connection, id=row.id, user_email=account.email, changing=True)
+    if row is not None:
+        check_version(posted.get("version", ""), row, auth.time_formatter())
 
 
 def _with_reply(form: SnoozeForm, posted: MultiDict[str, str]) -> SnoozeForm:

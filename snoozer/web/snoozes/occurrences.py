@@ -17,7 +17,7 @@ from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
-from snoozer.web.snoozes.page import EndForm, act_on, back_to, flash_done, own, snooze_page
+from snoozer.web.snoozes.page import Typed, act_on, back_to, check_form, flash_done, own, snooze_page
 from snoozer.web.text.phrase_text import lower_first, recurrence_text
 from snoozer.web.text.time_format import parse_instant
 
@@ -63,6 +63,7 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
         row = own(connection, account, id=id, changing=True)
         zone = row.zone or account.zone
         try:
+            check_form(row)
             until, count = None, None
             if request.form.get("act") != "never":
                 first = wall_time(row.promise, zone).date()
@@ -71,8 +72,7 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
                 )
             result = act_on(connection, account, id, acts.End(until=until, times=count))
         except (timephrase.ParseError, SnoozeError) as error:
-            end = EndForm(phrase=phrase, error=error.message, suggestions=error.suggestions)
-            return snooze_page(connection, account, id=id, end=end)
+            return snooze_page(connection, account, id=id, end=Typed(text=phrase, error=error))
     left = result.terms.recurrence if result.terms else None
     flash_done(f"{recurrence_text(left, times)}." if left else _("The next time is the last one."), result)
     return back_to(id)

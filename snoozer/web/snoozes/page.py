@@ -2,35 +2,36 @@
 
 from dataclasses import dataclass
 
-from flask import render_template, url_for
+from flask import render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, snoozed_messages
 from snoozer.db.queries import snoozes as queries
-from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.mailbox_reading.keys import MessageKey
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
+from snoozer.snoozing import SnoozeError
+from snoozer.timephrase import ParseError
 from snoozer.translations import gettext as _
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import back
-from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, with_series
+from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, status_of, with_series
 from snoozer.web.text.history import history_lines
 from snoozer.web.text.phrase_text import MAY_ARRIVE, phrase_text
 from snoozer.web.text.reply_text import reply_text
 from snoozer.web.text.status import was_it_sent
+from snoozer.web.text.version import check_version, version_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndForm:
-    """An end that was typed for what repeats, and why it is refused, with ends that are not."""
+class Typed:
+    """A note, or an end of what repeats, as it was typed, and why it is not saved."""
 
-    phrase: str = ""
-    error: str | None = None
-    suggestions: tuple[str, ...] = ()
+    text: str
+    error: SnoozeError | ParseError
 
 
 def own(connection: Connection, account: Account, *, id: int, changing: bool = False) -> Found:
@@ -41,6 +42,11 @@ def own(connection: Connection, account: Account, *, id: int, changing: bool = F
 def back_to(id: int) -> ResponseReturnValue:
     """Redirects to the list that held the form, or to the snooze itself."""
     return back(url_for("snoozes.show", id=id))
+
+
+def check_form(row: Found) -> None:
+    """Raise SnoozeError if people changed the snooze, which is locked, since the posted form was made."""
+    check_version(request.form.get("version", ""), row, time_formatter())
 
 
 def act_on(connection: Connection, account: Account, id: int, what: acts.Act) -> acts.Result:
@@ -70,14 +76,14 @@ def snooze_page(
     *,
     id: int,
     form: SnoozeForm | None = None,
-    note: str | None = None,
-    end: EndForm | None = None,
+    note: Typed | None = None,
+    end: Typed | None = None,
 ) -> ResponseReturnValue:
-    """The page; with `note` a note that is too long, with `form` a time to confirm or to correct, with `end` an end to
-    correct."""
+    """The page; with `form` a time to confirm or to correct, with `note` or `end` what is to be corrected."""
     row, times = own(connection, account, id=id), time_formatter()
     sends, events = queries.sends(connection, id=id), queries.events(connection, id=id)
     done = next((event for event in events if event.kind in {"cancelled", "back"}), None)
+    typed = note or end
     page = render_template(
         "snoozes/show.html",
         row=row,
@@ -87,14 +93,14 @@ def snooze_page(
         sent=was_it_sent(row, sends, times=times),
         form=with_series(form, row, times) if form else snooze_form(times, saved_times=saved_times(), snooze=row),
         is_open=form is not None,
+        note=note,
         end=end,
+        version=version_of(row),
         reply_text=reply_text(row, events, times=times),
         was_brought_back=row.outcome == "cancelled" and done is not None and done.kind == "back",
         undo_event=done.id if done is not None and done.kind == "back" and "before" in done.detail else None,
-        long_note=note,
-        max_note_length=MAX_NOTE_LENGTH,
     )
-    return page, 422 if note is not None or end is not None else form.status if form else 200
+    return page, status_of(typed.error) if typed else form.status if form else 200
 
 
 def _message_url(connection: Connection, row: Found) -> str | None:

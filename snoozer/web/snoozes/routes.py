@@ -13,10 +13,9 @@ from snoozer.db.models import Account
 from snoozer.db.models.state import MAX_BACKOFF
 from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
-from snoozer.domain.reminder import MAX_NOTE_LENGTH
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozing import SnoozeError, clean_note
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -25,7 +24,7 @@ from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
-from snoozer.web.snoozes.page import act_on, back_to, flash_done, late_text, own, snooze_page
+from snoozer.web.snoozes.page import Typed, act_on, back_to, check_form, flash_done, late_text, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.arrival_text import arrival_of
 from snoozer.web.text.history import DayGroup, group_by_day
@@ -116,6 +115,10 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
     submitted = forms.read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
         row = own(connection, account, id=id, changing=True)
+        try:
+            check_form(row)
+        except SnoozeError as error:
+            return snooze_page(connection, account, id=id, form=forms.refused(request.form, row, error))
         if isinstance(submitted, SnoozeForm):
             return snooze_page(connection, account, id=id, form=submitted)
         if row.outcome is not None:
@@ -144,9 +147,12 @@ def set_note(account: Account, id: int) -> ResponseReturnValue:
     """Another note; the time stays as it is."""
     note = request.form.get("note", "")
     with context.transaction() as connection:
-        own(connection, account, id=id, changing=True)
-        if len(note) > MAX_NOTE_LENGTH:
-            return snooze_page(connection, account, id=id, note=note)
+        row = own(connection, account, id=id, changing=True)
+        try:
+            check_form(row)
+            clean_note(note)
+        except SnoozeError as error:
+            return snooze_page(connection, account, id=id, note=Typed(text=note, error=error))
         (result,) = acts.act(connection, [id], acts.Annotate(note=note), By(account.email, ROUTE))
     if result.left is not None:
         flash(_("It is over already, so the note was not changed."))
