@@ -20,7 +20,9 @@ _BESIDE_VERSION = (
 def snooze_etag(row: Found) -> str:
     """The strong ETag of a snooze: another one whenever the row or its state is another one."""
     values = [
-        public_state(row.state, row.why), version_of(row), *(getattr(row, name) for name in _BESIDE_VERSION.split())
+        public_state(row.state, row.why),
+        version_of(row),
+        *(getattr(row, name) for name in _BESIDE_VERSION.split()),
     ]
     return _quoted(json.dumps(values, default=str, sort_keys=True))
 

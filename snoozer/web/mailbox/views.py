@@ -152,8 +152,8 @@ def snooze_page(
     form: SnoozeForm | None = None,
     error: SnoozeError | None = None,
 ) -> ResponseReturnValue:
-    """The snooze form as a page of its own; the posted `form` if it is to be corrected or confirmed. With an `error`, the
-    form as it was posted."""
+    """The snooze form as a page of its own; the posted `form` if it is to be corrected or confirmed. With an `error`,
+    the form as it was posted."""
     row = mailbox.row(key)
     asleep, _ = _snoozes(account, row)
     # A form that is to be confirmed still names what its owner saw at first.

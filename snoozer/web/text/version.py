@@ -44,7 +44,7 @@ def check_version(shown: str, row: Any, times: TimeFormatter) -> None:
 
 
 def _values(row: Any) -> dict[str, str]:
-    is_paused = row.inactive and row.outcome is None and row.paused_by is None
+    is_paused = row.state == "paused" and row.why != "operator_pause"
     policy = row.reply_policy or "keep"
     # The start moves on if one occurrence is moved, while its words stay the same.
     series = {name: value for name, value in (row.recurrence or {}).items() if name != "start"}
