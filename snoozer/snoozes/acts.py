@@ -11,78 +11,27 @@ statement, and the event of each keeps the terms before and after, by which `Und
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection
 
 from snoozer import timephrase
 from snoozer.db import acts as db
-from snoozer.db import events, mailbox_messages, mailbox_store
-from snoozer.db.acts import Chosen, NewSnooze, Terms
+from snoozer.db import events
+from snoozer.db.acts import Chosen
 from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.db.mailbox_messages import Locked
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
 from snoozer.db.reminder_time import ReminderTime
 from snoozer.snoozes import recurrence
-from snoozer.snoozing import Message, SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
+from snoozer.snoozes.decision import Act as Act
+from snoozer.snoozes.decision import By as By
+from snoozer.snoozes.decision import Decision, Undoing
+from snoozer.snoozes.decision import Result as Result
+from snoozer.snoozes.decision import Wanted as Wanted
+from snoozer.snoozes.engine import changed, enter, perform
+from snoozer.snoozing import SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
 from snoozer.translations import gettext as _
-
-
-class By(NamedTuple):
-    """Who acts, and through which door. Without `user_email`, an operator or a program acts on anybody's snoozes."""
-
-    user_email: str | None
-    door: str
-    actor: str = "user"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """What an act makes of a snooze: its `terms`, and the `kind` of its event, if it has one,
-    with more `detail`. `folder` is where its
-    message goes: to `snoozed` only if it is back, unless it goes `anyway`. With `returns`, it comes back to its mailbox
-    now, if it has one. `places` are where messages were before what is undone; `unless_moved`, nothing is done if its
-    owner has moved its message."""
-
-    terms: Terms
-    kind: str | None
-    detail: Mapping[str, object] = field(default_factory=dict)
-    folder: KeptFolder | None = None
-    anyway: bool = False
-    returns: bool = False
-    places: Mapping[str, Any] = field(default_factory=dict)
-    unless_moved: bool = False
-
-
-class Act(Protocol):
-    """An act, with what it needs to know."""
-
-    def decide(self, row: Chosen, now: datetime) -> Decision:
-        """What becomes of a snooze that is locked. Raises SnoozeError if it is left as it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What an act came to for one snooze, which was `before`, None if it is gone or is new. `left` says why nothing was
-    done. `event` undoes it, `terms` is what holds now. `may_arrive` is True if a copy for the former promise may still
-    arrive, `by_mail` if its message comes back by a reminder alone."""
-
-    id: int
-    before: Chosen | None
-    left: SnoozeError | None = None
-    event: int | None = None
-    terms: Terms | None = None
-    may_arrive: bool = False
-    by_mail: bool = False
-
-    @property
-    def ended(self) -> dict[str, Any] | None:
-        """The recurrence that the act ended, as JSON."""
-        if self.before is None or self.terms is None or self.terms.outcome is not None:
-            return None
-        return ended_recurrence(self.before.recurrence, self.terms.recurrence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +165,7 @@ class Replied:
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """A snooze whose time has not come."""
         if row.remind_at != self.promise or row.paused:
-            raise _changed()
+            raise changed()
         terms = replace(row.terms, remind_at=now, recurrence=self.left)
         return Decision(terms=terms, kind="replied", detail=self.detail)
 
@@ -232,7 +181,7 @@ class Cancel:
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """Any snooze that is not over."""
         if self.promise is not None and row.remind_at != self.promise:
-            raise _changed()
+            raise changed()
         terms = replace(row.terms, outcome="cancelled", paused=False)
         return Decision(terms=terms, kind="cancelled", detail=self.detail, folder=self.folder)
 
@@ -248,7 +197,7 @@ class Acknowledge:
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """A snooze that still promises what arrived."""
         if row.remind_at != self.promise:
-            raise _changed()
+            raise changed()
         over = replace(row.terms, outcome="cancelled", paused=False)
         terms = over if self.following is None else replace(row.terms, remind_at=self.following)
         return Decision(terms=terms, kind=None)
@@ -282,7 +231,7 @@ _WITHOUT_TERMS: Mapping[str, str | None] = {"asked": None, "cancelled": "cancell
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undo:
+class Undo(Undoing):
     """Put back what an act changed, while the snooze is as the act left it; not a time that has passed since, but one
     that was due already. `done` are the acts, by snooze."""
 
@@ -298,14 +247,14 @@ class Undo:
             return Decision(terms=row.terms, kind="undone", detail=detail | _promise(done), folder="inbox")
         after = done.detail.get("after", {"outcome": _WITHOUT_TERMS.get(done.kind)})
         if row.terms.with_plain(after) != row.terms or row.outcome not in {None, "cancelled"}:
-            raise _changed()
+            raise changed()
         places = done.detail.get("places", {})
         if done.kind == "asked":
             terms = replace(row.terms, outcome="cancelled", paused=False)
             return Decision(terms=terms, kind="undone", detail=detail, places=places)
         terms = row.terms.with_plain(done.detail.get("before", {"outcome": None}))
         if row.outcome is not None and row.snoozed_again_at is not None and row.snoozed_again_at > done.at:
-            raise _changed()
+            raise changed()
         comes_at = max(terms.remind_at, _instant(done.detail.get("deferred_until")) or terms.remind_at)
         if terms.remind_at != row.remind_at and done.at < comes_at <= now and not terms.paused:
             raise SnoozeError("past", _("The earlier time has passed, so it stays as it is now."))
@@ -314,23 +263,13 @@ class Undo:
         return Decision(terms=terms, kind="undone", detail=detail, places=places, folder=folder, unless_moved=is_back)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A message to be snoozed, the time, the phrase as it was read, and its options."""
-
-    message: Message
-    time: ReminderTime
-    reading: timephrase.ParsedTime | None = None
-    options: EnqueueOptions = DEFAULT_OPTIONS
-
-
 def act(
     connection: Connection, ids: Collection[int], what: Act, by: By, *, traceparent: str | None = None
 ) -> list[Result]:
     """Do an act on snoozes, in this transaction; returns a result for each id, in their order. One that is gone, or
     another person's, is left as such, and one that is over unless the act is Undo."""
     rows = {row.id: row for row in db.lock_chosen(connection, user_email=by.user_email, ids=ids)}
-    done = _perform(connection, [(row, what) for row in rows.values()], by, traceparent=traceparent)
+    done = perform(connection, [(row, what) for row in rows.values()], by, traceparent=traceparent)
     gone = SnoozeError("over", _("It is over already, so there was nothing to change."))
     return [done[id] if id in done else Result(id=id, before=None, left=gone) for id in ids]
 
@@ -371,11 +310,11 @@ def snooze(
             for row in rows
             if row.outcome is None
         ]
-        changed = _perform(connection, asked, by, traceparent=traceparent)
+        changed = perform(connection, asked, by, traceparent=traceparent)
         results |= {row.message_id: changed[row.id] for row, _ in asked}
         fresh = [by_message[id] for id in missing if id not in results]
         # A message that was snoozed by another transaction just now is missing from the result: its snooze is changed.
-        results |= _enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
+        results |= enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
     return [results[one.message.message_id] for one in wanted]
 
 
@@ -383,206 +322,6 @@ def _again(one: Wanted, *, keeps_note: bool, kind: str | None) -> Snooze:
     return Snooze(
         time=one.time, reading=one.reading, options=one.options, keeps_note=keeps_note, from_inbox=True, kind=kind
     )
-
-
-def _enter(
-    connection: Connection, wanted: Sequence[Wanted], by: By, *, traceparent: str | None, is_recorded: bool
-) -> dict[str, Result]:
-    """Insert snoozes of messages that have none; returns those that were inserted."""
-    if not wanted:
-        return {}
-    email = by.user_email or ""
-    messages = {one.message.message_id: one for one in wanted}
-    places = _Places(connection, email, messages)
-    new = [
-        NewSnooze(
-            message_id=id,
-            subject=one.message.subject,
-            sender_email=one.message.sender_email,
-            time=one.time,
-            options=one.options,
-        )
-        for id, one in messages.items()
-    ]
-    ids = db.enqueue_many(connection, user_email=email, snoozes=new, traceparent=traceparent)
-    mailbox_store.move_many(connection, user_email=email, message_ids=ids, folder="snoozed")
-    lines: list[tuple[int, Mapping[str, object]]] = []
-    for message_id, id in ids.items():
-        one = messages[message_id]
-        if is_recorded or one.reading is not None:
-            detail = event_detail(one.reading, one.time, None) | {"after": db.asked_terms(one.time)}
-            lines.append((id, detail | places.detail(message_id, became="snoozed")))
-    known = events.append_many(connection, kind="asked", actor=by.actor, route=by.door, lines=lines)
-    return {message_id: Result(id=id, before=None, event=known.get(id)) for message_id, id in ids.items()}
-
-
-def _perform(
-    connection: Connection, wanted: Sequence[tuple[Chosen, Act]], by: By, *, traceparent: str | None
-) -> dict[int, Result]:
-    """Decide, write, and record the acts on locked snoozes; returns the results by id."""
-    if not wanted:
-        return {}
-    now: datetime = connection.execute(select(func.now())).scalar_one()
-    by_person: dict[str, set[str]] = {}
-    for row, _act in wanted:
-        by_person.setdefault(row.user_email, set()).add(row.message_id)
-    places = {email: _Places(connection, email, ids) for email, ids in sorted(by_person.items())}
-    results: dict[int, Result] = {}
-    decided: list[tuple[Chosen, Decision]] = []
-    for row, what in wanted:
-        try:
-            decision = _decide(row, what, now, places[row.user_email])
-        except SnoozeError as error:
-            results[row.id] = Result(id=row.id, before=row, left=error)
-        else:
-            decided.append((row, decision))
-    written = _write(connection, decided, traceparent=traceparent)
-    results |= {
-        row.id: Result(id=row.id, before=row, left=_snoozed_again()) for row, _ in decided if row.id not in written
-    }
-    decided = [(row, decision) for row, decision in decided if row.id in written]
-    decided = _return(connection, decided, now)
-    for email, where in places.items():
-        _move_messages(connection, [one for one in decided if one[0].user_email == email], where)
-    known = _record(connection, decided, places, by)
-    for row, decision in decided:
-        results[row.id] = Result(
-            id=row.id,
-            before=row,
-            event=known.get(row.id),
-            terms=decision.terms,
-            may_arrive=row.in_flight or row.is_leaving,
-            by_mail=decision.returns and decision.terms.outcome is None and decision.terms.remind_at <= now,
-        )
-    return results
-
-
-def _decide(row: Chosen, what: Act, now: datetime, places: "_Places") -> Decision:
-    if row.outcome is not None and not isinstance(what, Undo):
-        raise SnoozeError("over", _("It is over already, so there was nothing to change."))
-    decision = what.decide(row, now)
-    is_live = not decision.terms.paused and decision.terms.outcome is None
-    if row.inactive and is_live and row.snoozed_again_at is not None:
-        raise _changed() if isinstance(what, Undo) else _snoozed_again()
-    if decision.unless_moved and places.was_moved(row.message_id):
-        raise SnoozeError("changed", _("Its message was moved since, so nothing was undone."))
-    return decision
-
-
-def _write(connection: Connection, decided: Sequence[tuple[Chosen, Decision]], *, traceparent: str | None) -> set[int]:
-    """Write what was decided; returns the ids that were written. Those are missing whose message a concurrent
-    transaction has just snoozed again."""
-    changes = [(row, decision.terms) for row, decision in decided]
-    try:
-        with connection.begin_nested():
-            db.change_many(connection, changes=changes, traceparent=traceparent)
-    except IntegrityError:
-        if len(decided) == 1:
-            return set()
-        return set().union(*(_write(connection, [one], traceparent=traceparent) for one in decided))
-    return {row.id for row, _ in decided}
-
-
-def _return(
-    connection: Connection, decided: Sequence[tuple[Chosen, Decision]], now: datetime
-) -> list[tuple[Chosen, Decision]]:
-    """Return the messages that come back now to their mailboxes. Their snoozes promise what comes next, or are over."""
-    ids = [row.id for row, decision in decided if decision.returns]
-    returning = db.returning(connection, ids=ids) if ids else set()
-    if returning:
-        mailbox_store.return_due(connection, batch_size=len(returning), snooze_ids=sorted(returning))
-    final: dict[int, Decision] = {}
-    promised = {row.id: replace(row, **vars(decision.terms)) for row, decision in decided if row.id in returning}
-    for row, decision in decided:
-        terms = decision.terms
-        if row.id in promised:
-            next_one = None if terms.recurrence is None else recurrence.following(promised[row.id], now=now)
-            outcome, at = ("cancelled", terms.remind_at) if next_one is None else (None, next_one)
-            terms = replace(terms, outcome=outcome, remind_at=at)
-        final[row.id] = replace(decision, terms=terms)
-    db.change_many(connection, changes=[(row, final[id].terms) for id, row in promised.items()])
-    return [(row, final[row.id]) for row, _ in decided]
-
-
-class _Places:
-    """Where the messages of one person are, locked: those that Snoozer keeps, and those of connected mailboxes."""
-
-    def __init__(self, connection: Connection, user_email: str, message_ids: Collection[str]) -> None:
-        self.user_email = user_email
-        self.kept = {
-            one.message_id: one
-            for one in mailbox_store.lock_many(connection, user_email=user_email, message_ids=message_ids)
-        }
-        self.connected: dict[str, list[Locked]] = {}
-        for one in mailbox_messages.lock_chosen(connection, user_email=user_email, message_ids=message_ids):
-            self.connected.setdefault(one.message_id, []).append(one)
-
-    def is_back(self, message_id: str) -> bool:
-        """Whether a message is where no snooze is going to return it from."""
-        kept = self.kept.get(message_id)
-        return (kept is not None and kept.is_back) or any(one.is_back for one in self.connected.get(message_id, ()))
-
-    def was_moved(self, message_id: str) -> bool:
-        """Whether a message is elsewhere than in the inbox, or where it came back to."""
-        kept = self.kept.get(message_id)
-        is_elsewhere = kept is not None and kept.was["folder"] != "inbox"
-        return is_elsewhere or any(one.place in {"aside", "missing"} for one in self.connected.get(message_id, ()))
-
-    def detail(self, message_id: str, *, became: KeptFolder) -> dict[str, object]:
-        """What an event keeps of where a message was; ids and no Message-IDs."""
-        kept = self.kept.get(message_id)
-        was = {} if kept is None else {name: kept.was[name] for name in ("id", "folder", "unread", "returned")}
-        return {
-            "places": {
-                "kept": [{**was, "became": became}] if was else [],
-                "wanted": [[one.id, one.wanted] for one in self.connected.get(message_id, ())],
-            }
-        }
-
-
-def _move_messages(connection: Connection, decided: Sequence[tuple[Chosen, Decision]], places: _Places) -> None:
-    """Move the messages of these snoozes, of one person, to where the acts have them."""
-    for folder in ("inbox", "snoozed"):
-        ids = {
-            row.message_id
-            for row, decision in decided
-            if decision.folder == folder and (folder == "inbox" or decision.anyway or places.is_back(row.message_id))
-        }
-        if ids:
-            mailbox_store.move_many(connection, user_email=places.user_email, message_ids=ids, folder=folder)
-    kept = [one for _, decision in decided for one in decision.places.get("kept", ())]
-    if kept:
-        mailbox_store.put_back(connection, user_email=places.user_email, before=kept)
-    wanted = [(id, place) for _, decision in decided for id, place in decision.places.get("wanted", ())]
-    if wanted:
-        mailbox_messages.want_back(connection, user_email=places.user_email, wanted=wanted)
-
-
-def _record(
-    connection: Connection,
-    decided: Sequence[tuple[Chosen, Decision]],
-    places: Mapping[str, _Places],
-    by: By,
-) -> dict[int, int]:
-    """Append the event of each act; returns them by snooze."""
-    lines: dict[str, list[tuple[int, Mapping[str, object]]]] = {}
-    for row, decision in decided:
-        if decision.kind is None:
-            continue
-        before, after = decision.terms.changes_from(row.terms)
-        detail = {**decision.detail, "before": before, "after": after}
-        if row.deferred_until is not None:
-            detail["deferred_until"] = row.deferred_until.isoformat()
-        if decision.kind == "undone":
-            detail = dict(decision.detail)
-        elif decision.folder is not None or decision.returns:
-            became: KeptFolder = decision.folder or "inbox"
-            detail |= places[row.user_email].detail(row.message_id, became=became)
-        lines.setdefault(decision.kind, []).append((row.id, detail))
-    known: dict[int, int] = {}
-    for kind, found in lines.items():
-        known |= events.append_many(connection, kind=kind, actor=by.actor, route=by.door, lines=found)
-    return known
 
 
 def _without_leaving(row: Chosen, now: datetime) -> Chosen:
@@ -613,11 +352,3 @@ def _promise(done: events.Done) -> dict[str, object]:
 
 def _instant(text: Any) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def _changed() -> SnoozeError:
-    return SnoozeError("changed", _("It was changed since, or its reminder is out, so nothing was undone."))
-
-
-def _snoozed_again() -> SnoozeError:
-    return SnoozeError("snoozed", _("Its message was snoozed anew, and that one counts. This one stays paused."))

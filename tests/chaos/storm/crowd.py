@@ -1,4 +1,4 @@
-"""A crowd at all doors: people who act on snoozes when they are about to leave, and a journal of what they were told.
+"""A crowd at all doors: people who act on snoozes when they are about to leave, and a journal of the answers.
 
 Each act is written down before it is sent, and its answer when it came, in the harness's log. One message is acted on
 by one of the crowd at a time, so that every change of its snoozes is that of one act or of a worker; messages of one
@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Engine
 
 from snoozer.timephrase import Recurrence
-from tests.chaos.storm.doors import DOORS, Aim, NoAnswer, Reply, Said, Undoing, Visit
+from tests.chaos.storm.doors import DOORS, Aim, NoAnswer, Reply, Statement, Undoing, Visit
 from tests.chaos.storm.fleet import until
 from tests.chaos.storm.history import History, read
 from tests.chaos.storm.load import MOST_WAITING
@@ -34,7 +34,7 @@ SOONEST, LATEST = 0.2, 3.0
 FAR = 0.15  # the share of times that lie hours ahead
 ACTS = 2  # per message, in the mean
 AT_ONCE = 5  # the most others in one selection
-HOT = 0.7  # how often somebody acts on what is about to leave
+HOT = 0.7  # how often someone acts on what is about to leave
 OVERDUE, AHEAD = 2.0, 1.5
 LEARNS = 0.3
 PAUSE = 0.02
@@ -205,10 +205,10 @@ class Actor:
         }
         found = visit.sql(ENTER, row)
         assert found is not None
-        return Reply(said={found[0]: Said(done=True, at=found[1])})
+        return Reply(statements={found[0]: Statement(done=True, at=found[1])})
 
     def _act(self) -> bool:
-        """Act on something that nobody else acts on; False if there was nothing."""
+        """Act on something that no one else acts on; False if there was nothing."""
         if self._rng.random() < 0.06 and self._follow_link():
             return True
         with ExitStack() as held:
@@ -245,7 +245,7 @@ class Actor:
         return None
 
     def _others(self, held: ExitStack, one: Owned) -> list[Owned]:
-        """Others of the same person that nobody acts on."""
+        """Others of the same person that no one acts on."""
         same = [other for other in self._candidates() + self._crowd.order[-60:] if other.person == one.person]
         wanted = {other.message_id: other for other in same if other is not one and other.id}
         found: list[Owned] = []
@@ -316,7 +316,7 @@ class Actor:
         named: Sequence[Owned],
         do: Callable[[Visit, Aim], Reply] | None = None,
     ) -> None:
-        """Do it, and write down what was asked and what was said."""
+        """Do it, and write down what was asked and what was statements."""
         number = next(self._crowd.numbers)
         values = vars(aim) | {"note": f"stormwish{number}"}
         if datetime.now(UTC) > aim.at - timedelta(seconds=SOONEST):
@@ -335,12 +335,12 @@ class Actor:
             self._crowd.history.write("no answer", number=number, why=str(error))
         else:
             self._latency += LEARNS * ((time.monotonic() - began) / 2 - self._latency)
-            said = {id: vars(one) for id, one in reply.said.items()}
-            self._crowd.history.write("answer", number=number, status=reply.status, said=said)
+            statements = {id: vars(one) for id, one in reply.statements.items()}
+            self._crowd.history.write("answer", number=number, status=reply.status, statements=statements)
             if reply.undo is not None:
                 named[0].undo, named[0].undone_with = reply.undo, named[1:]
-            if len(reply.said) == 1 and len(named) == 1:
-                named[0].id = next(iter(reply.said)) or named[0].id
+            if len(reply.statements) == 1 and len(named) == 1:
+                named[0].id = next(iter(reply.statements)) or named[0].id
         with self._crowd.lock:
             self._crowd.done += 1
 

@@ -1,7 +1,7 @@
 """The doors of a running site, as a browser, a program, a mail program and a script use them.
 
 Each act is posted to a real web process, or is a statement in plain SQL, and comes back as a `Reply`: what the door
-said about each snooze. A door that says nothing about a copy that may still arrive has `may_arrive` None.
+statements about each snooze. A door that says nothing about a copy that may still arrive has `may_arrive` None.
 """
 
 import http.client
@@ -37,9 +37,9 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What a door said about one snooze. None: it said nothing of the kind. `at` is the database's clock in the
-    transaction of a statement."""
+class Statement:
+    """What a door says about one snooze; None if it says nothing of the kind. `at` is the database's clock in the
+    transaction of plain SQL."""
 
     done: bool | None
     may_arrive: bool | None = None
@@ -60,7 +60,7 @@ class Undoing:
 class Reply:
     """What a door answered, by the id of each snooze that was named."""
 
-    said: Mapping[int, Said]
+    statements: Mapping[int, Statement]
     status: int = 200
     undo: Undoing | None = None
 
@@ -179,8 +179,10 @@ def page(path: str, **fields: Any) -> Act:
         status, text = visit.page(_path(path, aim), _filled(fields, aim))
         words, undo = toast(text), FORM.search(text)
         done = undo is not None and status == 200
-        said = Said(done=done if "mailbox" not in path else done or None, may_arrive=MAY_ARRIVE in words, code=words)
-        return Reply(said={aim.id: said}, status=status, undo=_undo_of("page", undo) if done else None)
+        statements = Statement(
+            done=done if "mailbox" not in path else done or None, may_arrive=MAY_ARRIVE in words, code=words
+        )
+        return Reply(statements={aim.id: statements}, status=status, undo=_undo_of("page", undo) if done else None)
 
     return act
 
@@ -194,8 +196,8 @@ def selection(act_name: str, **fields: Any) -> Act:
         status, text = visit.page(f"/bulk/asleep/{act_name}", [*bar, *rows, *_filled(fields, aim).items()])
         words, undo = toast(text), FORM.search(text)
         left = words.startswith("Nothing was changed")
-        said = Said(done=False if left else None, may_arrive=MAY_ARRIVE in words, code=words)
-        return Reply(said=dict.fromkeys(aim.ids, said), status=status, undo=_undo_of("page", undo))
+        statements = Statement(done=False if left else None, may_arrive=MAY_ARRIVE in words, code=words)
+        return Reply(statements=dict.fromkeys(aim.ids, statements), status=status, undo=_undo_of("page", undo))
 
     return act
 
@@ -207,7 +209,7 @@ def api(method: str, path: str, **fields: Any) -> Act:
         undo = None
         if answer.get("event"):
             undo = Undoing(door="api", path=f"/snoozes/{id}/undo", fields={"event": answer["event"]})
-        return Reply(said={id: _told(status, answer, answer)}, status=status, undo=undo)
+        return Reply(statements={id: _notice(status, answer, answer)}, status=status, undo=undo)
 
     return act
 
@@ -218,12 +220,12 @@ def many(act_name: str, **fields: Any) -> Act:
     def act(visit: Visit, aim: Aim) -> Reply:
         body = {"act": act_name, "ids": aim.ids} | _filled(fields, aim)
         status, answer = visit.program("POST", "/snoozes/bulk", body)
-        said = {
-            one["id"]: _told(one["status"], one.get("snooze") or {}, one.get("problem") or {})
+        statements = {
+            one["id"]: _notice(one["status"], one.get("snooze") or {}, one.get("problem") or {})
             for one in answer.get("results", [])
         }
         undo = Undoing(door="many", path=f"/bulk/{answer['undo']}/undo", fields={}) if answer.get("undo") else None
-        return Reply(said=said, status=status, undo=undo)
+        return Reply(statements=statements, status=status, undo=undo)
 
     return act
 
@@ -233,8 +235,8 @@ def create(visit: Visit, aim: Aim) -> Reply:
     one = {"message_id": aim.message_id, "remind_at": aim.at.isoformat(), "note": aim.note}
     status, answer = visit.program("POST", "/snoozes/bulk", {"act": "create", "snoozes": [one]})
     [result] = answer.get("results") or [{"status": status, "id": aim.id}]
-    told = _told(result["status"], result.get("snooze") or {}, result.get("problem") or {})
-    return Reply(said={result.get("id") or aim.id: told}, status=status)
+    notices = _notice(result["status"], result.get("snooze") or {}, result.get("problem") or {})
+    return Reply(statements={result.get("id") or aim.id: notices}, status=status)
 
 
 def undo(visit: Visit, aim: Aim) -> Reply:
@@ -244,13 +246,13 @@ def undo(visit: Visit, aim: Aim) -> Reply:
         status, text = visit.page(aim.undo.path, aim.undo.fields)
         words = toast(text)
         done = None if "/bulk/" in aim.undo.path else words.startswith(UNDONE)
-        said = Said(done=done, may_arrive=MAY_ARRIVE in words, code=words)
-        return Reply(said=dict.fromkeys(aim.ids, said), status=status)
+        statements = Statement(done=done, may_arrive=MAY_ARRIVE in words, code=words)
+        return Reply(statements=dict.fromkeys(aim.ids, statements), status=status)
     status, answer = visit.program("POST", aim.undo.path, aim.undo.fields)
     if aim.undo.door == "api":
-        return Reply(said={aim.id: _told(status, answer, answer)}, status=status)
-    said = Said(done=None, may_arrive=answer.get("may_arrive") is True, code=str(answer))
-    return Reply(said=dict.fromkeys(aim.ids, said), status=status)
+        return Reply(statements={aim.id: _notice(status, answer, answer)}, status=status)
+    statements = Statement(done=None, may_arrive=answer.get("may_arrive") is True, code=str(answer))
+    return Reply(statements=dict.fromkeys(aim.ids, statements), status=status)
 
 
 def link(act_name: str, **fields: Any) -> Act:
@@ -260,7 +262,7 @@ def link(act_name: str, **fields: Any) -> Act:
         named = links.Link(snooze_id=aim.id, scheduled_for=aim.promise, action="see")
         token = links.sign(named, keys=[visit.key])
         status = visit.link(f"/r/{token}/{act_name}", _filled(fields, aim))
-        return Reply(said={aim.id: Said(done=None)}, status=status)
+        return Reply(statements={aim.id: Statement(done=None)}, status=status)
 
     return act
 
@@ -270,8 +272,8 @@ def sql(statement: str) -> Act:
         values = {name: getattr(aim, name) for name in ("id", "user_email", "message_id", "at")}
         found = visit.sql(statement, values)
         if found is None:
-            return Reply(said={aim.id: Said(done=False)})
-        return Reply(said={found[0]: Said(done=True, at=found[1])})
+            return Reply(statements={aim.id: Statement(done=False)})
+        return Reply(statements={found[0]: Statement(done=True, at=found[1])})
 
     return act
 
@@ -284,10 +286,10 @@ def _filled(fields: Mapping[str, Any], aim: Aim) -> dict[str, Any]:
     return {name: value(aim) if callable(value) else value for name, value in fields.items()}
 
 
-def _told(status: int, snooze: Mapping[str, Any], problem: Mapping[str, Any]) -> Said:
+def _notice(status: int, snooze: Mapping[str, Any], problem: Mapping[str, Any]) -> Statement:
     if status in {200, 201}:
-        return Said(done=True, may_arrive=snooze.get("may_arrive") is True)
-    return Said(done=False, may_arrive=False, code=problem.get("code"))
+        return Statement(done=True, may_arrive=snooze.get("may_arrive") is True)
+    return Statement(done=False, may_arrive=False, code=problem.get("code"))
 
 
 def _undo_of(door: str, form: re.Match[str] | None) -> Undoing | None:

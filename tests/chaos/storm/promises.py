@@ -1,10 +1,10 @@
-"""The judge of acts: did anything leave for a promise that an act had ended, and was every person told the truth?
+"""The judge of acts: did anything leave for a promise that an act had ended, and did every answer tell the truth?
 
 It compares the mail server's file with the journal of the crowd. When an act was committed, and when a dot was
-authorised, is told by a witness: triggers that the harness puts into its own database. A row's *reign* is the time in
+authorised, is written by a witness: triggers that the harness puts into its own database. A row's *reign* is the time in
 which it had one promise and one note, and was alive, paused or over.
 
-unmarked     mails whose dot nobody authorised before        old        left for a promise or note that had ended
+unmarked     mails whose dot no one authorised before        old        left for a promise or note that had ended
 silent       copies came after an act that did not say so    alarms     "may still arrive" though nothing had left
 lost         promises that came due, and no mail came        doubled    more copies than were noted as uncertain
 untrue       answers that the row contradicts                strange    changes that no act and no worker made
@@ -151,9 +151,9 @@ class Sent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
-    """What was said about one message, by which act, and between which times. `done` and `may_arrive` are None if
-    nothing was said of the kind."""
+class Notice:
+    """What was statements about one message, by which act, and between which times. `done` and `may_arrive` are None if
+    nothing was statements of the kind."""
 
     number: int
     door: str
@@ -171,7 +171,7 @@ class Told:
 class Testimony:
     """All that is known. `now` is when the storm was over."""
 
-    told: Sequence[Told]
+    notices: Sequence[Notice]
     mails: Sequence[Mail]
     reigns: Sequence[Reign]
     sends: Sequence[Sent]
@@ -186,7 +186,7 @@ class Testimony:
             sends = [Sent(**row) for row in connection.execute(SENDS).fetchall()]
             [now] = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8 AS now").fetchall()
         return cls(
-            told=list(_told(facts)),
+            notices=list(_notice(facts)),
             mails=[Mail(**line) for line in history.read(sink)],
             reigns=reigns_of([Reign(**row) for row in rows]),
             sends=sends,
@@ -257,16 +257,16 @@ class Case:
         for mail in known.mails:
             if mail.message_id in self.entries:
                 self.mails[self.entries[mail.message_id]].append(mail)
-        self.told: dict[str, list[Told]] = defaultdict(list)
-        for one_told in known.told:
-            self.told[one_told.message_id].append(one_told)
+        self.notices: dict[str, list[Notice]] = defaultdict(list)
+        for one_notice in known.notices:
+            self.notices[one_notice.message_id].append(one_notice)
         self.changes = [Change(*pair) for of_one in self.reigns.values() for pair in pairwise(of_one)]
 
-    def act_of(self, reign: Reign) -> Told | None:
+    def act_of(self, reign: Reign) -> Notice | None:
         """The act that brought it about."""
         if reign.is_of_a_worker:
             return None
-        found = [one for one in self.told[reign.message_id] if one.sent_at <= reign.begin <= one.answered_at]
+        found = [one for one in self.notices[reign.message_id] if one.sent_at <= reign.begin <= one.answered_at]
         return min(found, key=lambda one: one.answered_at, default=None)
 
     def copies_after(self, change: Change) -> list[Mail]:
@@ -301,16 +301,16 @@ def judge(known: Testimony) -> Judgement:
     ended = [(change, act) for change in case.changes if change.before.is_live and (act := case.act_of(change.after))]
     copies = [mail for change, _ in ended for mail in case.copies_after(change)]
     last = [of_one[-1] for of_one in case.reigns.values()]
-    acts = {one.number: one for one in known.told}
+    acts = {one.number: one for one in known.notices}
     return Judgement(
         snoozes=len(case.reigns),
         acts=dict(sorted(Counter(f"{act.door} {act.act}" for act in acts.values()).items())),
-        left=sum(one.done is False for one in known.told),
+        left=sum(one.done is False for one in known.notices),
         unanswered=len(known.unanswered),
         met=dict(Counter(_met(case, change) for change, _ in ended)),
         mails=len(known.mails),
         copies_after_acts=len(copies),
-        warned=sum(one.may_arrive is True for one in known.told),
+        warned=sum(one.may_arrive is True for one in known.notices),
         uncertain=sum(case.uncertain.values()),
         second_copies=sum(len(mails) - 1 for mails in case.mails.values()),
         ends=dict(Counter(_end_of(reign) for reign in last)),
@@ -361,7 +361,7 @@ def _silent(case: Case) -> Finding:
 
 
 def _alarms(case: Case) -> Finding:
-    for act in case.known.told:
+    for act in case.known.notices:
         if not act.may_arrive or act.door == "selection" or act.act == "undo":
             continue
         rows = {reign.snooze_id for reign in case.by_message[act.message_id]}
@@ -402,7 +402,7 @@ def _strange(case: Case) -> Finding:
 
 
 def _untrue(case: Case) -> Finding:
-    for act in case.known.told:
+    for act in case.known.notices:
         reigns = case.by_message[act.message_id]
         during = [one for one in reigns if one.begin <= act.answered_at and one.end >= act.sent_at]
         changed = [one for one in during if one.begin >= act.sent_at and case.act_of(one) == act]
@@ -413,7 +413,7 @@ def _untrue(case: Case) -> Finding:
             yield f"{act} {during}"
 
 
-EXPECTED: Mapping[str, Callable[[Told, Reign], bool]] = {
+EXPECTED: Mapping[str, Callable[[Notice, Reign], bool]] = {
     **dict.fromkeys(
         ("move", "once", "snooze"), lambda act, reign: reign.is_live and abs(reign.promise - act.due) < SAME
     ),
@@ -452,16 +452,20 @@ def reigns_of(changes: Sequence[Reign]) -> list[Reign]:
     ]
 
 
-def _told(facts: Sequence[Mapping[str, Any]]) -> Iterator[Told]:
+def _notice(facts: Sequence[Mapping[str, Any]]) -> Iterator[Notice]:
     answers = {fact["number"]: fact for fact in facts if fact["kind"] == "answer"}
     for fact in facts:
         if fact["kind"] != "act":
             continue
         answer = answers.get(fact["number"])
-        said = {} if answer is None else answer["said"]
+        statements = {} if answer is None else answer["statements"]
         for message_id, id in fact["named"].items():
-            one = said.get(str(id)) or (next(iter(said.values()), None) if len(fact["named"]) == 1 else None) or {}
-            yield Told(
+            one = (
+                statements.get(str(id))
+                or (next(iter(statements.values()), None) if len(fact["named"]) == 1 else None)
+                or {}
+            )
+            yield Notice(
                 number=fact["number"],
                 door=fact["door"],
                 act=fact["act"],

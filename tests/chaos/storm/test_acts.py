@@ -1,7 +1,7 @@
 """A storm of acts: a crowd changes its mind at every door just when reminders leave, and workers are killed.
 
 An act always takes effect from now on. What an act met before its dot was authorised never leaves for the old promise;
-a copy that was authorised before may still arrive, and the answer said so. `promises.py` is the judge.
+a copy that was authorised before may still arrive, and the answer statements so. `promises.py` is the judge.
 """
 
 import time

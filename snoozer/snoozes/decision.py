@@ -1,0 +1,83 @@
+"""What an act is to the engine: who acts, what is decided about a snooze, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from snoozer import timephrase
+from snoozer.db.acts import Chosen, Terms
+from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.db.mailbox_store import KeptFolder
+from snoozer.db.reminder_time import ReminderTime
+from snoozer.snoozing import Message, SnoozeError, ended_recurrence
+
+
+class By(NamedTuple):
+    """Who acts, and through which door. Without `user_email`, an operator or a program acts on anybody's snoozes."""
+
+    user_email: str | None
+    door: str
+    actor: str = "user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What an act makes of a snooze: its `terms`, and the `kind` of its event, if it has one, with more `detail`.
+
+    `folder` is where its message goes: to `snoozed` only if it is back, unless it goes `anyway`. With `returns`, it
+    comes back to its mailbox now, if it has one. `places` are where messages were before what is undone; with
+    `unless_moved`, nothing is done if its owner has moved its message.
+    """
+
+    terms: Terms
+    kind: str | None
+    detail: Mapping[str, object] = field(default_factory=dict)
+    folder: KeptFolder | None = None
+    anyway: bool = False
+    returns: bool = False
+    places: Mapping[str, Any] = field(default_factory=dict)
+    unless_moved: bool = False
+
+
+class Act(Protocol):
+    """An act, with what it needs to know."""
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """What becomes of a snooze that is locked. Raises SnoozeError if it is left as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What an act came to for one snooze, which was `before`, None if it is gone or is new. `left` says why nothing was
+    done. `event` undoes it, `terms` is what holds now. `may_arrive` is True if a copy for the former promise may still
+    arrive, `by_mail` if its message comes back by a reminder alone."""
+
+    id: int
+    before: Chosen | None
+    left: SnoozeError | None = None
+    event: int | None = None
+    terms: Terms | None = None
+    may_arrive: bool = False
+    by_mail: bool = False
+
+    @property
+    def ended(self) -> dict[str, Any] | None:
+        """The recurrence that the act ended, as JSON."""
+        if self.before is None or self.terms is None or self.terms.outcome is not None:
+            return None
+        return ended_recurrence(self.before.recurrence, self.terms.recurrence)
+
+
+class Undoing:
+    """Marks the act that may change what is over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A message to be snoozed, the time, the phrase as it was read, and its options."""
+
+    message: Message
+    time: ReminderTime
+    reading: timephrase.ParsedTime | None = None
+    options: EnqueueOptions = DEFAULT_OPTIONS
