@@ -49,7 +49,7 @@ STATEMENT_FOLDERS = {
 PARTS = {"queue": ["queue", "queue_acts", "acts"]}
 # Functions that read by the ORM, and what `lock_chosen` reads of the rows that it has locked.
 WITHOUT_COUNTERPART = {
-    "queue": {"chosen"},
+    "queue": {"asked_terms", "chosen"},
     "health_checks": {"violations"},
 }
 MAX_LINES = 400

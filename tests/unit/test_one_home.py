@@ -43,7 +43,7 @@ CONCEPTS = {
         homes=frozenset({"web/admin/case_timeline.py", "web/admin/explain.py"}),
         others=frozenset(
             {
-                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/acts.py", "db/queue_acts.py"),
+                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/engine.py", "db/queue_acts.py"),
             }
         ),
     ),

@@ -316,7 +316,7 @@ class Actor:
         named: Sequence[Owned],
         do: Callable[[Visit, Aim], Reply] | None = None,
     ) -> None:
-        """Do it, and write down what was asked and what was statements."""
+        """Do it, and write down what was asked and what was answered."""
         number = next(self._crowd.numbers)
         values = vars(aim) | {"note": f"stormwish{number}"}
         if datetime.now(UTC) > aim.at - timedelta(seconds=SOONEST):

@@ -1,7 +1,7 @@
 """The doors of a running site, as a browser, a program, a mail program and a script use them.
 
 Each act is posted to a real web process, or is a statement in plain SQL, and comes back as a `Reply`: what the door
-statements about each snooze. A door that says nothing about a copy that may still arrive has `may_arrive` None.
+answered about each snooze. A door that says nothing about a copy that may still arrive has `may_arrive` None.
 """
 
 import http.client

@@ -1,7 +1,7 @@
 """A storm of acts: a crowd changes its mind at every door just when reminders leave, and workers are killed.
 
 An act always takes effect from now on. What an act met before its dot was authorised never leaves for the old promise;
-a copy that was authorised before may still arrive, and the answer statements so. `promises.py` is the judge.
+a copy that was authorised before may still arrive, and the answer says so. `promises.py` is the judge.
 """
 
 import time
@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from snoozer.db.engine import make_engine, parse_url
-from tests.chaos.storm import nemeses, promises
+from tests.chaos.storm import nemeses, promises, testimony
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.crowd import Crowd, accounts
 from tests.chaos.storm.fleet import until
@@ -36,7 +36,7 @@ WHERE NOT inactive AND COALESCE(scheduled_for, remind_at) < clock_timestamp() + 
 def test_acts_take_effect_now_whatever_leaves(ground: Ground, report: Report, folder: Path, scene_name: str) -> None:
     began, rng, storm = time.time(), Random(SEED), Storm(SEED)
     with ground.scene(folder, seed=SEED, rate=0.0, think=0.0) as scene:
-        promises.bear_witness(scene.database_url)
+        testimony.bear_witness(scene.database_url)
         scene.sink.order(dot=SLOWEST_DOT)
         engine = make_engine(parse_url(scene.database_url), name="harness", pool_size=ACTORS)
         people = accounts(engine, PEOPLE)
@@ -71,7 +71,9 @@ def test_acts_take_effect_now_whatever_leaves(ground: Ground, report: Report, fo
                 fleet.close()
         broken = invariants.look(engine)
         engine.dispose()
-        known = promises.Testimony.gather(sink=scene.sink.path, log=scene.history.path, database_url=scene.database_url)
+        known = testimony.Testimony.gather(
+            sink=scene.sink.path, log=scene.history.path, database_url=scene.database_url
+        )
         verdict = promises.judge(known)
         scene.keep_evidence()
         strikes = {"kill -9": storm.struck["kill -9"], "workers killed": fleet.ended[-9]}
