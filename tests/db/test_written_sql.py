@@ -110,7 +110,7 @@ def leaving(engine: Engine) -> int:
 
 SENDER = "bob@mail.example"
 STATES_OF_ROWS: dict[str, Callable[[Engine], int]] = {
-    **{name: STATES[name] for name in ("asleep", "due", "retry", "uncertain", "resting")},
+    **{name: STATES[name] for name in ("asleep", "due", "retry", "hold", "rest")},
     "held": lambda engine: a_reserved_send(engine)[0].id,
     "leaving": leaving,
 }
@@ -153,7 +153,7 @@ def test_what_is_delayed_is_a_new_promise(state: str, engine: Engine) -> None:
 
 @pytest.mark.parametrize("columns", [{}, {"last_error": "550 no", "last_error_at": now()}])
 def test_cases_run_again_and_nothing_else_does(columns: dict[str, Any], engine: Engine) -> None:
-    case = STATES["retired"](engine, **columns)
+    case = STATES["case"](engine, **columns)
     kept = [STATES[name](engine) for name in ("sent", "cancelled", "paused", "retry")]
     before = [the_row(engine, id) for id in kept]
     by_hand(engine, "attempts = 0")

@@ -102,13 +102,11 @@ def test_what_was_left_is_named_with_its_reason(ann: FlaskClient, engine: Engine
     sent = {"inactive": True, "outcome": "sent", "finished_at": now()}
     over = [a_snooze(engine, **sent), a_snooze(engine, **sent)]
     held = a_snooze(engine, claimed_at=now())
-    rows = [asleep_id, *over, held]
-    assert post(ann, "/bulk/asleep/cancel", {**asleep(ann), "row": rows}) == (
+    rows, form = [asleep_id, *over, held], asleep(ann)
+    assert post(ann, "/bulk/asleep/cancel", {**form, "row": rows}) == (
         "2 snoozes were cancelled. 2 were not changed: 2 came back meanwhile."
     )
-    assert post(ann, "/bulk/asleep/wake", {**asleep(ann), "row": over}) == (
-        "Nothing was changed: 2 came back meanwhile."
-    )
+    assert post(ann, "/bulk/asleep/wake", {**form, "row": over}) == "Nothing was changed: 2 came back meanwhile."
 
 
 def test_a_form_that_is_posted_twice_is_done_once(ann: FlaskClient, engine: Engine) -> None:

@@ -143,7 +143,8 @@ def _sent_answer(send: Any, times: TimeFormatter) -> str:
 def _own_answer(send: Any, times: TimeFormatter) -> str:
     answer = was_sent(send.state, send.resolution)
     if answer != "yes":
-        return _(_LEAVING if send.state == "sending" else _ANSWERS[answer])
+        text = _LEAVING if send.state == "sending" else _ANSWERS[answer]
+        return _(text)
     rest = REST_ENDS.get(send.delayed_by or "")
     late = _(rest) if rest else _lateness(send.sent_at - (send.late_from or send.scheduled_for), send.delayed_by)
     at = times.inline(send.sent_at)
