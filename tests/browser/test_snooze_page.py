@@ -150,7 +150,7 @@ def test_a_message_is_back_at_once_and_asleep_again(opened: Opened, engine: Engi
     toast(page, "It is back in your inbox.")
     expect(page.get_by_text("You brought it back yourself.")).to_be_visible()
     page.keyboard.press("z")
-    toast(page, "as before")
+    toast(page, "Asleep again until")
     expect(page.get_by_role("button", name="Back now")).to_be_visible()
     assert the_row(engine, id).outcome is None
     assert is_same(page)

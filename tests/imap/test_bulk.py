@@ -260,7 +260,7 @@ def test_copies_of_one_message_are_each_their_own(ann: FlaskClient, place: Place
 
 
 @dovecot
-def test_what_is_asleep_goes_back_and_what_is_paused_is_left_asleep(ann: FlaskClient, place: Place) -> None:
+def test_what_is_asleep_goes_back_and_what_is_paused_can_be_woken(ann: FlaskClient, place: Place) -> None:
     deliver(place, "a", "b")
     place.start()
     assert post(ann, url(place, "snooze"), Listing(ann, place).chosen("a", "b", **LATER)).startswith("2 messages")
@@ -268,10 +268,11 @@ def test_what_is_asleep_goes_back_and_what_is_paused_is_left_asleep(ann: FlaskCl
     place.run("UPDATE email_snoozes SET inactive = TRUE WHERE subject = 'b'")
     asleep = Listing(ann, place, folder="Snoozed")
     assert list(asleep.rows) == ["a", "b"]
-    assert post(ann, url(place, "wake"), asleep.chosen("b")) == "Nothing was changed: 1 is paused."
+    assert post(ann, url(place, "wake"), asleep.chosen("b")) == "1 message comes back now."
+    settled(place, "home", 1)
     back = ann.post(url(place, "inbox"), data=asleep.chosen("a"), follow_redirects=True)
     assert toast(back.text) == "1 message goes back to where it was."
-    settled(place, "home", 1)
+    settled(place, "home", 2)
     press_undo(ann, back.text)
-    settled(place, "snoozed", 2)
-    assert place.program.count("INBOX") == 0
+    settled(place, "snoozed", 1)
+    assert place.program.count("INBOX") == 1

@@ -40,9 +40,7 @@ def snoozed(place: Place, target: SnoozeTarget, *, days: float = 1) -> int:
     """What a route does in its transaction."""
     at = snoozing.reminder_time_at(now() + timedelta(days=days), now=now(), zone="UTC")
     with place.engine.begin() as connection:
-        id, _ = snooze(
-            connection, user_email=place.person.email, message_id=target.message.message_id, reminder_time=at
-        )
+        id, _ = snooze(connection, user_email=place.person.email, reminder_time=at, **vars(target.message))
         assert enter(connection, target)
     return id
 

@@ -68,7 +68,7 @@ def test_a_reply_cancels_the_snooze_and_the_message_is_back_where_it_was(place: 
     place.eventually(lambda: place.program.count("INBOX") == 2)
     assert before[0] in place.program.messages("INBOX")
     [(actor, detail)] = place.rows("SELECT actor, detail FROM snooze_events WHERE kind = 'cancelled'")
-    assert (actor, set(detail), detail["why"]) == ("reply", {"why", "came"}, "reply")
+    assert (actor, detail["why"], "came" in detail) == ("reply", "reply", True)
 
 
 @on_dovecot

@@ -129,7 +129,7 @@ def changed_by_hand(play: Player) -> None:
     """tests/db/test_written_sql.py executes these statements in each state of a snooze."""
     pause, resume, rerun, delay = typed(play.page, "sql")
     engine, sender = play.place.engine, {"SENDER": "bob@mail.example"}
-    due, case = a_snooze(engine), STATES["retired"](engine)
+    due, case = a_snooze(engine), STATES["case"](engine)
     play.execute(pause, **sender)
     assert play.place.run("worker", "--drain").returncode == 0
     assert not play.place.is_sent(due)

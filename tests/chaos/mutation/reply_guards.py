@@ -5,7 +5,7 @@ from tests.chaos.mutation.guard import Guard
 DB = "tests/db/test_replies.py::"
 IMAP = "tests/imap/test_replies.py::"
 LOCK = "snoozer/db/sql/replies/lock_awaiting.sql"
-FUTURE = "\n  AND COALESCE(snooze.scheduled_for, snooze.remind_at) > clock_timestamp()"
+FUTURE = "\n  AND snooze_promise(snooze) > clock_timestamp()"
 
 REPLY_GUARDS = (
     Guard(
@@ -39,9 +39,9 @@ REPLY_GUARDS = (
     ),
     Guard(
         "a bounce is known by its envelope",
-        "snoozer/inbox.py",
-        " and not has_null_sender",
-        "",
+        "snoozer/mime/automatic.py",
+        "        has_null_sender\n        or any(",
+        "        any(",
         DB + "test_a_bounce_that_only_its_envelope_names_as_one_does_not_count",
     ),
     Guard(

@@ -33,7 +33,7 @@ PATIENT = {
     "SNOOZER_DEADLINE_SECONDS": "2",
     "SNOOZER_BREAKER_THRESHOLD": "1000",
 }
-NEXT = "UPDATE email_snoozes SET remind_at = now() WHERE NOT inactive"
+NEXT = "UPDATE email_snoozes SET remind_at = now() WHERE NOT inactive AND snooze_keeps('promise')"
 SEEN = """
 SELECT
     snooze.outcome, snooze.inactive, snooze.attempts, snooze.crash_count, snooze.claimed_at, snooze.last_error,
