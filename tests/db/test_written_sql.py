@@ -154,7 +154,7 @@ def test_what_is_delayed_is_a_new_promise(state: str, engine: Engine) -> None:
 @pytest.mark.parametrize("columns", [{}, {"last_error": "550 no", "last_error_at": now()}])
 def test_cases_run_again_and_nothing_else_does(columns: dict[str, Any], engine: Engine) -> None:
     case = STATES["case"](engine, **columns)
-    kept = [STATES[name](engine) for name in ("sent", "cancelled", "paused", "retry")]
+    kept = [STATES[name](engine) for name in ("sent", "cancelled", "owner_pause", "retry")]
     before = [the_row(engine, id) for id in kept]
     by_hand(engine, "attempts = 0")
     row = the_row(engine, case)
