@@ -190,7 +190,7 @@ def test_the_version_is_known_without_an_installed_package(host: Host) -> None:
 
 def test_another_wsgi_server_serves_it_too(host: Host, programs: Path) -> None:
     """Waitress is no part of requirements.txt: its own folder is all that is added."""
-    code = "import sys; sys.path += sys.argv.pop(1).split(); from waitress.runner import run; sys.exit(run())"
+    code = "import sys; sys.path.append(sys.argv.pop(1)); from waitress.runner import run; sys.exit(run())"
     waitress = find_spec("waitress")
     assert waitress is not None
     assert waitress.origin is not None
