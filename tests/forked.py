@@ -12,11 +12,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, AnyStr
 
+from tests.conftest import HANG_SECONDS
 from tests.fork_server import LONGEST_ORDER
 
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = [sys.executable, "-m", "snoozer"]
-TIMEOUT = 120
 PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 PR_SET_CHILD_SUBREAPER = 36
 # What an interpreter, or a library, reads before the command's first line.
@@ -46,7 +46,7 @@ def run_forked(*command: str, env: dict[str, str], cwd: Path | None = None) -> "
     """`snoozer COMMAND` to its end, with what it printed."""
     process = start_forked(*command, env=env, cwd=cwd, **PIPES)
     try:
-        out, err = process.communicate(timeout=TIMEOUT)
+        out, err = process.communicate(timeout=HANG_SECONDS)
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

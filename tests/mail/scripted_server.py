@@ -135,7 +135,7 @@ class ScriptedServer:
         with self._lock:
             self._script[phase] = [reply]
 
-    def wait_until_closing(self, seconds: float) -> bool:
+    def wait_until_closing(self, seconds: float | None = None) -> bool:
         return self._closing.wait(seconds)
 
 
@@ -205,13 +205,13 @@ class _ScriptedSession:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             raise EOFError
         if reply == HOLD:
-            self._server.go_on.wait(60)
+            self._server.go_on.wait()
             reply = USUAL[phase]
         if reply == SLOW:
             self._server.wait_until_closing(1)
             reply = USUAL[phase]
         if reply == STALL:
-            self._server.wait_until_closing(60)
+            self._server.wait_until_closing()
             raise EOFError
         if reply in (DRIP, ENDLESS_LINE, ENDLESS_LINES):
             self._pour({DRIP: b"2", ENDLESS_LINE: b"2" * 65_536, ENDLESS_LINES: b"250-more\r\n" * 1_000}[reply], reply)

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from tests.conftest import HANG_SECONDS
 from tests.factories import the_row
 from tests.forked import PIPES, run_forked, start_forked
 from tests.process.staller import Staller
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 120
+TIMEOUT = HANG_SECONDS
 # Between two looks. One that looks without a pause takes a core from the processes that it waits for.
 LOOK = 0.01
 

@@ -14,6 +14,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
+from tests.conftest import HANG_SECONDS
 from tests.factories import People, a_snooze
 from tests.web.live_site import live_site
 from tests.web.streams import Stream, snapshot
@@ -44,7 +45,8 @@ def crash(engine: Engine) -> None:
 
 
 def a_snooze_once_it_recovered(engine: Engine) -> None:
-    for _ in range(600):
+    ends = time.monotonic() + HANG_SECONDS
+    while time.monotonic() < ends:
         try:
             a_snooze(engine)
         except DBAPIError:
