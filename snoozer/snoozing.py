@@ -1,4 +1,4 @@
-"""What a person says about a snooze, read: the phrase, the time that it means, the note, the message."""
+"""Reads the input for a snooze: the phrase, the time that it means, the note, the message."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -141,7 +141,7 @@ def clean_note(note: str | None) -> str | None:
 
 
 def valid_message_id(message_id: str) -> str:
-    """The Message-ID. Raises SnoozeError for one that cannot be stored."""
+    """The Message-ID. Raises SnoozeError if it cannot be stored."""
     octets, most = len(message_id.encode("utf-8", "surrogatepass")), MAX_MESSAGE_ID_OCTETS
     if not message_id.strip() or octets > most or "\x00" in message_id:
         sentence = f"message_id must be a text of 1 to {most} octets in UTF-8 that names the message; it has {octets}."

@@ -1,4 +1,4 @@
-"""What acts read and write: snoozes as they were chosen, locked, and the terms that an act leaves them with.
+"""The rows of acts: locked snoozes, and the terms that an act gives them.
 
 An act locks, decides in Python, and writes once, for one snooze as for five hundred.
 """
@@ -39,8 +39,8 @@ class Terms:
     outcome: str | None
 
     def with_time(self, time: ReminderTime) -> "Terms":
-        """These terms with another time, which resumes what is paused. What a reply does stays unless the time names
-        it."""
+        """These terms with another time, and resumed if it was paused. The reply policy stays unless the time
+        names it."""
         return replace(
             self,
             remind_at=time.remind_at,
@@ -63,13 +63,13 @@ class Terms:
         return replace(self, **{**named, "serialization_key": key})
 
     def changes_from(self, former: "Terms") -> tuple[dict[str, Any], dict[str, Any]]:
-        """What an event keeps: the terms that differ, before and after, and always the promise and the state."""
+        """Returns the terms that differ, before and after, and always the promise and the state, for an event."""
         always = {"remind_at", "paused", "outcome"}
         names = [name for name in vars(self) if name in always or getattr(self, name) != getattr(former, name)]
         return _plain(former, names), _plain(self, names)
 
     def with_plain(self, plain: Mapping[str, Any]) -> Self:
-        """These terms with those that `changes_from` returned."""
+        """These terms, overwritten by a result of `changes_from`."""
         values = {name: value for name, value in plain.items() if name in Terms.__dataclass_fields__}
         for name in ("remind_at", "wall_time"):
             if values.get(name) is not None:
@@ -108,7 +108,7 @@ class Chosen(Terms):
 
 @dataclass(frozen=True, kw_only=True)
 class NewSnooze:
-    """A message that has no live snooze, and the terms of the one that it gets."""
+    """A message without a live snooze, and the terms of its new snooze."""
 
     message_id: str
     subject: str | None
@@ -118,7 +118,7 @@ class NewSnooze:
 
 
 def asked_terms(time: ReminderTime) -> dict[str, Any]:
-    """What the event of a new snooze keeps of its terms, for `with_plain`."""
+    """Returns the terms of a new snooze for its event, as `with_plain` takes them."""
     return {**_plain(time, ("remind_at", "note", "recurrence")), "paused": False, "outcome": None}
 
 
@@ -129,8 +129,10 @@ def lock_chosen(
     ids: Collection[int] = (),
     message_ids: Collection[str] = (),
 ) -> list[Chosen]:
-    """Lock snoozes by their ids, or the live ones of these messages; returns them in the order of their ids. Those of
-    other people than `user_email` are missing, unless it is None."""
+    """Lock snoozes by their ids, or the live snoozes of these messages; returns them in the order of their ids.
+
+    Snoozes of other people than `user_email` are missing, unless it is None.
+    """
     values = {"ids": list(ids), "message_ids": list(message_ids), "user_email": user_email}
     locked = list(execute(connection, "queue/lock_chosen", **values).scalars())
     return rows_as(execute(connection, "peek/chosen", ids=locked), Chosen) if locked else []
@@ -140,7 +142,7 @@ def change_many(
     connection: Connection, *, changes: Sequence[tuple[Chosen, Terms]], traceparent: str | None = None
 ) -> None:
     """Write the terms that an act decided about snoozes that `lock_chosen` has locked. Raises IntegrityError when a
-    concurrent transaction has just snoozed the message of one that is revived."""
+    concurrent transaction has just snoozed the message of a revived snooze."""
     rows = [
         {
             "id": row.id,
@@ -157,7 +159,7 @@ def change_many(
 def enqueue_many(
     connection: Connection, *, user_email: str, snoozes: Sequence[NewSnooze], traceparent: str | None = None
 ) -> dict[str, int]:
-    """Snooze messages that have no live snooze; returns the ids of those that were, by Message-ID."""
+    """Snooze messages that have no live snooze; returns the new ids by Message-ID."""
     rows = [
         {
             "message_id": one.message_id,
@@ -173,7 +175,7 @@ def enqueue_many(
 
 
 def returning(connection: Connection, *, ids: Collection[int]) -> set[int]:
-    """Those of these snoozes whose message returns to a mailbox by now."""
+    """Returns the ids of the snoozes whose message returns to a mailbox by now."""
     return set(execute(connection, "peek/returning", ids=list(ids)).scalars())
 
 

@@ -41,6 +41,6 @@ def append_many(
 
 
 def undoable(connection: Connection, *, ids: Sequence[int], events: Sequence[int] | None) -> dict[int, Done]:
-    """What can be undone of these snoozes, by id: the newest act of each, or one of these `events` of its own."""
+    """Returns the act to undo of each snooze, by id: its newest act, or its act among `events`."""
     values = {"ids": list(ids), "events": None if events is None else list(events)}
     return {one.snooze_id: one for one in rows_as(execute(connection, "events/undoable", **values), Done)}

@@ -79,7 +79,7 @@ class Known:
 @dataclass(frozen=True, kw_only=True)
 class Locked:
     """A message of a connected mailbox that its owner has chosen, locked. `wanted` is what `want_back` takes, with the
-    id; `is_back` is True for one that no snooze is going to return."""
+    id; `is_back` is True if no snooze is going to return it."""
 
     id: int
     message_id: str

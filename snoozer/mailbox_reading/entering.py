@@ -21,7 +21,7 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class SnoozeTarget:
-    """What is to be snoozed: the message for `acts.snooze`, and where it was seen for `enter`."""
+    """A message to be snoozed: for `acts.snooze`, and where it was seen for `enter`."""
 
     message: Message
     sighting: Sighting

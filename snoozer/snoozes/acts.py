@@ -59,7 +59,7 @@ class Snooze:
 @dataclass(frozen=True, kw_only=True)
 class Move:
     """Another time. If the snooze repeats, for its next occurrence or for `every` one from it on; a time that repeats
-    itself takes the place of the series. What is paused is resumed. Chosen `from_inbox`, its message leaves
+    itself takes the place of the series. A paused snooze is resumed. Chosen `from_inbox`, its message leaves
     the inbox."""
 
     time: ReminderTime
@@ -81,7 +81,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Skip:
-    """Leave out the next occurrence; with a `promise`, only if that is the one that it promises."""
+    """Leave out the next occurrence; with a `promise`, only if it promises that occurrence."""
 
     promise: datetime | None = None
 
@@ -113,7 +113,7 @@ class End:
 
 
 class Pause:
-    """Nothing is sent or returned until it is resumed."""
+    """Stop the snooze: no reminder is sent and no message returns until Resume."""
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """Any snooze that is not paused."""
@@ -266,8 +266,8 @@ class Undo(Undoing):
 def act(
     connection: Connection, ids: Collection[int], what: Act, by: By, *, traceparent: str | None = None
 ) -> list[Result]:
-    """Do an act on snoozes, in this transaction; returns a result for each id, in their order. One that is gone, or
-    another person's, is left as such, and one that is over unless the act is Undo."""
+    """Do an act on snoozes, in this transaction; returns a result for each id, in their order. A snooze that is
+    gone or another person's is left, and so is a finished snooze unless the act is Undo."""
     rows = {row.id: row for row in db.lock_chosen(connection, user_email=by.user_email, ids=ids)}
     done = perform(connection, [(row, what) for row in rows.values()], by, traceparent=traceparent)
     gone = SnoozeError("over", _("It is over already, so there was nothing to change."))
@@ -275,7 +275,7 @@ def act(
 
 
 def undo(connection: Connection, ids: Collection[int], by: By, *, done: Collection[int] | None = None) -> list[Result]:
-    """Undo the newest act of each of these snoozes, or those of the events `done`; returns a result for each id."""
+    """Undo the newest act of each of these snoozes, or the acts of the events `done`; returns a result for each id."""
     rows = db.lock_chosen(connection, user_email=by.user_email, ids=ids)
     acts = events.undoable(connection, ids=[row.id for row in rows], events=None if done is None else list(done))
     return act(connection, ids, Undo(done=acts), by)

@@ -1,5 +1,5 @@
 """Acts on many messages of a list at once: what they come to, done once under the id of the submitted form, and undone
-together. The acts themselves are those of `acts`."""
+together. The module `acts` does the acts themselves."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ _AS_IT_IS: Mapping[str, Reason] = {"due": "due", "paused": "paused", "snoozed": 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """How many were changed, how many were left for each reason, and how many repetitions a new time ended. `until` is
-    that time; `more` is True if only the first of those that were chosen were taken, `may_arrive` if a copy of one may
+    that time; `more` is True if the act took only the first MAX_CHOSEN messages, `may_arrive` if a copy of one may
     still arrive."""
 
     act: Name
@@ -47,7 +47,7 @@ class Summary:
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> "Summary":
-        """What an act came to, as `bulk_acts` keeps it."""
+        """Returns the summary of an act, as `bulk_acts` keeps it."""
         until = json.get("until")
         return cls(**{**json, "until": None if until is None else datetime.fromisoformat(until)})
 
@@ -64,8 +64,8 @@ class Undone:
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """What undoes an act: the snoozes with their events; kept messages without a snooze, as they were; and messages of
-    connected mailboxes that were put elsewhere: the entry of each, its place then, and where it was wanted."""
+    """The data that undoes an act: the snoozes with their events; kept messages without a snooze, as they were; and
+    moved messages of connected mailboxes: the entry of each, its former place, and its wanted place."""
 
     events: list[tuple[int, int]] = field(default_factory=list)
     kept: list[dict[str, Any]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Before:
 
 
 class Done(NamedTuple):
-    """What an act came to, what undoes it, and the result of each snooze."""
+    """The summary of an act, the data that undoes it, and the result of each snooze."""
 
     summary: Summary
     before: Before
@@ -90,7 +90,7 @@ def reason_of(result: acts.Result) -> Reason:
 
 
 def summed(act: Name, results: Sequence[acts.Result], *, gone: int = 0, until: datetime | None = None) -> Done:
-    """What an act came to for these snoozes, with `gone` messages that are not there any more."""
+    """Returns the summary of an act on these snoozes and `gone` messages that no longer exist."""
     done = [one for one in results if one.left is None]
     left = Counter[Reason](reason_of(one) for one in results if one.left is not None)
     left["gone"] += gone
@@ -109,7 +109,7 @@ def summed(act: Name, results: Sequence[acts.Result], *, gone: int = 0, until: d
 def reschedule(
     connection: Connection, ids: Sequence[int], what: Snooze, by: By, *, traceparent: str | None = None
 ) -> Done:
-    """Another time for live snoozes; a new snooze for those that could not be delivered."""
+    """Another time for live snoozes; a new snooze for each case."""
     results = acts.act(connection, ids, what, by, traceparent=traceparent)
     stuck = [one.before for one in results if one.before is not None and one.before.outcome == "retired"]
     wanted = [
@@ -138,7 +138,7 @@ def snooze(
     traceparent: str | None = None,
     gone: int = 0,
 ) -> Done:
-    """Snooze messages, or change the times of their live snoozes; those that Snoozer keeps leave the inbox."""
+    """Snooze messages, or change the times of their live snoozes; kept messages leave the inbox."""
     wanted = [Wanted(message=one, time=what.time, reading=what.reading) for one in messages]
     results = acts.snooze(connection, wanted, by, traceparent=traceparent, keeps_note=True, is_recorded=True)
     return summed("snooze", results, gone=gone, until=what.time.remind_at)
@@ -163,7 +163,7 @@ def done(connection: Connection, message_ids: Sequence[str], by: By, *, gone: in
 
 
 def to_inbox(connection: Connection, message_ids: Sequence[str], by: By, *, gone: int = 0) -> Done:
-    """Messages that Snoozer keeps back to the inbox; the snoozes of those that are asleep are cancelled."""
+    """Messages that Snoozer keeps back to the inbox; snoozes of sleeping messages are cancelled."""
     email = by.user_email or ""
     live = db.lock_chosen(connection, user_email=email, message_ids=message_ids)
     kept = mailbox_store.lock_many(connection, user_email=email, message_ids=message_ids)
@@ -183,7 +183,7 @@ def to_inbox(connection: Connection, message_ids: Sequence[str], by: By, *, gone
 
 
 def result_of(connection: Connection, *, account_id: int, id: UUID) -> Summary | None:
-    """What an act came to; None if it was not done, or is only being done."""
+    """Returns the summary of an act; None if it was not done, or is being done now."""
     known = bulk_acts.lock(connection, account_id=account_id, id=id)
     return None if known is None else Summary.from_json(known.result)
 

@@ -1,4 +1,4 @@
-"""What an act is to the engine: who acts, what is decided about a snooze, and what came of it."""
+"""The types of the engine: the actor, the act, its decision about a snooze, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class By(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What an act makes of a snooze: its `terms`, and the `kind` of its event, if it has one, with more `detail`.
+    """The outcome that an act chooses for a snooze: its `terms`, and the `kind` of its event, if any, with `detail`.
 
     `folder` is where its message goes: to `snoozed` only if it is back, unless it goes `anyway`. With `returns`, it
     comes back to its mailbox now, if it has one. `places` are where messages were before what is undone; with
@@ -44,12 +44,12 @@ class Act(Protocol):
     """An act, with what it needs to know."""
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
-        """What becomes of a snooze that is locked. Raises SnoozeError if it is left as it is."""
+        """Returns the decision about a locked snooze. Raises SnoozeError to leave it as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What an act came to for one snooze, which was `before`, None if it is gone or is new. `left` says why nothing was
+    """The result of an act on one snooze, which was `before`, None if it is gone or is new. `left` says why nothing was
     done. `event` undoes it, `terms` is what holds now. `may_arrive` is True if a copy for the former promise may still
     arrive, `by_mail` if its message comes back by a reminder alone."""
 

@@ -24,7 +24,7 @@ from snoozer.translations import gettext as _
 def enter(
     connection: Connection, wanted: Sequence[Wanted], by: By, *, traceparent: str | None, is_recorded: bool
 ) -> dict[str, Result]:
-    """Insert snoozes of messages that have none; returns those that were inserted."""
+    """Insert snoozes of messages without one; returns the inserted snoozes by Message-ID."""
     if not wanted:
         return {}
     email = by.user_email or ""
@@ -141,7 +141,7 @@ def _return(
 
 
 class _Places:
-    """Where the messages of one person are, locked: those that Snoozer keeps, and those of connected mailboxes."""
+    """The places of one person's messages, locked: kept messages, and messages of connected mailboxes."""
 
     def __init__(self, connection: Connection, user_email: str, message_ids: Collection[str]) -> None:
         self.user_email = user_email
@@ -154,18 +154,18 @@ class _Places:
             self.connected.setdefault(one.message_id, []).append(one)
 
     def is_back(self, message_id: str) -> bool:
-        """Whether a message is where no snooze is going to return it from."""
+        """Whether no snooze is going to return a message."""
         kept = self.kept.get(message_id)
         return (kept is not None and kept.is_back) or any(one.is_back for one in self.connected.get(message_id, ()))
 
     def was_moved(self, message_id: str) -> bool:
-        """Whether a message is elsewhere than in the inbox, or where it came back to."""
+        """Whether its owner has moved a message since it came back."""
         kept = self.kept.get(message_id)
         is_elsewhere = kept is not None and kept.was["folder"] != "inbox"
         return is_elsewhere or any(one.place in {"aside", "missing"} for one in self.connected.get(message_id, ()))
 
     def detail(self, message_id: str, *, became: KeptFolder) -> dict[str, object]:
-        """What an event keeps of where a message was; ids and no Message-IDs."""
+        """Returns the former place of a message for an event: ids, never Message-IDs."""
         kept = self.kept.get(message_id)
         was = {} if kept is None else {name: kept.was[name] for name in ("id", "folder", "unread", "returned")}
         return {

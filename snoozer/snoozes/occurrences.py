@@ -39,7 +39,7 @@ class Occurrence:
     the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
     the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
     `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
-    link is one of the reminder, and no button of a notification. `on_its_way` is True while the reminder itself may
+    link stands in the reminder and is no button of a notification. `on_its_way` is True while the reminder itself may
     still arrive; no link in the mail says so.
     """
 

@@ -1,4 +1,4 @@
-"""What acts do to a snooze that repeats: which occurrence comes next, and what is left of the series.
+"""The series of a snooze that repeats: its next occurrence, and its rest after an act.
 
 Functions raise SnoozeError with a sentence for people if the series does not allow it.
 """
@@ -16,7 +16,7 @@ from snoozer.translations import gettext as _
 
 
 class Series(Protocol):
-    """What a snooze promises, how it repeats, and the zone of its clock, None for UTC."""
+    """A promise, its recurrence, and the zone of its clock; None for UTC."""
 
     @property
     def remind_at(self) -> datetime: ...
@@ -35,7 +35,7 @@ class Promised(NamedTuple):
 
 
 def following(row: Series, *, now: datetime) -> datetime | None:
-    """The occurrence after the promised one that is still ahead of `now`; None after the last."""
+    """The first occurrence after the promise and after `now`; None after the last."""
     _series(row)
     return next_reminder_after(row.recurrence, promised=row.remind_at, now=now, zone=row.zone)
 

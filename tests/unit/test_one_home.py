@@ -64,7 +64,7 @@ CONCEPTS = {
             }
         ),
     ),
-    # What acts leave a snooze with: one statement writes it, and those of operators for cases.
+    # One statement writes the result of acts; another closes cases for operators.
     "an act that cancels": Concept(
         text=re.compile(r"set outcome = 'cancelled'|outcome=\"cancelled\"", re.I),
         homes=frozenset({"snoozes/acts.py", "db/sql/queue/dismiss.sql"}),

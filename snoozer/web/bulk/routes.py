@@ -37,7 +37,7 @@ from snoozer.web.text.bulk_text import undone_text
 
 blueprint = Blueprint("bulk", __name__, url_prefix="/bulk")
 
-# What is done in the transaction.
+# The part that runs in the transaction.
 Work = Callable[[Connection], Done]
 # Reads what was chosen, or looks at it at a mail server, before the transaction of the act begins.
 Prepare = Callable[[Account, Choice], Work]
@@ -193,7 +193,7 @@ def _on_snoozes(act: Callable[[Connection, Sequence[int], By], Done]) -> Prepare
 
 
 def _on_messages(act: Callable[[Connection, Sequence[Message], By, int], Done]) -> Prepare:
-    """The act is given messages that Snoozer keeps, and how many of those that were chosen are gone."""
+    """The act is given messages that Snoozer keeps, and how many of the chosen messages are gone."""
 
     def prepare(account: Account, choice: Choice) -> Work:
         def work(connection: Connection) -> Done:
@@ -212,7 +212,7 @@ def _on_messages(act: Callable[[Connection, Sequence[Message], By, int], Done]) 
 
 
 def _by_ids(act: Callable[..., Done]) -> Callable[[Connection, Sequence[Message], By, int], Done]:
-    """Of messages, the act is given the Message-IDs."""
+    """Give the act the Message-IDs of the messages."""
     return lambda connection, messages, by, gone: act(connection, [one.message_id for one in messages], by, gone=gone)
 
 

@@ -1,5 +1,5 @@
--- What the owners of these snoozes, or replies to them, did: the newest act of each snooze, or those of `events`. Nothing
--- that was undone already, or after which an operator dismissed the case.
+-- Find the act to undo of each snooze, by its owner or by a reply: the newest, or the one in `events`. Acts that were
+-- undone already, or after which an operator dismissed the case, are missing from the result.
 SELECT DISTINCT ON (act.snooze_id) act.id, act.snooze_id, act.at, act.kind, act.detail
 FROM snooze_events AS act
 WHERE act.snooze_id = ANY(:ids)

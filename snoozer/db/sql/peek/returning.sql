@@ -1,4 +1,4 @@
--- Of these snoozes, those whose message returns to a mailbox by now, here or in a connected one.
+-- Find the snoozes whose message returns to a mailbox by now, here or in a connected one.
 SELECT snooze.id
 FROM email_snoozes AS snooze
 WHERE snooze.id = ANY(:ids)

@@ -1,7 +1,7 @@
 -- Write what an act decided about snoozes that this transaction has locked: all terms of each.
 -- Another time is a new promise, and `email_snoozes_promise` resets what belonged to the old one. With `keeps_promise` the
 -- tries and the next claim stay. A claim ends, so a worker that holds the row loses it, unless the reminder is leaving and
--- `keeps_claim`. What operators have set aside stays so until it has another time.
+-- `keeps_claim`. A row that operators have set aside stays so until it has another time.
 -- Only replies from now on count for a snooze that is revived, or whose reply policy is another one.
 UPDATE email_snoozes AS snooze
 SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.remind_at END,
