@@ -86,28 +86,33 @@ def test_each_metric_of_rules_and_dashboard_is_in_a_scrape(
     a_pushed_device(place.engine, account_id=account, url="https://push.example/1")
     a_snooze(place.engine)
     a_snooze(place.engine, claimed_at=now(), claimed_by="gone-1-0123abcd", lease_expires_at=now())
-    first = ports.any_free()
     with ExitStack() as running, ScriptedServer(rcpt=["550 5.1.1 unknown", USUAL["rcpt"]]) as server:
         site = running.enter_context(live_site(postgres_url, tmp_path))
-        settings = {"SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SNOOZER_METRICS_PORT": str(first)}
-        for name in ("worker", "clock"):
-            running.enter_context(a_process(place, name, **settings))
+        settings = {"SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SNOOZER_METRICS_PORT": str(ports.any_free())}
+        processes = [running.enter_context(a_process(place, name, **settings)) for name in ("worker", "clock")]
+        served = [metrics_port(process) for process in processes]
         assert site.request("/sign-in")[0] == 200
 
         def scraped() -> set[str]:
-            pages = [site.request("/metrics")[1], *(page(port) for port in (first, first + 1))]
+            pages = [site.request("/metrics")[1], *map(page, served)]
             return {re.split(r"[{ ]", line)[0] for text in pages for line in text.splitlines() if line[:1] != "#"}
 
         until(lambda: wanted <= scraped(), lambda: f"not in a scrape: {sorted(wanted - scraped())}")
 
 
+def metrics_port(process: "subprocess.Popen[str]") -> int:
+    """The port on which a process serves its metrics, by its log. It takes the next one if its own is in use."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"metrics are served on http://127.0.0.1:(\d+)/metrics", line):
+            return int(found[1])
+    raise AssertionError("the process ended before it served metrics")
+
+
 def page(port: int) -> str:
-    """What is at /metrics of a process; nothing before it is there."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANG_SECONDS) as answer:
-            return str(answer.read().decode())
-    except OSError:
-        return ""
+    """The page /metrics at this port."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANG_SECONDS) as answer:
+        return str(answer.read().decode())
 
 
 @contextmanager
