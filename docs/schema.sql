@@ -1,4 +1,4 @@
--- The whole schema after migration 0073, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0074, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -130,64 +130,21 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION email_snoozes_forget_mailbox_return() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-BEGIN
-    UPDATE mailbox_messages AS message
-    SET returns_at = NULL,
-        snooze_id = NULL,
-        wanted = CASE wanted WHEN 'snoozed' THEN 'home' ELSE wanted END,
-        updated_at = CURRENT_TIMESTAMP
-    FROM gone
-    WHERE message.user_email = gone.user_email
-      AND message.message_id = gone.message_id
-      AND message.snooze_id = gone.id;
-    RETURN NULL;
-END
-$$;
-
 CREATE FUNCTION email_snoozes_forget_return() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$
 BEGIN
-    UPDATE kept_messages AS kept
+    UPDATE messages AS message
     SET returns_at = NULL,
         snooze_id = NULL,
-        folder = CASE WHEN kept.folder = 'snoozed' THEN 'inbox' ELSE kept.folder END
-    FROM gone
-    WHERE kept.user_email = gone.user_email
-      AND kept.message_id = gone.message_id
-      AND kept.snooze_id = gone.id;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION email_snoozes_move_mailbox_return() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-DECLARE
-    at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
-BEGIN
-    -- What repeats is promised anew once its reminder was sent, which may be before its message is back: that comes
-    -- first, and the new promise is entered with it.
-    UPDATE mailbox_messages
-    SET returns_at = at,
-        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
-        wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
+        folder = CASE WHEN message.is_kept AND message.folder = 'snoozed' THEN 'inbox' ELSE message.folder END,
+        wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
         updated_at = CURRENT_TIMESTAMP
-    WHERE user_email = NEW.user_email
-      AND message_id = NEW.message_id
-      AND (NOT NEW.inactive OR snooze_id = NEW.id OR (NEW.outcome = 'cancelled' AND returns_at IS NULL))
-      AND NOT (
-          NOT NEW.inactive
-          AND NEW.recurrence IS NOT NULL
-          AND place <> 'home'
-          AND COALESCE(returns_at <= clock_timestamp(), FALSE)
-      );
+    FROM gone
+    WHERE message.user_email = gone.user_email
+      AND message.message_id = gone.message_id
+      AND message.snooze_id = gone.id;
     RETURN NULL;
 END
 $$;
@@ -199,13 +156,28 @@ CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
 DECLARE
     at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
 BEGIN
-    UPDATE kept_messages
+    -- What repeats is promised its next time once its reminder was sent. A message of a mailbox may not be back by
+    -- then: its return comes first, and enters the next promise.
+    UPDATE messages
     SET returns_at = at,
         snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
-        folder = CASE WHEN NEW.outcome = 'cancelled' AND folder = 'snoozed' THEN 'inbox' ELSE folder END
+        folder = CASE WHEN NEW.outcome = 'cancelled' AND is_kept AND folder = 'snoozed' THEN 'inbox' ELSE folder END,
+        wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
+        updated_at = CURRENT_TIMESTAMP
     WHERE user_email = NEW.user_email
       AND message_id = NEW.message_id
-      AND (NOT NEW.inactive OR snooze_id = NEW.id);
+      AND (
+          NOT NEW.inactive
+          OR snooze_id = NEW.id
+          OR (NEW.outcome = 'cancelled' AND returns_at IS NULL AND NOT is_kept)
+      )
+      AND (
+          is_kept
+          OR NEW.inactive
+          OR NEW.recurrence IS NULL
+          OR place = 'home'
+          OR COALESCE(returns_at > clock_timestamp(), TRUE)
+      );
     RETURN NULL;
 END
 $$;
@@ -272,53 +244,27 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION email_snoozes_promise_mailbox_return() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-BEGIN
-    -- Most inserts are about no message of a mailbox, and asking costs less than an UPDATE of no row.
-    IF NOT EXISTS (SELECT 1 FROM fresh JOIN mailbox_messages USING (user_email, message_id)) THEN
-        RETURN NULL;
-    END IF;
-    UPDATE mailbox_messages AS message
-    SET returns_at = due.at,
-        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
-        updated_at = CURRENT_TIMESTAMP
-    FROM (
-        SELECT snooze.id, snooze.user_email, snooze.message_id, snooze_return_at(snooze) AS at
-        FROM fresh
-        JOIN email_snoozes AS snooze ON snooze.id = fresh.id
-        JOIN mailbox_messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
-        WHERE NOT fresh.inactive
-    ) AS due
-    WHERE message.user_email = due.user_email
-      AND message.message_id = due.message_id;
-    RETURN NULL;
-END
-$$;
-
 CREATE FUNCTION email_snoozes_promise_return() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$
 BEGIN
-    -- Most inserts are about no kept message, and asking costs less than an UPDATE of no row.
-    IF NOT EXISTS (SELECT 1 FROM fresh JOIN kept_messages USING (user_email, message_id)) THEN
+    -- Most inserts are about no message that is known, and asking costs less than an UPDATE of no row.
+    IF NOT EXISTS (SELECT 1 FROM fresh JOIN messages USING (user_email, message_id)) THEN
         RETURN NULL;
     END IF;
-    UPDATE kept_messages AS kept
+    UPDATE messages AS message
     SET returns_at = due.at,
-        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END
+        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
+        updated_at = CURRENT_TIMESTAMP
     FROM (
-        SELECT snooze.id, snooze.user_email, snooze.message_id, snooze_return_at(snooze) AS at
+        SELECT snooze.id, its.id AS its_id, snooze_return_at(snooze) AS at
         FROM fresh
         JOIN email_snoozes AS snooze ON snooze.id = fresh.id
-        JOIN kept_messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
+        JOIN messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
         WHERE NOT fresh.inactive
     ) AS due
-    WHERE kept.user_email = due.user_email
-      AND kept.message_id = due.message_id;
+    WHERE message.id = due.its_id;
     RETURN NULL;
 END
 $$;
@@ -414,43 +360,27 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION kept_messages_fill_return() RETURNS trigger
+CREATE FUNCTION kept_messages_insert() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
-    INTO NEW.returns_at, NEW.snooze_id
-    FROM email_snoozes AS snooze
-    WHERE snooze.user_email = NEW.user_email
-      AND snooze.message_id = NEW.message_id
-      AND NOT snooze.inactive;
+    INSERT INTO messages (
+        user_email, message_id, thread_ids, folder, size, arrived_at, sha256, subject, sender_name, sender_email,
+        sent_at, snippet, unread, returned, surfaced_at
+    )
+    VALUES (
+        NEW.user_email, NEW.message_id, NEW.thread_ids, COALESCE(NEW.folder, 'inbox'), octet_length(NEW.original),
+        COALESCE(NEW.arrived_at, clock_timestamp()), NEW.sha256, NEW.subject, NEW.sender_name, NEW.sender_email,
+        NEW.sent_at, NEW.snippet, COALESCE(NEW.unread, TRUE), COALESCE(NEW.returned, FALSE),
+        COALESCE(NEW.surfaced_at, clock_timestamp())
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING id INTO NEW.id;
+    IF NEW.id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO message_originals (id, original) VALUES (NEW.id, NEW.original);
     RETURN NEW;
-END
-$$;
-
-CREATE FUNCTION kept_messages_note_update() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-BEGIN
-    INSERT INTO list_changes (transaction_id, people)
-    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(changed.user_email))
-    FROM (
-        SELECT id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned FROM fresh
-        EXCEPT
-        SELECT id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned FROM gone
-    ) AS changed
-    HAVING count(*) > 0;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION kept_messages_webhook_done() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    PERFORM webhook_enter_done(NEW.user_email, NEW.message_id, NULL);
-    RETURN NULL;
 END
 $$;
 
@@ -480,7 +410,30 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION mailbox_messages_note_update() RETURNS trigger
+CREATE FUNCTION messages_fill_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
+    INTO NEW.returns_at, NEW.snooze_id
+    FROM email_snoozes AS snooze
+    WHERE snooze.user_email = NEW.user_email
+      AND snooze.message_id = NEW.message_id
+      AND NOT snooze.inactive;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION messages_forget_deferral() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.deferred_until := NULL;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION messages_note_update() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$
@@ -488,16 +441,22 @@ BEGIN
     INSERT INTO list_changes (transaction_id, people)
     SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(changed.user_email))
     FROM (
-        SELECT id, user_email, place, wanted, folder, uidvalidity, uid, moving_to FROM fresh
+        SELECT
+            id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned, place, wanted,
+            uidvalidity, uid, moving_to
+        FROM fresh
         EXCEPT
-        SELECT id, user_email, place, wanted, folder, uidvalidity, uid, moving_to FROM gone
+        SELECT
+            id, user_email, subject, sender_name, sender_email, folder, unread, surfaced_at, returned, place, wanted,
+            uidvalidity, uid, moving_to
+        FROM gone
     ) AS changed
     HAVING count(*) > 0;
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION mailbox_messages_stay() RETURNS trigger
+CREATE FUNCTION messages_stay() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
@@ -518,11 +477,15 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION mailbox_messages_webhook_done() RETURNS trigger
+CREATE FUNCTION messages_webhook_done() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        RETURN NULL;
+    END IF;
+    IF NEW.is_kept THEN
+        PERFORM webhook_enter_done(NEW.user_email, NEW.message_id, NULL);
         RETURN NULL;
     END IF;
     PERFORM webhook_enter_done(NEW.user_email, NEW.message_id, send.snooze_id)
@@ -544,15 +507,6 @@ BEGIN
         LIMIT 1
     ), TRUE);
     RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION messages_forget_deferral() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    NEW.deferred_until := NULL;
-    RETURN NEW;
 END
 $$;
 
@@ -589,21 +543,15 @@ BEGIN
         )
         OR EXISTS (
             SELECT 1
-            FROM kept_messages AS kept
-            WHERE kept.user_email = NEW.user_email
-              AND kept.message_id = NEW.message_id
-              AND kept.returns_at = NEW.scheduled_for
-        )
-        OR EXISTS (
-            SELECT 1
-            FROM mailbox_messages AS its
-            JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
+            FROM messages AS its
+            LEFT JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
             WHERE its.user_email = NEW.user_email
               AND its.message_id = NEW.message_id
               AND its.returns_at = NEW.scheduled_for
-              AND its.place <> 'missing'
-              AND mailbox.state = 'active'
-              AND mailbox.problem IS NULL
+              AND (
+                  its.is_kept
+                  OR (its.place <> 'missing' AND mailbox.state = 'active' AND mailbox.problem IS NULL)
+              )
         )
     ) THEN
         RETURN NULL;
@@ -890,9 +838,10 @@ BEGIN
     WHERE snooze.id = NEW.snooze_id
       AND NOT EXISTS (
           SELECT 1
-          FROM kept_messages AS kept
+          FROM messages AS kept
           WHERE kept.user_email = snooze.user_email
             AND kept.message_id = snooze.message_id
+            AND kept.is_kept
       );
     RETURN NULL;
 END
@@ -997,7 +946,7 @@ DECLARE
 BEGIN
     SELECT its.returns_at, its.deferred_until AS deferred_until, mailbox.state, mailbox.problem
     INTO entry
-    FROM mailbox_messages AS its
+    FROM messages AS its
     JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
     WHERE its.user_email = person
       AND its.message_id = message
@@ -1814,39 +1763,66 @@ CREATE VIEW invariant_finished_has_its_send AS
            FROM reminder_sends_archive send
           WHERE (((send.user_email = snooze.user_email) AND (send.message_id = snooze.message_id) AND (send.scheduled_for = snooze.scheduled_for)) AND (send.state = 'sent'::text) AND ((send.channel = 'email'::text) OR (send.resolution = 'alone'::text)))))));
 
-CREATE TABLE kept_messages (
+CREATE TABLE messages (
     id bigint NOT NULL,
+    mailbox_id bigint,
+    is_kept boolean GENERATED ALWAYS AS ((mailbox_id IS NULL)) STORED NOT NULL,
     user_email text NOT NULL,
     message_id text NOT NULL,
-    original bytea NOT NULL,
-    sha256 text NOT NULL,
+    thread_ids text,
+    folder text NOT NULL,
+    size bigint NOT NULL,
+    arrived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    returns_at timestamp with time zone,
+    snooze_id bigint,
+    deferred_until timestamp with time zone,
+    sha256 text,
     subject text,
     sender_name text,
     sender_email text,
     sent_at timestamp with time zone,
-    folder text DEFAULT 'inbox'::text NOT NULL,
-    unread boolean DEFAULT true NOT NULL,
-    arrived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    surfaced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    returned boolean DEFAULT false NOT NULL,
-    thread_ids text,
-    returns_at timestamp with time zone,
-    snooze_id bigint,
-    deferred_until timestamp with time zone,
     snippet text,
-    CONSTRAINT ck_kept_messages_folder CHECK ((folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text]))),
-    CONSTRAINT ck_kept_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2])))
+    unread boolean,
+    returned boolean,
+    surfaced_at timestamp with time zone,
+    header_id text,
+    fingerprint text,
+    internal_date timestamp with time zone,
+    returns boolean DEFAULT true NOT NULL,
+    home text,
+    aside text,
+    place text,
+    wanted text,
+    uidvalidity bigint,
+    uid bigint,
+    missing_since timestamp with time zone,
+    moving_to text,
+    target_folder text,
+    target_uidvalidity bigint,
+    target_uidnext bigint,
+    CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
+    CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
+    CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),
+    CONSTRAINT ck_messages_intent_is_whole CHECK ((num_nulls(moving_to, target_folder, target_uidvalidity, target_uidnext) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT ck_messages_kept_is_whole CHECK (((NOT is_kept) OR (num_nulls(sha256, unread, returned, surfaced_at) = 0))),
+    CONSTRAINT ck_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
+    CONSTRAINT ck_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
+    CONSTRAINT ck_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text, 'missing'::text]))),
+    CONSTRAINT ck_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
+    CONSTRAINT ck_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
 );
 
 CREATE VIEW invariant_messages_return AS
- SELECT kept_messages.snooze_id,
+ SELECT messages.snooze_id,
     NULL::bigint AS send_id,
-    GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) AS since,
+    GREATEST(GREATEST(messages.returns_at, messages.deferred_until), snooze_server_met()) AS since,
     'its message is not back in the inbox'::text AS what
-   FROM kept_messages
-  WHERE ((GREATEST(kept_messages.returns_at, kept_messages.deferred_until) <= CURRENT_TIMESTAMP) AND (kept_messages.returns_at IS NOT NULL) AND (GREATEST(GREATEST(kept_messages.returns_at, kept_messages.deferred_until), snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)) AND ((NOT (EXISTS ( SELECT 1
+   FROM messages
+  WHERE (messages.is_kept AND (GREATEST(messages.returns_at, messages.deferred_until) <= CURRENT_TIMESTAMP) AND (messages.returns_at IS NOT NULL) AND (GREATEST(GREATEST(messages.returns_at, messages.deferred_until), snooze_server_met()) < ((clock_timestamp() - snooze_term('sweep_seconds'::text, (5)::double precision)) - '00:00:10'::interval)) AND ((NOT (EXISTS ( SELECT 1
            FROM pauses
-          WHERE (pauses.ended_at IS NULL)))) OR (snooze_pause(kept_messages.user_email, NULL::integer, 'mailbox'::text) IS NULL)));
+          WHERE (pauses.ended_at IS NULL)))) OR (snooze_pause(messages.user_email, NULL::integer, 'mailbox'::text) IS NULL)));
 
 CREATE VIEW invariant_no_second_dot AS
  SELECT sends.snooze_id,
@@ -1959,14 +1935,35 @@ CREATE VIEW invariant_the_dead_hold_nothing AS
           WHERE (snooze.claimed_at IS NOT NULL)) held
   WHERE (held.since < ((clock_timestamp() - snooze_term('lease_seconds'::text, (90)::double precision)) - snooze_term('sweep_seconds'::text, (5)::double precision)));
 
-CREATE SEQUENCE kept_messages_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
+CREATE TABLE message_originals (
+    id bigint NOT NULL,
+    original bytea NOT NULL
+);
 
-ALTER SEQUENCE kept_messages_id_seq OWNED BY kept_messages.id;
+CREATE VIEW kept_messages AS
+ SELECT messages.id,
+    messages.user_email,
+    messages.message_id,
+    ( SELECT its.original
+           FROM message_originals its
+          WHERE (its.id = messages.id)) AS original,
+    messages.sha256,
+    messages.subject,
+    messages.sender_name,
+    messages.sender_email,
+    messages.sent_at,
+    messages.folder,
+    messages.unread,
+    messages.arrived_at,
+    messages.surfaced_at,
+    messages.returned,
+    messages.thread_ids,
+    messages.returns_at,
+    messages.snooze_id,
+    messages.deferred_until,
+    messages.snippet
+   FROM messages
+  WHERE messages.is_kept;
 
 CREATE UNLOGGED TABLE list_changes (
     transaction_id bigint NOT NULL,
@@ -1983,52 +1980,36 @@ CREATE TABLE mailbox_flagged (
     uid bigint NOT NULL
 );
 
-CREATE TABLE mailbox_messages (
-    id bigint NOT NULL,
-    mailbox_id bigint NOT NULL,
-    user_email text NOT NULL,
-    message_id text NOT NULL,
-    header_id text,
-    fingerprint text NOT NULL,
-    size bigint NOT NULL,
-    internal_date timestamp with time zone NOT NULL,
-    home text NOT NULL,
-    place text NOT NULL,
-    wanted text NOT NULL,
-    folder text NOT NULL,
-    uidvalidity bigint NOT NULL,
-    uid bigint NOT NULL,
-    missing_since timestamp with time zone,
-    moving_to text,
-    target_folder text,
-    target_uidvalidity bigint,
-    target_uidnext bigint,
-    returns_at timestamp with time zone,
-    snooze_id bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    thread_ids text,
-    returns boolean DEFAULT true NOT NULL,
-    deferred_until timestamp with time zone,
-    aside text,
-    CONSTRAINT ck_mailbox_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
-    CONSTRAINT ck_mailbox_messages_intent_is_whole CHECK ((num_nulls(moving_to, target_folder, target_uidvalidity, target_uidnext) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT ck_mailbox_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
-    CONSTRAINT ck_mailbox_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
-    CONSTRAINT ck_mailbox_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text, 'missing'::text]))),
-    CONSTRAINT ck_mailbox_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
-    CONSTRAINT ck_mailbox_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
-    CONSTRAINT ck_mailbox_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
-);
-
-CREATE SEQUENCE mailbox_messages_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-ALTER SEQUENCE mailbox_messages_id_seq OWNED BY mailbox_messages.id;
+CREATE VIEW mailbox_messages AS
+ SELECT messages.id,
+    messages.mailbox_id,
+    messages.user_email,
+    messages.message_id,
+    messages.header_id,
+    messages.fingerprint,
+    messages.size,
+    messages.internal_date,
+    messages.home,
+    messages.place,
+    messages.wanted,
+    messages.folder,
+    messages.uidvalidity,
+    messages.uid,
+    messages.missing_since,
+    messages.moving_to,
+    messages.target_folder,
+    messages.target_uidvalidity,
+    messages.target_uidnext,
+    messages.returns_at,
+    messages.snooze_id,
+    messages.arrived_at AS created_at,
+    messages.updated_at,
+    messages.thread_ids,
+    messages.returns,
+    messages.deferred_until,
+    messages.aside
+   FROM messages
+  WHERE (NOT messages.is_kept);
 
 CREATE TABLE mailbox_sign_ins (
     state_hash text NOT NULL,
@@ -2097,6 +2078,15 @@ CREATE SEQUENCE mailboxes_id_seq
     CACHE 1;
 
 ALTER SEQUENCE mailboxes_id_seq OWNED BY mailboxes.id;
+
+CREATE SEQUENCE messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE messages_id_seq OWNED BY messages.id;
 
 CREATE TABLE operation_members (
     operation_id bigint NOT NULL,
@@ -2440,11 +2430,9 @@ ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snooze
 
 ALTER TABLE ONLY feeds ALTER COLUMN id SET DEFAULT nextval('feeds_id_seq'::regclass);
 
-ALTER TABLE ONLY kept_messages ALTER COLUMN id SET DEFAULT nextval('kept_messages_id_seq'::regclass);
-
-ALTER TABLE ONLY mailbox_messages ALTER COLUMN id SET DEFAULT nextval('mailbox_messages_id_seq'::regclass);
-
 ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq'::regclass);
+
+ALTER TABLE ONLY messages ALTER COLUMN id SET DEFAULT nextval('messages_id_seq'::regclass);
 
 ALTER TABLE ONLY operations ALTER COLUMN id SET DEFAULT nextval('operations_id_seq'::regclass);
 
@@ -2536,14 +2524,8 @@ ALTER TABLE ONLY imported_jobs
 ALTER TABLE ONLY imports
     ADD CONSTRAINT pk_imports PRIMARY KEY (id);
 
-ALTER TABLE ONLY kept_messages
-    ADD CONSTRAINT pk_kept_messages PRIMARY KEY (id);
-
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT pk_mailbox_flagged PRIMARY KEY (mailbox_id, uid);
-
-ALTER TABLE ONLY mailbox_messages
-    ADD CONSTRAINT pk_mailbox_messages PRIMARY KEY (id);
 
 ALTER TABLE ONLY mailbox_sign_ins
     ADD CONSTRAINT pk_mailbox_sign_ins PRIMARY KEY (state_hash);
@@ -2553,6 +2535,12 @@ ALTER TABLE ONLY mailbox_watchers
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT pk_mailboxes PRIMARY KEY (id);
+
+ALTER TABLE ONLY message_originals
+    ADD CONSTRAINT pk_message_originals PRIMARY KEY (id);
+
+ALTER TABLE ONLY messages
+    ADD CONSTRAINT pk_messages PRIMARY KEY (id);
 
 ALTER TABLE ONLY operation_members
     ADD CONSTRAINT pk_operation_members PRIMARY KEY (operation_id, snooze_id);
@@ -2631,15 +2619,6 @@ ALTER TABLE ONLY feeds
 
 ALTER TABLE ONLY imports
     ADD CONSTRAINT uq_imports_account UNIQUE (account_id);
-
-ALTER TABLE ONLY kept_messages
-    ADD CONSTRAINT uq_kept_messages_message UNIQUE (user_email, message_id);
-
-ALTER TABLE ONLY mailbox_messages
-    ADD CONSTRAINT uq_mailbox_messages_message UNIQUE (user_email, message_id);
-
-ALTER TABLE ONLY mailbox_messages
-    ADD CONSTRAINT uq_mailbox_messages_uid UNIQUE (mailbox_id, folder, uidvalidity, uid);
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT uq_mailboxes_login UNIQUE (account_id, host, username);
@@ -2743,29 +2722,27 @@ CREATE INDEX ix_imported_jobs_user ON imported_jobs USING btree (user_email);
 
 CREATE INDEX ix_imports_created ON imports USING btree (created_at);
 
-CREATE INDEX ix_kept_messages_asleep ON kept_messages USING btree (user_email, COALESCE(GREATEST(returns_at, deferred_until), surfaced_at), id) WHERE (folder = 'snoozed'::text);
-
-CREATE INDEX ix_kept_messages_back ON kept_messages USING btree (user_email, surfaced_at, id) WHERE (returned AND unread AND (folder = 'inbox'::text));
-
-CREATE INDEX ix_kept_messages_folder ON kept_messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread);
-
-CREATE INDEX ix_kept_messages_returns ON kept_messages USING btree (GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
-
-CREATE INDEX ix_kept_messages_sha256 ON kept_messages USING btree (user_email, sha256);
-
-CREATE INDEX ix_kept_messages_without_snippet ON kept_messages USING btree (id) WHERE (snippet IS NULL);
-
 CREATE INDEX ix_list_changes_transaction ON list_changes USING btree (transaction_id);
-
-CREATE INDEX ix_mailbox_messages_returns ON mailbox_messages USING btree (GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
-
-CREATE INDEX ix_mailbox_messages_work ON mailbox_messages USING btree (mailbox_id) WHERE ((wanted <> place) OR (moving_to IS NOT NULL));
 
 CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (account_id);
 
 CREATE INDEX ix_mailbox_sign_ins_created ON mailbox_sign_ins USING btree (created_at);
 
 CREATE INDEX ix_mailbox_sign_ins_mailbox ON mailbox_sign_ins USING btree (mailbox_id);
+
+CREATE INDEX ix_messages_asleep ON messages USING btree (user_email, COALESCE(GREATEST(returns_at, deferred_until), surfaced_at), id) WHERE (is_kept AND (folder = 'snoozed'::text));
+
+CREATE INDEX ix_messages_back ON messages USING btree (user_email, surfaced_at, id) WHERE (is_kept AND returned AND unread AND (folder = 'inbox'::text));
+
+CREATE INDEX ix_messages_folder ON messages USING btree (user_email, folder, surfaced_at, id) INCLUDE (unread) WHERE is_kept;
+
+CREATE INDEX ix_messages_returns ON messages USING btree (is_kept, GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
+
+CREATE INDEX ix_messages_sha256 ON messages USING btree (user_email, sha256) WHERE is_kept;
+
+CREATE INDEX ix_messages_without_snippet ON messages USING btree (id) WHERE (is_kept AND (snippet IS NULL));
+
+CREATE INDEX ix_messages_work ON messages USING btree (mailbox_id) WHERE ((wanted <> place) OR (moving_to IS NOT NULL));
 
 CREATE INDEX ix_operation_members_open ON operation_members USING btree (operation_id, snooze_id) WHERE (result IS NULL);
 
@@ -2837,6 +2814,10 @@ CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (ser
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
 
+CREATE UNIQUE INDEX uq_messages_message ON messages USING btree (user_email, message_id, is_kept DESC);
+
+CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder, uidvalidity, uid) WHERE (mailbox_id IS NOT NULL);
+
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX uq_webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, snooze_id, scheduled_for) WHERE (event = 'due'::text);
@@ -2851,13 +2832,9 @@ CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING 
 
 CREATE TRIGGER email_snoozes_enter BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_enter();
 
-CREATE TRIGGER email_snoozes_forget_mailbox_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_mailbox_return();
-
 CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
 
-CREATE TRIGGER email_snoozes_move_mailbox_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))) OR ((new.outcome = 'cancelled'::text) AND (old.outcome IS NULL)))) EXECUTE FUNCTION email_snoozes_move_mailbox_return();
-
-CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))))) EXECUTE FUNCTION email_snoozes_move_return();
+CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))) OR ((new.outcome = 'cancelled'::text) AND (old.outcome IS NULL)))) EXECUTE FUNCTION email_snoozes_move_return();
 
 CREATE TRIGGER email_snoozes_note_delete AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
 
@@ -2867,39 +2844,27 @@ CREATE TRIGGER email_snoozes_note_update AFTER UPDATE ON email_snoozes REFERENCI
 
 CREATE TRIGGER email_snoozes_promise BEFORE UPDATE OF remind_at, inactive, outcome, claimed_at, claimed_by, claim_token, lease_expires_at ON email_snoozes FOR EACH ROW WHEN ((((new.remind_at <> old.remind_at) AND (NOT ((old.claim_token IS NOT NULL) AND (new.claim_token IS NULL) AND (new.scheduled_for IS NOT NULL)))) OR (new.inactive AND (new.claimed_at IS NOT NULL)) OR ((old.outcome = 'retired'::text) AND (NOT new.inactive)) OR ((new.paused_by IS NOT NULL) AND ((NOT new.inactive) OR (new.outcome IS NOT NULL))) OR (num_nulls(new.claimed_at, new.claimed_by, new.claim_token, new.lease_expires_at) = ANY (ARRAY[1, 2, 3])))) EXECUTE FUNCTION email_snoozes_promise();
 
-CREATE TRIGGER email_snoozes_promise_mailbox_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_mailbox_return();
-
 CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
 
 CREATE TRIGGER email_snoozes_webhook_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_insert();
 
 CREATE TRIGGER email_snoozes_webhook_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_update();
 
-CREATE TRIGGER kept_messages_fill_return BEFORE INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+CREATE TRIGGER kept_messages_insert INSTEAD OF INSERT ON kept_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_insert();
 
-CREATE TRIGGER kept_messages_forget_deferral BEFORE UPDATE ON kept_messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
+CREATE TRIGGER messages_fill_return BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION messages_fill_return();
 
-CREATE TRIGGER kept_messages_note_delete AFTER DELETE ON kept_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
+CREATE TRIGGER messages_forget_deferral BEFORE UPDATE ON messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
 
-CREATE TRIGGER kept_messages_note_insert AFTER INSERT ON kept_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
+CREATE TRIGGER messages_note_delete AFTER DELETE ON messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
 
-CREATE TRIGGER kept_messages_note_update AFTER UPDATE ON kept_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION kept_messages_note_update();
+CREATE TRIGGER messages_note_insert AFTER INSERT ON messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
 
-CREATE TRIGGER kept_messages_webhook_done AFTER UPDATE OF folder ON kept_messages FOR EACH ROW WHEN (((new.folder = 'done'::text) AND (old.folder <> 'done'::text))) EXECUTE FUNCTION kept_messages_webhook_done();
+CREATE TRIGGER messages_note_update AFTER UPDATE ON messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION messages_note_update();
 
-CREATE TRIGGER mailbox_messages_fill_return BEFORE INSERT ON mailbox_messages FOR EACH ROW EXECUTE FUNCTION kept_messages_fill_return();
+CREATE TRIGGER messages_stay BEFORE UPDATE ON messages FOR EACH ROW WHEN (((NOT old.returns) OR (NOT new.returns))) EXECUTE FUNCTION messages_stay();
 
-CREATE TRIGGER mailbox_messages_forget_deferral BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((old.deferred_until IS NOT NULL) AND (new.returns_at IS DISTINCT FROM old.returns_at))) EXECUTE FUNCTION messages_forget_deferral();
-
-CREATE TRIGGER mailbox_messages_note_delete AFTER DELETE ON mailbox_messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
-
-CREATE TRIGGER mailbox_messages_note_insert AFTER INSERT ON mailbox_messages REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
-
-CREATE TRIGGER mailbox_messages_note_update AFTER UPDATE ON mailbox_messages REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION mailbox_messages_note_update();
-
-CREATE TRIGGER mailbox_messages_stay BEFORE UPDATE ON mailbox_messages FOR EACH ROW WHEN (((NOT old.returns) OR (NOT new.returns))) EXECUTE FUNCTION mailbox_messages_stay();
-
-CREATE TRIGGER mailbox_messages_webhook_done AFTER UPDATE OF place ON mailbox_messages FOR EACH ROW WHEN (((new.place = 'aside'::text) AND (new.wanted = 'aside'::text) AND (old.place <> 'aside'::text))) EXECUTE FUNCTION mailbox_messages_webhook_done();
+CREATE TRIGGER messages_webhook_done AFTER UPDATE OF folder, place ON messages FOR EACH ROW WHEN (((new.is_kept AND (new.folder = 'done'::text) AND (old.folder <> 'done'::text)) OR ((new.place = 'aside'::text) AND (new.wanted = 'aside'::text) AND (old.place <> 'aside'::text)))) EXECUTE FUNCTION messages_webhook_done();
 
 CREATE TRIGGER reminder_sends_keep_sent BEFORE UPDATE ON reminder_sends FOR EACH ROW WHEN (((old.state = 'sent'::text) AND (new.state <> 'sent'::text))) EXECUTE FUNCTION reminder_sends_keep_sent();
 
@@ -2958,9 +2923,6 @@ ALTER TABLE ONLY imports
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT fk_mailbox_flagged_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
 
-ALTER TABLE ONLY mailbox_messages
-    ADD CONSTRAINT fk_mailbox_messages_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
-
 ALTER TABLE ONLY mailbox_sign_ins
     ADD CONSTRAINT fk_mailbox_sign_ins_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
@@ -2969,6 +2931,12 @@ ALTER TABLE ONLY mailbox_sign_ins
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT fk_mailboxes_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY message_originals
+    ADD CONSTRAINT fk_message_originals_message FOREIGN KEY (id) REFERENCES messages(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY messages
+    ADD CONSTRAINT fk_messages_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY operation_members
     ADD CONSTRAINT fk_operation_members_operation FOREIGN KEY (operation_id) REFERENCES operations(id) ON DELETE CASCADE;

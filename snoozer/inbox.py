@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select
 from snoozer import replies
 from snoozer.db import ledger, mailbox_store
 from snoozer.db.ledger import Reminded
-from snoozer.db.mailbox_store import Envelope, Place
-from snoozer.db.models import Account, MailboxMessage
+from snoozer.db.mailbox_store import EVIDENCE, Envelope, Place
+from snoozer.db.models import Account, MailboxMessage, is_kept_by
 from snoozer.db.statements import database_time
 from snoozer.mime import headers, message_parser
 from snoozer.mime.message_parser import ParsedHead
@@ -45,7 +45,7 @@ def store_each(connection: Connection, *, user_email: str, originals: Sequence[b
     """Store several messages in their order. All locks are taken first, sorted, so that concurrent calls with the same
     messages do not deadlock."""
     for digest in sorted({_digest(original) for original in originals}):
-        mailbox_store.lock(connection, user_email=user_email, sha256=digest)
+        mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
     stored = [_store(connection, user_email=user_email, original=original) for original in originals]
     heads = [message_parser.parse_reply(original) for original, one in zip(originals, stored, strict=True) if one.new]
     now = database_time(connection)
@@ -76,22 +76,22 @@ def restore(connection: Connection, *, user_email: str, original: bytes, message
     """Store a message that was kept elsewhere, once, under the id and at the place that it had. It is no new mail: no
     snooze is looked for that it answers. Returns False for one that is kept here already."""
     digest = _digest(original)
-    mailbox_store.lock(connection, user_email=user_email, sha256=digest)
-    if mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=False) is not None:
+    mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
+    if mailbox_store.find_kept(connection, user_email=user_email, sha256=digest, repeatable=False) is not None:
         return False
     envelope = _envelope(message_parser.parse_head(original), sha256=digest, snippet=snippet_of(original))
     if message_id is not None:
         envelope = replace(envelope, message_id=message_id)
-    mailbox_store.restore(connection, user_email=user_email, envelope=envelope, place=place, original=original)
+    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, place=place)
     return True
 
 
 def _store(connection: Connection, *, user_email: str, original: bytes) -> StoredMessage:
     digest = _digest(original)
-    mailbox_store.lock(connection, user_email=user_email, sha256=digest)
+    mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
     parsed = message_parser.parse_head(original)
     repeatable = parsed.message_id is None and parsed.date is None
-    known = mailbox_store.find(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
+    known = mailbox_store.find_kept(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
     if known is not None:
         return StoredMessage(id=known, new=False)
     envelope = _envelope(parsed, sha256=digest, snippet=snippet_of(original))
@@ -114,7 +114,7 @@ def _merge(
     own Message-ID, so that snoozing it is snoozing the message.
     """
     same_message = select(MailboxMessage.id).where(
-        MailboxMessage.user_email == user_email, MailboxMessage.message_id == reminded.message_id
+        is_kept_by(user_email), MailboxMessage.message_id == reminded.message_id
     )
     kept = connection.execute(same_message).scalar_one_or_none()
     new = kept is None
@@ -124,8 +124,7 @@ def _merge(
             envelope, message_id=reminded.message_id, sender_name=sender.name, sender_email=sender.email
         )
         kept = mailbox_store.store(connection, user_email=user_email, envelope=represented, original=original)
-    evidence = replace(envelope, folder="reminders")
-    mailbox_store.store(connection, user_email=user_email, envelope=evidence, original=original)
+    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, place=EVIDENCE)
     return StoredMessage(id=kept, new=new)
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from snoozer.db import ledger, mailbox_messages
-from snoozer.db.mailbox_messages import Known, Sighting, Where
+from snoozer.db import ledger, mailbox_store
+from snoozer.db.mailbox_store import Known, Sighting, Where
 from snoozer.imap.messages import Head
 from snoozer.mime import headers
 from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
@@ -89,7 +89,7 @@ def identified_many(
     user_email, ids = pairs[0][1].user_email, [seen.message_id for _, seen in pairs]
     reminded = ledger.find_reminders(connection, reminder_message_ids=ids, user_email=user_email)
     ids = [reminded[id].message_id if id in reminded else id for id in ids]
-    known = mailbox_messages.find(connection, user_email=user_email, message_ids=ids)
+    known = mailbox_store.find(connection, user_email=user_email, message_ids=ids)
     taken = set(taken)
     found: list[tuple[Sighting, str | None]] = []
     for own, (head, seen) in zip(ids, pairs, strict=True):

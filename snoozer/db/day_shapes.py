@@ -68,14 +68,10 @@ def record_rest(
     execute(connection, "day_shapes/record_rest", account_id=account_id, **values, **times)
 
 
-def defer_kept(connection: Connection, *, batch_size: int) -> int:
-    """Defer kept messages that would return within a rest of their owners; returns how many."""
-    return len(execute(connection, "day_shapes/defer_kept", batch_size=batch_size).all())
-
-
-def defer_connected(connection: Connection, *, batch_size: int) -> int:
-    """Defer messages in connected mailboxes that would return within a rest of their owners; returns how many."""
-    return len(execute(connection, "day_shapes/defer_connected", batch_size=batch_size).all())
+def defer_messages(connection: Connection, *, kept: bool, batch_size: int) -> int:
+    """Defer messages that would return within a rest of their owners, kept ones or those in connected mailboxes;
+    returns how many."""
+    return len(execute(connection, "day_shapes/defer_messages", kept=kept, batch_size=batch_size).all())
 
 
 def undefer_messages(connection: Connection, *, user_email: str, rest_until: datetime | None) -> None:

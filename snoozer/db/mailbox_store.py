@@ -1,16 +1,18 @@
-"""The mailbox that Snoozer keeps: one function per file in `sql/mailbox`, of the same name."""
+"""Messages, those that Snoozer keeps and those of connected mailboxes: one function per file in `sql/messages`, of the
+same name. What a former owner of a mailbox writes (`fence`) changes nothing."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
 
 KeptFolder = Literal["inbox", "snoozed", "done"]
+Where = Literal["home", "snoozed", "aside"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,6 @@ class Envelope:
     sender_email: str | None
     sent_at: datetime | None
     snippet: str
-    folder: Literal["inbox", "reminders"] = "inbox"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,48 +49,120 @@ class KeptMessage:
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Where a message was kept, and since when: `surfaced_at` is its place in the list, `returned` is True for one that
-    a snooze had brought back."""
+    a snooze had brought back. Without times it arrives now."""
 
     folder: Literal["inbox", "snoozed", "done", "reminders"]
     unread: bool
-    returned: bool
-    arrived_at: datetime
-    surfaced_at: datetime
+    returned: bool = False
+    arrived_at: datetime | None = None
+    surfaced_at: datetime | None = None
 
 
-def lock(connection: Connection, *, user_email: str, sha256: str) -> None:
+NEW = Place(folder="inbox", unread=True)
+# A reminder of ours that came in: it is evidence, and no mail to read.
+EVIDENCE = Place(folder="reminders", unread=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A message that was seen in `folder`; `header_id` to `internal_date` are its fingerprint. `thread_ids` are the ids
+    of the messages before it and its own, with spaces between them."""
+
+    user_email: str
+    message_id: str
+    header_id: str | None
+    fingerprint: str
+    size: int
+    internal_date: datetime
+    home: str
+    place: Where
+    folder: str
+    uidvalidity: int
+    uid: int
+    thread_ids: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A message that is or was snoozed, or was put elsewhere: where it is (`place`, `folder`), where it should be
+    (`wanted`), the move that began (`moving_to`), and when it returns."""
+
+    id: int
+    user_email: str
+    message_id: str
+    header_id: str | None
+    fingerprint: str
+    size: int
+    internal_date: datetime
+    home: str
+    aside: str | None
+    place: Literal["home", "snoozed", "aside", "missing"]
+    wanted: Where
+    folder: str
+    uidvalidity: int
+    uid: int
+    missing_since: datetime | None
+    moving_to: Where | None
+    target_folder: str | None
+    target_uidvalidity: int | None
+    target_uidnext: int | None
+    returns_at: datetime | None
+    snooze_id: int | None
+    is_due: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Where a message was seen last, and whether a snooze is to move it."""
+
+    id: int
+    message_id: str
+    mailbox_id: int
+    place: str
+    folder: str
+    uidvalidity: int
+    uid: int
+    is_snoozed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locked:
+    """A message of a connected mailbox that its owner has chosen, locked. `wanted` is what `want_back` takes, with the
+    id; `is_back` is True for one that no snooze is going to return."""
+
+    id: int
+    message_id: str
+    wanted: Where
+    place: Where
+    is_back: bool
+
+
+class Target(NamedTuple):
+    """A folder that something is about to be moved to, before the move."""
+
+    folder: str
+    uidvalidity: int
+    uidnext: int
+
+
+def lock_original(connection: Connection, *, user_email: str, sha256: str) -> None:
     """Serialize storing the same bytes, until the transaction ends."""
-    execute(connection, "mailbox/lock", user_email=user_email, sha256=sha256)
+    execute(connection, "messages/lock_original", user_email=user_email, sha256=sha256)
 
 
-def find(connection: Connection, *, user_email: str, sha256: str, repeatable: bool) -> int | None:
+def find_kept(connection: Connection, *, user_email: str, sha256: str, repeatable: bool) -> int | None:
     """The id of a kept message with these bytes; with `repeatable`, only one that is unread in the inbox."""
     values = {"user_email": user_email, "sha256": sha256, "repeatable": repeatable}
-    return execute(connection, "mailbox/find", **values).scalar_one_or_none()
+    return execute(connection, "messages/find_kept", **values).scalar_one_or_none()
 
 
-def store(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes) -> int:
-    """Keep a message; returns its id."""
-    values = {**asdict(envelope), "user_email": user_email, "original": original}
-    while True:
-        id = execute(connection, "mailbox/store", **values).scalar_one_or_none()
-        if id is not None:
-            return int(id)
-
-
-def restore(connection: Connection, *, user_email: str, envelope: Envelope, place: Place, original: bytes) -> int:
-    """Keep a message at the place that it had elsewhere; returns its id. The folder is that of the place."""
+def store(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes, place: Place = NEW) -> int:
+    """Keep a message, at the place that it had elsewhere if it is no new one; returns its id."""
     values = {**asdict(envelope), **asdict(place), "user_email": user_email, "original": original}
     while True:
-        id = execute(connection, "mailbox/restore", **values).scalar_one_or_none()
+        id = execute(connection, "messages/store", **values).scalar_one_or_none()
         if id is not None:
             return int(id)
-
-
-def move_to_snoozed(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Take a message out of the inbox, here or in a connected mailbox. Returns False when it is not kept here, or no
-    snooze would return it."""
-    return _moved(connection, "mailbox/move_to_snoozed", user_email=user_email, message_id=message_id)
 
 
 def return_due(
@@ -102,86 +175,222 @@ def return_due(
         undefer(connection, snooze_ids=snooze_ids)
     ids = None if snooze_ids is None else list(snooze_ids)
     values = {"batch_size": batch_size, "snooze_ids": ids, **id_bounds(id_range)}
-    return list(execute(connection, "mailbox/return_due", **values).scalars())
+    return list(execute(connection, "messages/return_due", **values).scalars())
 
 
 def undefer(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
     """The messages of these snoozes return when that was promised, also within a rest of their owners."""
-    execute(connection, "mailbox/undefer", snooze_ids=list(snooze_ids))
+    execute(connection, "messages/undefer", snooze_ids=list(snooze_ids))
 
 
 def next_return(connection: Connection) -> float:
     """Seconds until the next kept message returns: 0 when one is due, infinity when none waits."""
-    seconds = execute(connection, "mailbox/next_return").scalar_one()
+    seconds = execute(connection, "messages/next_return").scalar_one()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
-
-
-def move_to_inbox(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Return a message to its former place in the inbox. Returns False when it is there, or not kept here."""
-    return _moved(connection, "mailbox/move_to_inbox", user_email=user_email, message_id=message_id)
-
-
-def mark_done(connection: Connection, *, user_email: str, message_id: str) -> bool:
-    """Mark a message as done. Returns False when it is not kept here."""
-    return _moved(connection, "mailbox/mark_done", user_email=user_email, message_id=message_id)
 
 
 def lock_message(connection: Connection, *, user_email: str, message_id: str) -> None:
     """Lock the message of a snooze, here and in connected mailboxes, before the snooze is inserted or revived."""
-    execute(connection, "mailbox/lock_message", user_email=user_email, message_id=message_id)
+    execute(connection, "messages/lock_message", user_email=user_email, message_id=message_id)
 
 
 def lock_many(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[KeptMessage]:
     """Lock kept messages of this person, in the order of their ids."""
     values = {"message_ids": list(message_ids), "user_email": user_email}
-    return rows_as(execute(connection, "mailbox/lock_many", **values), KeptMessage)
+    return rows_as(execute(connection, "messages/lock_many", **values), KeptMessage)
 
 
 def move_many(connection: Connection, *, user_email: str, message_ids: Collection[str], folder: KeptFolder) -> set[str]:
     """Move messages to a folder; returns those that were moved. Only what a snooze returns goes to `snoozed`, here or
     in the connected mailbox that it is in."""
     values = {"user_email": user_email, "message_ids": list(message_ids), "folder": folder}
-    return set(execute(connection, "mailbox/move_many", **values).scalars())
+    return {row.message_id for row in execute(connection, "messages/move_many", **values) if row.is_kept}
+
+
+def move(connection: Connection, *, user_email: str, message_id: str, folder: KeptFolder) -> bool:
+    """Move one message to a folder, as `move_many` does. Returns False if it is there, or not kept here."""
+    return bool(move_many(connection, user_email=user_email, message_ids=[message_id], folder=folder))
 
 
 def put_back(connection: Connection, *, user_email: str, before: Sequence[dict[str, Any]]) -> set[str]:
     """Give messages back what they were, each the `was` of `lock_many` with what it `became`; returns those that are
     where the act had put them."""
-    rows = execute(connection, "mailbox/put_back", user_email=user_email, before=json.dumps(before))
+    rows = execute(connection, "messages/put_back", user_email=user_email, before=json.dumps(before))
     return {row.message_id for row in rows}
 
 
-def mark_read(connection: Connection, *, id: int, user_email: str) -> bool:
-    """Mark a message as read by its owner."""
-    return execute(connection, "mailbox/mark_read", id=id, user_email=user_email).first() is not None
-
-
-def mark_unread(connection: Connection, *, id: int, user_email: str) -> bool:
-    """Mark a message as unread by its owner."""
-    return execute(connection, "mailbox/mark_unread", id=id, user_email=user_email).first() is not None
+def mark(connection: Connection, *, id: int, user_email: str, unread: bool) -> bool:
+    """Mark a kept message as unread or read, by its owner."""
+    return execute(connection, "messages/mark", id=id, user_email=user_email, unread=unread).first() is not None
 
 
 def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
     """Let messages that came in just now have arrived at the times that they are dated, for `snoozer up`."""
-    execute(connection, "mailbox/date_arrivals", user_email=user_email, message_ids=list(message_ids))
+    execute(connection, "messages/date_arrivals", user_email=user_email, message_ids=list(message_ids))
 
 
 def list_without_snippet(connection: Connection, *, batch_size: int, size: int) -> dict[int, bytes]:
     """By id, the first `size` bytes of messages whose snippet is not known yet, locked until the transaction ends."""
-    rows = execute(connection, "mailbox/list_without_snippet", batch_size=batch_size, size=size)
+    rows = execute(connection, "messages/list_without_snippet", batch_size=batch_size, size=size)
     return {row.id: bytes(row.original) for row in rows}
 
 
 def save_snippets(connection: Connection, *, snippets: Mapping[int, str]) -> None:
     """Save the snippets of messages, by id."""
-    execute(connection, "mailbox/save_snippets", ids=list(snippets), snippets=list(snippets.values()))
+    execute(connection, "messages/save_snippets", ids=list(snippets), snippets=list(snippets.values()))
 
 
 def save_captured(connection: Connection, *, mail_from: str, rcpt_to: str, original: bytes) -> int:
     """Keep a message that the mail sink of `snoozer up` accepted; returns its id."""
     values = {"mail_from": mail_from, "rcpt_to": rcpt_to, "original": original}
-    return int(execute(connection, "mailbox/save_captured", **values).scalar_one())
+    return int(execute(connection, "messages/save_captured", **values).scalar_one())
 
 
-def _moved(connection: Connection, name: str, *, user_email: str, message_id: str) -> bool:
-    return execute(connection, name, user_email=user_email, message_id=message_id).first() is not None
+def find(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> dict[str, Known]:
+    """The entries of messages in any of the person's mailboxes, by their Message-IDs."""
+    values = {"user_email": user_email, "message_ids": list(message_ids)}
+    return {known.message_id: known for known in rows_as(execute(connection, "messages/find", **values), Known)}
+
+
+def list_at(
+    connection: Connection, uids: Collection[int], *, mailbox_id: int, folder: str, uidvalidity: int
+) -> dict[int, tuple[str, bool]]:
+    """The Message-IDs of entries that lie in a folder, by their UIDs, and whether each is to be snoozed already."""
+    values = {"uids": sorted(uids), "mailbox_id": mailbox_id, "folder": folder, "uidvalidity": uidvalidity}
+    rows = execute(connection, "messages/list_at", **values)
+    return {row.uid: (row.message_id, row.is_wanted) for row in rows}
+
+
+def notice(
+    connection: Connection, sighting: Sighting, *, mailbox_id: int, fence: int, wanted: Where = "snoozed"
+) -> int | None:
+    """Enter a message that is to be snoozed, or follow it to where it is now; returns its entry. With `wanted` home, it
+    is to be given back, unless its return is promised. None where the message belongs to another mailbox, or for a
+    former owner."""
+    values = {**asdict(sighting), "mailbox_id": mailbox_id, "fence": fence, "wanted": wanted}
+    return execute(connection, "messages/notice", **values).scalar_one_or_none()
+
+
+def enter(connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int) -> bool:
+    """Enter messages that their owner snoozes on a page, so that the process that watches their mailbox moves them.
+    Returns False, and nothing may be committed, where one belongs to another mailbox, or theirs is being
+    disconnected."""
+    values = {"seen": _as_json(seen), "mailbox_id": mailbox_id}
+    return len(execute(connection, "messages/enter", **values).all()) == len(seen)
+
+
+def relocate(
+    connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int, wanted: Where, aside: str | None = None
+) -> list[tuple[int, Where]]:
+    """Have messages put `aside`, or from where they were seen to their home; returns the entry and the place of each
+    that is to be moved."""
+    values = {"seen": _as_json(seen), "mailbox_id": mailbox_id, "wanted": wanted, "aside": aside}
+    return [(row.id, row.place) for row in execute(connection, "messages/relocate", **values)]
+
+
+def relocate_back(connection: Connection, moves: Sequence[tuple[int, str, str]], *, user_email: str) -> set[int]:
+    """Undo that: the entry of each, its place then, and where it was wanted. Returns those that are to be moved
+    back."""
+    ids, places, wanted = zip(*moves, strict=True) if moves else ((), (), ())
+    values = {"ids": list(ids), "places": list(places), "wanted": list(wanted), "user_email": user_email}
+    return set(execute(connection, "messages/relocate_back", **values).scalars())
+
+
+def follow(
+    connection: Connection, at: tuple[str, int, int], moved: tuple[str, int, int], *, mailbox_id: int, place: Where
+) -> None:
+    """A message was moved on a page, from and to a folder, UIDVALIDITY and UID: an entry that it has follows it."""
+    names = ("folder", "uidvalidity", "uid")
+    values = dict(zip(names, at, strict=True)) | dict(zip((f"new_{name}" for name in names), moved, strict=True))
+    execute(connection, "messages/follow", mailbox_id=mailbox_id, place=place, **values)
+
+
+def leave(connection: Connection, *, mailbox_id: int, fence: int) -> int:
+    """Have everything brought back, as its owner disconnects the mailbox; returns of how many messages."""
+    return len(execute(connection, "messages/leave", mailbox_id=mailbox_id, fence=fence).all())
+
+
+def list_work(connection: Connection, *, mailbox_id: int, snoozed_folder: str, batch_size: int) -> list[Entry]:
+    """What is not where it should be, the oldest promise first; what is snoozed should be in `snoozed_folder`."""
+    values = {"mailbox_id": mailbox_id, "snoozed_folder": snoozed_folder, "batch_size": batch_size}
+    return rows_as(execute(connection, "messages/list_work", **values), Entry)
+
+
+def list_snoozed(connection: Connection, *, mailbox_id: int) -> list[Entry]:
+    """What lies in a folder of ours, or did until it was missed."""
+    return rows_as(execute(connection, "messages/list_snoozed", mailbox_id=mailbox_id), Entry)
+
+
+def list_in_folder(connection: Connection, *, mailbox_id: int, folder: str, uidvalidity: int) -> set[int]:
+    """The UIDs of a folder that are entered already."""
+    values = {"mailbox_id": mailbox_id, "folder": folder, "uidvalidity": uidvalidity}
+    return set(execute(connection, "messages/list_in_folder", **values).scalars())
+
+
+def intend(connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, fence: int) -> set[int]:
+    """Write down that messages are about to be moved. Returns those that may be: none for a former owner."""
+    values = {f"target_{name}": value for name, value in target._asdict().items()}
+    moved = execute(connection, "messages/intend", ids=list(ids), moving_to=moving_to, fence=fence, **values)
+    return set(moved.scalars())
+
+
+def abandon(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
+    """The move did not happen: the messages are where they were."""
+    execute(connection, "messages/abandon", ids=list(ids), fence=fence)
+
+
+def stay(connection: Connection, ids: Sequence[int], *, home: str, fence: int) -> None:
+    """Have messages moved to `home`, to stay there: only their reminders come."""
+    execute(connection, "messages/stay", ids=list(ids), home=home, fence=fence)
+
+
+def settle(
+    connection: Connection, uids: Mapping[int, int], *, place: Where, folder: str, uidvalidity: int, fence: int
+) -> set[int]:
+    """Write down where messages were seen: `uids` by their entries. Returns those that were due and are back: their
+    returns stand in the ledger."""
+    values = {"place": place, "folder": folder, "uidvalidity": uidvalidity, "fence": fence}
+    rows = execute(connection, "messages/settle", ids=list(uids), uids=list(uids.values()), **values)
+    return {row.id for row in rows if row.returned}
+
+
+def mark_missing(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
+    """Messages are not where they were, and not found yet."""
+    execute(connection, "messages/mark_missing", ids=list(ids), fence=fence)
+
+
+def forget(connection: Connection, *, id: int, fence: int) -> bool:
+    """The message is its owner's business again. Returns False for a former owner."""
+    return execute(connection, "messages/forget", id=id, fence=fence).first() is not None
+
+
+def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:
+    """Forget messages of no snooze, with ids of this domain, that are back."""
+    values = {"mailbox_id": mailbox_id, "domain": domain, "fence": fence}
+    execute(connection, "messages/forget_given_back", **values)
+
+
+def next_returns(connection: Connection, *, owner: str) -> dict[int, float]:
+    """Seconds until something is to be done in each mailbox of this owner, where anything is within two seconds."""
+    return {row.id: float(row.seconds) for row in execute(connection, "messages/next_returns", owner=owner)}
+
+
+def prune(connection: Connection, *, batch_size: int) -> int:
+    """Forget messages that are back since a month ago; returns how many."""
+    return len(execute(connection, "messages/prune", batch_size=batch_size).all())
+
+
+def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[Locked]:
+    """Lock messages of this person's connected mailboxes, in the order of their ids."""
+    values = {"user_email": user_email, "message_ids": list(message_ids)}
+    return rows_as(execute(connection, "messages/lock_chosen", **values), Locked)
+
+
+def want_back(connection: Connection, *, user_email: str, wanted: Sequence[tuple[int, str]]) -> None:
+    """Want messages where they were wanted before, each by its id."""
+    values = {"ids": [id for id, _ in wanted], "wanted": [place for _, place in wanted], "user_email": user_email}
+    execute(connection, "messages/want_back", **values)
+
+
+def _as_json(seen: Sequence[Sighting]) -> str:
+    return json.dumps([asdict(one) for one in seen], default=datetime.isoformat)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, func, select
 
 from snoozer.db import engine as database
 from snoozer.db import mailbox_store
-from snoozer.db.models import MailboxMessage
+from snoozer.db.models import MailboxMessage, is_kept_by
 from snoozer.dev.environment import OWNER
 from snoozer.settings import Settings
 
@@ -39,7 +39,7 @@ def are_wanted(home: Path, settings: Settings) -> bool:
     if (home / MARKER_FILE).exists():
         return False
     with _engine(settings) as engine, engine.connect() as connection:
-        stored = select(func.count()).select_from(MailboxMessage).where(MailboxMessage.user_email == OWNER)
+        stored = select(func.count()).select_from(MailboxMessage).where(is_kept_by(OWNER))
         return connection.execute(stored).scalar_one() == 0
 
 

@@ -22,7 +22,7 @@ from snoozer.db import (
     imports,
     ledger,
     list_changes,
-    mailbox_messages,
+    mailbox_store,
     minutes,
     operations,
     push,
@@ -209,7 +209,7 @@ def prune(engine: Engine) -> None:
     prune_operations = partial(operations.prune, older_than=KEEP_OPERATIONS, batch_size=MAX_PRUNED)
     while run_exclusive(engine, "forget operations", prune_operations):
         pass
-    prune_messages = partial(mailbox_messages.prune, batch_size=MAX_PRUNED)
+    prune_messages = partial(mailbox_store.prune, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:
         pass
     prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)

@@ -26,7 +26,7 @@ def return_due(engine: Engine) -> list[int]:
     """Return the messages whose time has come, in batches, but for those that the days of their owners defer; returns
     their snoozes. Another process may be doing it."""
     with engine.begin() as connection:
-        days.defer_kept(connection, batch_size=BATCH_SIZE)
+        days.defer_messages(connection, kept=True, batch_size=BATCH_SIZE)
     return in_batches(engine, "return", _return_batch)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from snoozer import sightings
-from snoozer.db import mailbox_messages
-from snoozer.db.mailbox_messages import Sighting
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Sighting
 from snoozer.db.queries import Found
 from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.mailbox_reading.entering import snooze_targets
@@ -54,9 +54,7 @@ def snoozing(chosen: Chosen, what: Snooze, by: By, *, traceparent: str | None) -
     def work(connection: Connection) -> Done:
         messages = [target.message for target in targets]
         done = bulk.snooze(connection, messages, what, by, traceparent=traceparent, gone=chosen.missing)
-        if not mailbox_messages.enter(
-            connection, [target.sighting for target in targets], mailbox_id=mailbox.access.id
-        ):
+        if not mailbox_store.enter(connection, [target.sighting for target in targets], mailbox_id=mailbox.access.id):
             raise MailboxError("busy", gettext("Another mailbox of yours is moving this message just now. Try again."))
         return done
 
@@ -129,7 +127,7 @@ def _sightings(connection: Connection, chosen: Chosen, seen: Sequence[Seen]) -> 
     entries = entries_of(connection, mailbox, seen)
     found = {each.at: sighting_of(mailbox, each) for each in seen}
     own = [one.message_id for one in found.values()]
-    taken = {*mailbox_messages.find(connection, user_email=mailbox.user_email, message_ids=own)}
+    taken = {*mailbox_store.find(connection, user_email=mailbox.user_email, message_ids=own)}
     shown: list[Sighting] = []
     for each in seen:
         one = found[each.at]
@@ -144,8 +142,8 @@ def _sightings(connection: Connection, chosen: Chosen, seen: Sequence[Seen]) -> 
 def _relocated(
     connection: Connection, mailbox: ConnectedMailbox, seen: Sequence[Sighting], *, to_aside: str | None = None
 ) -> Done:
-    wanted: mailbox_messages.Where = "home" if to_aside is None else "aside"
-    moved = mailbox_messages.relocate(connection, seen, mailbox_id=mailbox.access.id, wanted=wanted, aside=to_aside)
+    wanted: mailbox_store.Where = "home" if to_aside is None else "aside"
+    moved = mailbox_store.relocate(connection, seen, mailbox_id=mailbox.access.id, wanted=wanted, aside=to_aside)
     summary = Summary(act="done", done=len(moved), left={"changed": len(seen) - len(moved)})
     return Done(summary, Before(moves=[(id, place, wanted) for id, place in moved]))
 

@@ -6,11 +6,12 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from snoozer.db import mailbox_messages
-from snoozer.db.mailbox_messages import Where
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Where
 from snoozer.db.queries import Cursor as DatabaseCursor
-from snoozer.db.queries import InvalidCursor, snoozed_messages
+from snoozer.db.queries import InvalidCursor
 from snoozer.db.queries import mailboxes as mailbox_queries
+from snoozer.db.queries import messages as queries
 from snoozer.db.queries.mailboxes import MailboxAccess
 from snoozer.domain.search_terms import Term
 from snoozer.imap import folder_names
@@ -113,8 +114,8 @@ class ConnectedMailbox:
         is_inbox, cursor = name.upper() == INBOX and not terms, Cursor.parse(after)
         with self.engine.begin() as transaction:
             id = self.access.id
-            hidden = snoozed_messages.leaving(transaction, mailbox_id=id, folder=name)
-            back = snoozed_messages.back(transaction, mailbox_id=id, folder=name, size=MAX_RETURNED) if is_inbox else ()
+            hidden = queries.leaving(transaction, mailbox_id=id, folder=name)
+            back = queries.returned_to(transaction, mailbox_id=id, folder=name, size=MAX_RETURNED) if is_inbox else ()
         places = [MessageKey(name, row.uidvalidity, row.uid) for row in back]
 
         def read(connection: Connection) -> Found:
@@ -135,13 +136,15 @@ class ConnectedMailbox:
                 since = None if after is None else DatabaseCursor.parse(after)
             except InvalidCursor:
                 return None
-            asleep = snoozed_messages.asleep(transaction, mailbox_id=access.id, folder=name, after=since, size=size)
+            asleep = queries.asleep(transaction, mailbox_id=access.id, folder=name, after=since, size=size)
         if not asleep.rows and since is None:
             return None
 
         def entered(uidvalidity: int) -> set[int]:
             with self.engine.begin() as transaction:
-                return snoozed_messages.uids_in(transaction, mailbox_id=access.id, folder=name, uidvalidity=uidvalidity)
+                return mailbox_store.list_in_folder(
+                    transaction, mailbox_id=access.id, folder=name, uidvalidity=uidvalidity
+                )
 
         def read(connection: Connection) -> Found | None:
             if not _is_snoozed(connection, name):
@@ -310,7 +313,7 @@ class ConnectedMailbox:
     def _followed(self, at: MessageKey, moved: MessageKey, *, place: Where) -> str:
         if moved != at:
             with self.engine.begin() as transaction:
-                mailbox_messages.follow(transaction, at, moved, mailbox_id=self.access.id, place=place)
+                mailbox_store.follow(transaction, at, moved, mailbox_id=self.access.id, place=place)
         return str(moved)
 
 

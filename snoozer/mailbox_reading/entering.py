@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from snoozer import sightings
-from snoozer.db import mailbox_messages
-from snoozer.db.mailbox_messages import Known, Sighting
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Known, Sighting
 from snoozer.imap.messages import Head
 from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.mailbox_reading.keys import GONE, MessageKey
@@ -68,7 +68,7 @@ def enter(connection: Connection, target: SnoozeTarget) -> bool:
     """Enter a message that is snoozed in the same transaction, best after `acts.snooze`: everywhere else, too, the
     snooze is locked before its message. Returns False, and nothing may be committed, where the message was entered for
     another mailbox meanwhile, or this one is being disconnected."""
-    return mailbox_messages.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)
+    return mailbox_store.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)
 
 
 def _identified(

@@ -112,20 +112,20 @@ class KeptMailbox:
         return attachment_in(self._contents[key], part)
 
     def mark(self, key: str, *, read: bool) -> None:
-        change = mailbox_store.mark_read if read else mailbox_store.mark_unread
         with self._engine.begin() as connection:
-            change(connection, id=self._one(connection, key).id, user_email=self._user_email)
+            id = self._one(connection, key).id
+            mailbox_store.mark(connection, id=id, user_email=self._user_email, unread=not read)
 
     def archive(self, key: str) -> str:
         with self._engine.begin() as connection:
             message_id = self._one(connection, key).message_id
-            mailbox_store.mark_done(connection, user_email=self._user_email, message_id=message_id)
+            mailbox_store.move(connection, user_email=self._user_email, message_id=message_id, folder="done")
         return key
 
     def to_inbox(self, key: str) -> str:
         with self._engine.begin() as connection:
             message_id = self._one(connection, key).message_id
-            mailbox_store.move_to_inbox(connection, user_email=self._user_email, message_id=message_id)
+            mailbox_store.move(connection, user_email=self._user_email, message_id=message_id, folder="inbox")
         return key
 
     def _found(self, key: str, *, whole: bool = False) -> tuple[Found, Found | None]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from snoozer.db.queries import Found as DatabaseRow
+from snoozer.db.queries.messages import MAX_BACK
 from snoozer.domain import search_terms
 from snoozer.domain.search_terms import Term
 from snoozer.imap.connection import Connection
@@ -15,8 +16,6 @@ from snoozer.mailbox_reading.keys import Cursor, MessageKey
 
 # What is hidden may fill a page: then the ones before it are read, too.
 MAX_WINDOWS = 3
-# What is above all others: more than these are where they returned to.
-MAX_BACK = 20
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from itertools import groupby
 from sqlalchemy import Connection as DatabaseConnection
 
 from snoozer import sightings
-from snoozer.db.mailbox_messages import Sighting
-from snoozer.db.queries import Found, snoozed_messages
+from snoozer.db.mailbox_store import Sighting
+from snoozer.db.queries import Found, messages
 from snoozer.imap.connection import Connection
 from snoozer.imap.errors import ImapError
 from snoozer.imap.messages import Head
@@ -44,7 +44,7 @@ def matching(
         return [MessageKey(name, uidvalidity, uid) for uid in reversed(uids) if uid not in hidden][:most]
 
     with mailbox.engine.begin() as transaction:
-        hidden = snoozed_messages.leaving(transaction, mailbox_id=mailbox.access.id, folder=name)
+        hidden = messages.leaving(transaction, mailbox_id=mailbox.access.id, folder=name)
     return mailbox.run(find)
 
 
@@ -87,7 +87,7 @@ def entries_of(
     """The entries of messages that have one where they lie, each with its live snooze."""
     found: dict[MessageKey, Found] = {}
     for (folder, uidvalidity), uids in _by_folder([each.at for each in seen]):
-        entries = snoozed_messages.in_folder(
+        entries = messages.entered_at(
             transaction, mailbox_id=mailbox.access.id, folder=folder, uidvalidity=uidvalidity, uids=uids
         )
         found |= {MessageKey(folder, uidvalidity, entry.uid): entry for entry in entries}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from snoozer.db.queries import Found as DatabaseRow
-from snoozer.db.queries import snoozed_messages
+from snoozer.db.queries import messages
 from snoozer.imap.messages import SEEN
 from snoozer.imap.reading import Listed
 from snoozer.mailbox_reading.keys import MessageKey
@@ -46,13 +46,13 @@ def with_snoozes(
     uidvalidity: int,
 ) -> dict[int, Row]:
     """The rows by their UIDs, joined with the entries of their messages and with live snoozes."""
-    entries = snoozed_messages.in_folder(
+    entries = messages.entered_at(
         connection, mailbox_id=mailbox_id, folder=folder, uidvalidity=uidvalidity, uids=list(rows)
     )
     joined = rows | {entry.uid: _entered(rows[entry.uid], entry) for entry in entries}
     known = {entry.uid for entry in entries}
     ids = {row.message_id for uid, row in rows.items() if uid not in known and row.message_id is not None}
-    live = snoozed_messages.elsewhere(connection, user_email=user_email, message_ids=ids) if ids else []
+    live = messages.not_entered(connection, user_email=user_email, message_ids=ids) if ids else []
     by_id = {snooze.message_id: snooze for snooze in live}
     return {
         uid: _snoozed(row, by_id[row.message_id]) if uid not in known and row.message_id in by_id else row

@@ -1,6 +1,6 @@
 """Messages that got the flag which snoozes, in the inbox and with any mail program: they are snoozed."""
 
-from snoozer.db import mailbox_messages
+from snoozer.db import mailbox_store
 from snoozer.db.statements import database_time
 from snoozer.mailbox_sync.flags import newly_flagged
 from snoozer.mailbox_sync.noticing import BY_HAND, personal_times, read_label, snooze_all
@@ -16,7 +16,7 @@ def notice_flagged(session: Session) -> bool:
     if not uids:
         return True
     with session.transaction() as connection:
-        known = mailbox_messages.list_at(
+        known = mailbox_store.list_at(
             connection, uids, mailbox_id=session.mailbox.id, folder=INBOX, uidvalidity=uidvalidity
         )
         times, now = personal_times(connection, session), database_time(connection)

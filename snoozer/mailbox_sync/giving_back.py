@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from snoozer.db import mailbox_messages
-from snoozer.db.mailbox_messages import Entry, Sighting
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Entry, Sighting
 from snoozer.imap.folder_names import Folder
 from snoozer.imap.messages import Head
 from snoozer.mailbox_sync.notices import unreadable_folder
@@ -59,9 +59,7 @@ def _enter(connection: Connection, session: Session, head: Head, *, folder: str,
         uidvalidity=uidvalidity,
         uid=head.uid,
     )
-    id = mailbox_messages.notice(
-        connection, sighting, mailbox_id=session.mailbox.id, fence=session.fence, wanted="home"
-    )
+    id = mailbox_store.notice(connection, sighting, mailbox_id=session.mailbox.id, fence=session.fence, wanted="home")
     if id is None:
         raise OwnerChanged
 
@@ -70,7 +68,7 @@ def _id_of(connection: Connection, session: Session, head: Head, *, uidvalidity:
     """The message's own id where it is a snoozed one that was moved here, else one for this occasion."""
     user_email = session.mailbox.user_email
     ids = [] if head.message_id is None else [head.message_id]
-    known = mailbox_messages.find(connection, user_email=user_email, message_ids=ids).get(head.message_id or "")
+    known = mailbox_store.find(connection, user_email=user_email, message_ids=ids).get(head.message_id or "")
     if known is not None and known.mailbox_id == session.mailbox.id and known.place != "home":
         is_copy = known.folder == session.ours.snoozed and known.uid in session.snoozed_uids
         if not is_copy:
@@ -82,6 +80,6 @@ def forget_given_back(session: Session, entries: Sequence[Entry]) -> None:
     """To be called after entries were moved: those that were only to be given back, and are, are forgotten."""
     if any(entry.message_id.endswith(f"@{_DOMAIN}>") for entry in entries):
         with session.transaction() as connection:
-            mailbox_messages.forget_given_back(
+            mailbox_store.forget_given_back(
                 connection, mailbox_id=session.mailbox.id, domain=_DOMAIN, fence=session.fence
             )

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from snoozer.db import mailbox_messages
-from snoozer.db.mailbox_messages import Entry, Target, Where
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Entry, Target, Where
 from snoozer.imap import folder_names
 from snoozer.imap.errors import ImapError
 from snoozer.imap.messages import Head
@@ -66,7 +66,7 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         return []
     by_id = {entry.id: entry for entry in batch}
     with session.transaction() as connection:
-        allowed = mailbox_messages.intend(connection, list(by_id), moving_to=to, target=selected, fence=session.fence)
+        allowed = mailbox_store.intend(connection, list(by_id), moving_to=to, target=selected, fence=session.fence)
     if not allowed:
         raise OwnerChanged
     entries = [by_id[id] for id in sorted(allowed)]
@@ -156,7 +156,7 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
         with session.transaction() as connection:
             for entry in due:
                 if entry.uid not in there:
-                    mailbox_messages.forget(connection, id=entry.id, fence=session.fence)
+                    mailbox_store.forget(connection, id=entry.id, fence=session.fence)
 
 
 def put_away(session: Session, entries: Sequence[Entry]) -> None:
@@ -165,7 +165,7 @@ def put_away(session: Session, entries: Sequence[Entry]) -> None:
     archive = folder_names.archive_folder(session.folders)
     home = INBOX if archive is None else archive.name
     with session.transaction() as connection:
-        mailbox_messages.stay(connection, [entry.id for entry in entries], home=home, fence=session.fence)
+        mailbox_store.stay(connection, [entry.id for entry in entries], home=home, fence=session.fence)
 
 
 def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place) -> None:
@@ -178,14 +178,14 @@ def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place
     if where == "home":
         leave_flagged(session, uids.values(), place)
     with session.transaction() as connection:
-        mailbox_messages.settle(
+        mailbox_store.settle(
             connection, uids, place=where, folder=place.name, uidvalidity=uidvalidity, fence=session.fence
         )
 
 
 def _abandon(session: Session, entries: Iterable[Entry]) -> None:
     with session.transaction() as connection:
-        mailbox_messages.abandon(connection, [entry.id for entry in entries], fence=session.fence)
+        mailbox_store.abandon(connection, [entry.id for entry in entries], fence=session.fence)
 
 
 def _pass_step(session: Session, step: str, entries: Iterable[Entry]) -> None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from snoozer import sightings, snoozing
-from snoozer.db import mailbox_messages, mailboxes
-from snoozer.db.mailbox_messages import Sighting, Where
+from snoozer.db import mailbox_store, mailboxes
+from snoozer.db.mailbox_store import Sighting, Where
 from snoozer.db.models import Account
 from snoozer.db.queries import accounts
 from snoozer.db.statements import database_time
@@ -136,7 +136,7 @@ def _new_uids(session: Session, folder: str, *, uidvalidity: int) -> list[int]:
     if not uids:
         return []
     with session.transaction() as connection:
-        known = mailbox_messages.list_in_folder(
+        known = mailbox_store.list_in_folder(
             connection, mailbox_id=session.mailbox.id, folder=folder, uidvalidity=uidvalidity
         )
     return [uid for uid in uids if uid not in known]
@@ -199,11 +199,11 @@ def _snooze(
     # The snooze is locked before its message, as everywhere else.
     wanted = Wanted(message=message, time=reminder_time, reading=reading)
     acts.snooze(connection, [wanted], By(session.mailbox.user_email, ROUTE))
-    if mailbox_messages.notice(connection, seen, mailbox_id=session.mailbox.id, fence=session.fence) is None:
+    if mailbox_store.notice(connection, seen, mailbox_id=session.mailbox.id, fence=session.fence) is None:
         raise OwnerChanged
 
 
-def _is_another_copy(session: Session, known: mailbox_messages.Known, seen: Sighting) -> bool:
+def _is_another_copy(session: Session, known: mailbox_store.Known, seen: Sighting) -> bool:
     """Whether the message that is known is snoozed, or lies in a folder of ours still, so that this one is a copy."""
     if known.folder == seen.folder:
         is_elsewhere = known.uidvalidity == seen.uidvalidity and known.uid != seen.uid

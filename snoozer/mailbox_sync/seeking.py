@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, mailbox_messages
-from snoozer.db.mailbox_messages import Entry
+from snoozer.db import events, mailbox_store
+from snoozer.db.mailbox_store import Entry
 from snoozer.db.queries import snoozes
 from snoozer.db.statements import database_time
 from snoozer.imap.errors import ImapError
@@ -121,7 +121,7 @@ def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int,
 def _entered(session: Session, place: Place) -> set[int]:
     """The UIDs of a folder that belong to entries."""
     with session.transaction() as connection:
-        return mailbox_messages.list_in_folder(
+        return mailbox_store.list_in_folder(
             connection, mailbox_id=session.mailbox.id, folder=place.name, uidvalidity=place.uidvalidity or 0
         )
 
@@ -150,7 +150,7 @@ def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searche
             let_go(session, entry)
     elif entry.missing_since is None:
         with session.transaction() as connection:
-            mailbox_messages.mark_missing(connection, [entry.id], fence=session.fence)
+            mailbox_store.mark_missing(connection, [entry.id], fence=session.fence)
     elif is_over and was_all_searched:
         session.sought.pop(entry.id, None)
         release(session, entry, because="gone")
@@ -159,7 +159,7 @@ def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searche
 def let_go(session: Session, entry: Entry) -> None:
     """The message is its owner's business, and was not hidden by us: its snooze goes on as a reminder alone."""
     with session.transaction() as connection:
-        mailbox_messages.forget(connection, id=entry.id, fence=session.fence)
+        mailbox_store.forget(connection, id=entry.id, fence=session.fence)
 
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
@@ -171,7 +171,7 @@ def release(session: Session, entry: Entry, *, because: str) -> None:
         by = By(entry.user_email, "mailbox")
         if entry.snooze_id is not None and not entry.is_due:
             acts.act(connection, [entry.snooze_id], Cancel(detail={"why": because}, folder=None), by)
-        if not mailbox_messages.forget(connection, id=entry.id, fence=session.fence):
+        if not mailbox_store.forget(connection, id=entry.id, fence=session.fence):
             raise OwnerChanged
         if entry.snooze_id is not None and entry.is_due:
             where = {"actor": by.actor, "route": by.door, "why": because}

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from snoozer.db.engine import autocommit
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.mailbox_leases import OwnedMailbox
-from snoozer.db.mailbox_messages import Entry
+from snoozer.db.mailbox_store import Entry
 from snoozer.imap.connection import Connection as ImapConnection
 from snoozer.imap.connection import no_failpoint
 from snoozer.imap.folder_names import Folder

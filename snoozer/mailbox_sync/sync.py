@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from snoozer.db import mailbox_leases, mailbox_messages
-from snoozer.db.mailbox_messages import Entry
+from snoozer.db import mailbox_leases, mailbox_store
+from snoozer.db.mailbox_store import Entry
 from snoozer.imap import folder_names
 from snoozer.imap.errors import ImapError
 from snoozer.imap.folder_names import Folder
@@ -199,7 +199,7 @@ class Sync:
             here = Place(name, session.imap.select(name).uidvalidity)
             session.snoozed_uids = frozenset(session.imap.uids())
         with session.reading() as connection:
-            entries = mailbox_messages.list_snoozed(connection, mailbox_id=session.mailbox.id)
+            entries = mailbox_store.list_snoozed(connection, mailbox_id=session.mailbox.id)
         entries = [entry for entry in entries if entry.place == "missing" or entry.folder not in named]
         # What was missed and is there again is entered anew, also under the UID that it had.
         kept = {entry.id for entry in entries if entry.place == "snoozed" and _is_at(entry, here)}
@@ -289,7 +289,7 @@ class Sync:
 
     def _work(self) -> list[Entry]:
         with self._session.reading() as connection:
-            return mailbox_messages.list_work(
+            return mailbox_store.list_work(
                 connection,
                 mailbox_id=self._session.mailbox.id,
                 snoozed_folder=self._session.ours.snoozed,
@@ -300,7 +300,7 @@ class Sync:
         """Bring everything back, then delete the mailbox."""
         session = self._session
         with session.transaction() as connection:
-            mailbox_messages.leave(connection, mailbox_id=session.mailbox.id, fence=session.fence)
+            mailbox_store.leave(connection, mailbox_id=session.mailbox.id, fence=session.fence)
         self._list_folders()
         self._recover_and_move()
         self._seek_missing()

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import day_shapes
 from snoozer.db import day_shapes as days
-from snoozer.db import mailbox_leases, mailbox_messages, replies
+from snoozer.db import mailbox_leases, mailbox_store, replies
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.mailbox_leases import OwnedMailbox
@@ -110,7 +110,7 @@ class Watcher:
                 self._record_at = now + self._record_every
             self._defer()
             with autocommit(self._engine) as connection:
-                due = mailbox_messages.next_returns(connection, owner=self._ownership.owner)
+                due = mailbox_store.next_returns(connection, owner=self._ownership.owner)
                 if now >= self._reading_at:
                     self._note_reading(replies.list_waiting(connection, owner=self._ownership.owner), now=now)
                     self._reading_at = now + READING_SECONDS
@@ -124,7 +124,7 @@ class Watcher:
         """What is due within a rest of its owner returns at its end."""
         with self._engine.begin() as connection:
             day_shapes.refresh(connection)
-            days.defer_connected(connection, batch_size=day_shapes.BATCH_SIZE)
+            days.defer_messages(connection, kept=False, batch_size=day_shapes.BATCH_SIZE)
 
     def _keep(self) -> None:
         news = self._ownership.keep({id: watched.attendance.mailbox for id, watched in self._watched.items()})

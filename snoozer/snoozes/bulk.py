@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db import acts as db
-from snoozer.db import bulk_acts, mailbox_messages, mailbox_store
+from snoozer.db import bulk_acts, mailbox_store
 from snoozer.db.queries import snoozes
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake, Wanted
@@ -210,7 +210,7 @@ def undo(connection: Connection, *, account_id: int, id: UUID, by: By) -> Undone
     results = acts.undo(connection, [row for row, _ in before.events], by, done=[event for _, event in before.events])
     ids = [one["id"] for one in before.kept]
     kept = mailbox_store.put_back(connection, user_email=email, before=before.kept) if ids else set()
-    moved = mailbox_messages.relocate_back(connection, before.moves, user_email=email)
+    moved = mailbox_store.relocate_back(connection, before.moves, user_email=email)
     left = Counter[Reason](reason_of(one) for one in results if one.left is not None)
     left["changed"] += len(ids) - len(kept) + len(before.moves) - len(moved)
     done = sum(one.left is None for one in results)

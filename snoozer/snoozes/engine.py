@@ -11,10 +11,9 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import acts as db
-from snoozer.db import events, mailbox_messages, mailbox_store
+from snoozer.db import events, mailbox_store
 from snoozer.db.acts import Chosen, NewSnooze
-from snoozer.db.mailbox_messages import Locked
-from snoozer.db.mailbox_store import KeptFolder
+from snoozer.db.mailbox_store import KeptFolder, Locked
 from snoozer.snoozes import recurrence
 from snoozer.snoozes.decision import Act, By, Decision, Result, Undoing, Wanted
 from snoozer.snoozing import SnoozeError, event_detail
@@ -150,7 +149,7 @@ class _Places:
             for one in mailbox_store.lock_many(connection, user_email=user_email, message_ids=message_ids)
         }
         self.connected: dict[str, list[Locked]] = {}
-        for one in mailbox_messages.lock_chosen(connection, user_email=user_email, message_ids=message_ids):
+        for one in mailbox_store.lock_chosen(connection, user_email=user_email, message_ids=message_ids):
             self.connected.setdefault(one.message_id, []).append(one)
 
     def is_back(self, message_id: str) -> bool:
@@ -191,7 +190,7 @@ def _move_messages(connection: Connection, decided: Sequence[tuple[Chosen, Decis
         mailbox_store.put_back(connection, user_email=places.user_email, before=kept)
     wanted = [(id, place) for _, decision in decided for id, place in decision.places.get("wanted", ())]
     if wanted:
-        mailbox_messages.want_back(connection, user_email=places.user_email, wanted=wanted)
+        mailbox_store.want_back(connection, user_email=places.user_email, wanted=wanted)
 
 
 def _record(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, or_, select
 
 from snoozer.db import events, ledger, mailbox_store, statements
-from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooze, promised_time
+from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooze, is_message_of, promised_time
 from snoozer.db.queries import Found, columns
 from snoozer.db.queue import ReminderTime
 from snoozer.domain.links import Link
@@ -128,7 +128,7 @@ def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Mark the message as done, until its next occurrence if it recurs. Returns False when it is done or snoozed."""
     if occurrence.status != "open" or not _acknowledge(connection, occurrence, route=route):
         return False
-    mailbox_store.mark_done(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
+    mailbox_store.move(connection, user_email=occurrence.user_email, message_id=occurrence.message_id, folder="done")
     detail = {} if occurrence.returns_at is None else {"next": occurrence.returns_at.isoformat()}
     _append_event(connection, occurrence, kind="done", route=route, **detail)
     return True
@@ -170,7 +170,7 @@ def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
             return False
     elif occurrence.status != "done":
         return False
-    mailbox_store.move_to_inbox(connection, user_email=occurrence.user_email, message_id=occurrence.message_id)
+    mailbox_store.move(connection, user_email=occurrence.user_email, message_id=occurrence.message_id, folder="inbox")
     _append_event(connection, occurrence, kind="undone", route=route)
     return True
 
@@ -232,9 +232,7 @@ def _is_superseded(connection: Connection, *, send: Found) -> bool:
 
 def _is_snoozed(connection: Connection, *, send: Found) -> bool:
     """Whether the kept message was snoozed after it returned; promising the next occurrence does not move it."""
-    folder = select(MailboxMessage.folder).where(
-        MailboxMessage.user_email == send.user_email, MailboxMessage.message_id == send.message_id
-    )
+    folder = select(MailboxMessage.folder).where(is_message_of(send), MailboxMessage.is_kept)
     return connection.execute(folder).scalar_one_or_none() == "snoozed"
 
 

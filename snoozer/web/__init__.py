@@ -51,7 +51,6 @@ from snoozer.web.admin.overview import blueprint as admin
 from snoozer.web.admin.pauses import blueprint as admin_pauses
 from snoozer.web.api import rate_limits
 from snoozer.web.bulk.routes import blueprint as bulk
-from snoozer.web.connected_mail.routes import blueprint as connected_mail
 from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
 from snoozer.web.devices.routes import blueprint as devices
@@ -91,7 +90,6 @@ BLUEPRINTS = (
     deletion,
     mailboxes,
     mailbox_sign_in,
-    connected_mail,
     devices,
     feeds,
     programs,

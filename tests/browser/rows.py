@@ -17,7 +17,7 @@ def letters(engine: Engine, count: int = 10) -> None:
 
 def folders(engine: Engine) -> dict[str, str]:
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT subject, folder FROM kept_messages")).all()
+        rows = connection.execute(text("SELECT subject, folder FROM messages")).all()
     return {row.subject.removeprefix("Letter "): row.folder for row in rows}
 
 

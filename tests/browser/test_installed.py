@@ -138,6 +138,6 @@ def test_a_shared_message_waits_on_the_add_page_until_it_is_sent(installed: Page
         installed.evaluate(SHARE, [{"title": "x"}, an_original(subject="Shared").decode()])
     wait_for(installed, "document.getElementById('message').files.length === 1")
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM kept_messages")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM messages")).scalar_one() == 0
     installed.get_by_role("button", name="Put in my mailbox").click()
     expect(installed.get_by_role("heading", level=1, name="Shared")).to_be_visible()

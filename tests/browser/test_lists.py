@@ -89,7 +89,7 @@ def test_a_refusal_of_the_server_is_shown_in_its_words(quiet: Opened, engine: En
     letters(engine, 2)
     page = watched(quiet("/mailbox"))
     with engine.begin() as connection:
-        connection.execute(text("DELETE FROM kept_messages WHERE subject = 'Letter 1'"))
+        connection.execute(text("DELETE FROM messages WHERE subject = 'Letter 1'"))
     page.keyboard.press("j")
     page.keyboard.press("e")
     expect(page.get_by_role("status")).to_contain_text("Not saved: Letter 1.")

@@ -42,7 +42,7 @@ def snoozed(engine: Engine, subject: str) -> int:
     a_kept_message(engine, subject=subject, message_id=f"<{subject}@mail.example>")
     id = a_snooze(engine, subject=subject, message_id=f"<{subject}@mail.example>", remind_at=now() + HOUR)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed' WHERE snooze_id = :id"), {"id": id})
+        connection.execute(text("UPDATE messages SET folder = 'snoozed' WHERE snooze_id = :id"), {"id": id})
     return id
 
 

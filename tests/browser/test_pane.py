@@ -146,7 +146,7 @@ def test_nothing_that_happens_elsewhere_tears_what_is_read(opened: Opened, engin
     read = page.locator("#pane").element_handle()
     assert read is not None
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'done' WHERE subject = 'Letter 2'"))
+        connection.execute(text("UPDATE messages SET folder = 'done' WHERE subject = 'Letter 2'"))
     a_kept_message(engine, subject="New")
     page.evaluate("document.dispatchEvent(new CustomEvent('list:stale'))")
     expect(page.get_by_role("link", name="New", exact=True)).to_be_visible()

@@ -144,7 +144,7 @@ def test_a_message_is_back_at_once_and_asleep_again(opened: Opened, engine: Engi
     a_kept_message(engine, message_id=MESSAGE)
     id = asked_for(engine, "in 3 days", message_id=MESSAGE)
     with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE kept_messages SET folder = 'snoozed'")
+        connection.exec_driver_sql("UPDATE messages SET folder = 'snoozed'")
     page = the_page(opened, id)
     page.get_by_role("button", name="Back now").click()
     toast(page, "It is back in your inbox.")

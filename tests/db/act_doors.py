@@ -164,7 +164,7 @@ def _shown(site: Site, page: str) -> Answer:
 def _keep(site: Site, message_id: str) -> int:
     """Store the message in the folder of snoozed messages; returns its id."""
     kept = a_kept_message(site.engine, message_id=message_id)
-    site.execute("UPDATE kept_messages SET folder = 'snoozed' WHERE id = :id", id=kept)
+    site.execute("UPDATE messages SET folder = 'snoozed' WHERE id = :id", id=kept)
     return kept
 
 

@@ -62,7 +62,7 @@ def pass_rest(engine: Engine) -> None:
             "UPDATE email_snoozes SET remind_at = remind_at - INTERVAL '2 hours', "
             "deferred_until = deferred_until - INTERVAL '2 hours' "
             "WHERE deferred_until IS NOT NULL AND snooze_keeps('promise')",
-            "UPDATE kept_messages SET deferred_until = deferred_until - INTERVAL '2 hours'",
+            "UPDATE messages SET deferred_until = deferred_until - INTERVAL '2 hours'",
         ):
             connection.execute(text(statement))
 

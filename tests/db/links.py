@@ -47,7 +47,7 @@ def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
 
 def folder(engine: Engine) -> str:
     with engine.connect() as connection:
-        return str(connection.execute(text("SELECT folder FROM kept_messages")).scalar_one())
+        return str(connection.execute(text("SELECT folder FROM messages")).scalar_one())
 
 
 def living(engine: Engine) -> int:
@@ -59,7 +59,7 @@ def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
     """A send after the dot, without a reply yet."""
     a_kept_message(engine, message_id=MESSAGE)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
+        connection.execute(text("UPDATE messages SET folder = 'snoozed'"))
     held, send = a_reserved_send(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
     mark(engine, send)
     return held, send

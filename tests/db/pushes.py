@@ -23,7 +23,7 @@ def comes_back(engine: Engine, *, user_email: str = ANN, **columns: Any) -> int:
     a_kept_message(engine, user_email=user_email, message_id=message_id)
     id = a_snooze(engine, user_email=user_email, message_id=message_id, **columns)
     with engine.begin() as connection:
-        assert mailbox_store.move_to_snoozed(connection, user_email=user_email, message_id=message_id)
+        assert mailbox_store.move(connection, user_email=user_email, message_id=message_id, folder="snoozed")
     assert id in return_due(engine)
     return id
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Engine, insert, text
 
 from snoozer.db import health_checks
-from snoozer.db.models import SnoozedMessage
+from snoozer.db.models import MailboxMessage
 from snoozer.db.queue import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Act, By, Result
@@ -87,14 +87,14 @@ def a_time(at: datetime, **values: Any) -> ReminderTime:
 
 def kept(engine: Engine) -> Any:
     with engine.connect() as connection:
-        return connection.execute(text("SELECT folder, unread, returned, returns_at FROM kept_messages")).one()
+        return connection.execute(text("SELECT folder, unread, returned, returns_at FROM messages")).one()
 
 
 def a_kept_snooze(engine: Engine, **columns: Any) -> int:
     a_kept_message(engine, message_id=MESSAGE)
     id = a_snooze(engine, **({"message_id": MESSAGE, "remind_at": now() + DAY} | columns))
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed', unread = FALSE"))
+        connection.execute(text("UPDATE messages SET folder = 'snoozed', unread = FALSE"))
     return id
 
 
@@ -114,10 +114,10 @@ def in_a_mailbox(engine: Engine, people: People, **columns: Any) -> int:
         "uidvalidity": 1, "uid": 1,
     }  # fmt: skip
     with engine.begin() as connection:
-        connection.execute(insert(SnoozedMessage).values(**values))
+        connection.execute(insert(MailboxMessage).values(**values))
     return id
 
 
 def there(engine: Engine) -> Any:
     with engine.connect() as connection:
-        return connection.execute(text("SELECT wanted, returns_at FROM mailbox_messages")).one()
+        return connection.execute(text("SELECT wanted, returns_at FROM messages")).one()

@@ -40,7 +40,7 @@ def promises(engine: Engine, ids: list[int]) -> list[tuple[Any, ...]]:
 
 def folders(engine: Engine) -> dict[str, tuple[str, bool]]:
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT message_id, folder, unread FROM kept_messages")).all()
+        rows = connection.execute(text("SELECT message_id, folder, unread FROM messages")).all()
     return {row.message_id: (row.folder, row.unread) for row in rows}
 
 
@@ -262,7 +262,7 @@ def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(
     assert (result.done, result.left) == (2, {"gone": 2})
     assert set(folders(engine).values()) == {("done", False)}
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'inbox' WHERE message_id = '<a@x>'"))
+        connection.execute(text("UPDATE messages SET folder = 'inbox' WHERE message_id = '<a@x>'"))
     assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1})
     assert folders(engine) == {"<a@x>": ("inbox", False), "<b@x>": ("inbox", True)}
 

@@ -41,7 +41,7 @@ AHEAD = "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour'"
 CANCELLED = (
     "INSERT INTO snooze_events (snooze_id, kind, actor, route) SELECT id, 'cancelled', 'user', 'web' FROM email_snoozes"
 )
-LIE = "UPDATE kept_messages SET folder = 'done', unread = FALSE, returned = TRUE"
+LIE = "UPDATE messages SET folder = 'done', unread = FALSE, returned = TRUE"
 SITUATIONS: dict[str, list[tuple[str, dict[str, str | None]]]] = {
     "held": [],
     "asleep": [(UNCLAIMED, {"outcome": None})],
@@ -96,9 +96,9 @@ ACTS: dict[str, tuple[str, Act]] = {
             db, snooze_id=claim.id, scheduled_for=claim.scheduled_for, by_mail=True
         ),
     ),
-    "move to snoozed": ("held", lambda db, claim, _: mailbox_store.move_to_snoozed(db, **named(claim))),
-    "mark done": ("held", lambda db, claim, _: mailbox_store.mark_done(db, **named(claim))),
-    "move to inbox": ("held", lambda db, claim, _: mailbox_store.move_to_inbox(db, **named(claim))),
+    "move to snoozed": ("held", lambda db, claim, _: mailbox_store.move(db, **named(claim), folder="snoozed")),
+    "mark done": ("held", lambda db, claim, _: mailbox_store.move(db, **named(claim), folder="done")),
+    "move to inbox": ("held", lambda db, claim, _: mailbox_store.move(db, **named(claim), folder="inbox")),
     "return to inbox": ("held", returned_to_inbox),
 }
 
@@ -123,7 +123,7 @@ def seen(engine: Engine, id: int) -> tuple[list[object], list[object]]:
     tables = (
         "SELECT id = :id, to_jsonb(t) FROM email_snoozes AS t",
         "SELECT snooze_id = :id, to_jsonb(t) FROM reminder_sends AS t",
-        "SELECT user_email = :ann AND message_id = :this, to_jsonb(t) FROM kept_messages AS t",
+        "SELECT user_email = :ann AND message_id = :this, to_jsonb(t) FROM messages AS t",
     )
     found: tuple[list[object], list[object]] = ([], [])
     with engine.connect() as connection:

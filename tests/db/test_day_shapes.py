@@ -204,7 +204,7 @@ def test_a_recurring_snooze_whose_reminder_was_quicker_than_the_rest_goes_on(eng
     row = the_row(engine, id)
     assert row.remind_at > now()
     with engine.connect() as connection:
-        kept = connection.execute(text("SELECT folder, returns_at, deferred_until FROM kept_messages")).one()
+        kept = connection.execute(text("SELECT folder, returns_at, deferred_until FROM messages")).one()
     assert kept == ("inbox", row.remind_at, None)
 
 
@@ -381,7 +381,7 @@ def test_a_series_that_a_rest_deferred_is_not_called_late_when_it_is_back(engine
     a_kept_message(engine, message_id=MESSAGE)
     id = a_snooze(engine, message_id=MESSAGE, remind_at=now() - MINUTE, recurrence=DAILY, zone="UTC")
     with engine.begin() as connection:
-        mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=MESSAGE)
+        mailbox_store.move(connection, user_email=ANN, message_id=MESSAGE, folder="snoozed")
     assert return_due(engine) == []
     assert turn(engine) == []
     change(engine, "UPDATE snooze_events SET detail = jsonb_set(detail, '{until}', to_jsonb(now()))")

@@ -163,7 +163,7 @@ def test_a_digest_in_the_mailbox_stands_for_itself_and_proves_that_it_came(engin
     original = an_original(message_id=mail.reminder_message_id, subject="4 reminders")
     with engine.begin() as connection:
         stored = inbox.store(connection, user_email=ANN, original=original)
-        [row] = connection.execute(text("SELECT id, message_id, folder FROM kept_messages")).all()
+        [row] = connection.execute(text("SELECT id, message_id, folder FROM messages")).all()
     assert (row.id, row.message_id, row.folder) == (stored.id, mail.reminder_message_id, "inbox")
     with engine.begin() as connection:
         policy = UncertainPolicy(hold=timedelta(hours=1), lookups=1)

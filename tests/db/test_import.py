@@ -238,7 +238,7 @@ def test_a_message_that_is_kept_here_leaves_the_inbox_until_then(
     a_kept_message(engine, message_id="<1@x>")
     imported(engine, limits, a_file(a_record()))
     with engine.connect() as connection:
-        folder, returns_at = connection.execute(text("SELECT folder, returns_at FROM kept_messages")).one()
+        folder, returns_at = connection.execute(text("SELECT folder, returns_at FROM messages")).one()
     assert (folder, returns_at > now()) == ("snoozed", True)
 
 

@@ -1,7 +1,6 @@
 """The kept mailbox: originals stay as received, each is stored once, and a malformed message is readable."""
 
 import hashlib
-from collections.abc import Callable
 from threading import Thread
 
 import pytest
@@ -9,6 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer import inbox
 from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import KeptFolder
 from snoozer.inbound import main
 from snoozer.inbound.lmtp_server import IncomingMail
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, an_original, now, wait_until_a_session_waits
@@ -31,7 +31,9 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     for _ in range(3):
         assert main.store(engine, incoming) == [main.STORED] * 2
     with engine.connect() as connection:
-        [row] = connection.execute(text("SELECT message_id, original FROM kept_messages")).all()
+        [row] = connection.execute(
+            text("SELECT message_id, original FROM messages JOIN message_originals USING (id)")
+        ).all()
     assert bytes(row.original) == original
 
 
@@ -44,13 +46,13 @@ def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, 
     with engine.begin() as holding:
         # The last of them cannot be stored for a while; the others are not asked for again.
         digest = hashlib.sha256(original).hexdigest()
-        mailbox_store.lock(holding, user_email=addresses[-1], sha256=digest)
+        mailbox_store.lock_original(holding, user_email=addresses[-1], sha256=digest)
         answers: list[str] = []
         storing = Thread(target=lambda: answers.extend(main.store(engine, incoming)))
         storing.start()
         wait_until_a_session_waits(engine, who=storing)
         with engine.connect() as watcher:
-            stored = watcher.execute(text("SELECT count(*) FROM kept_messages")).scalar_one()
+            stored = watcher.execute(text("SELECT count(*) FROM messages")).scalar_one()
     storing.join()
     assert stored == main.RECIPIENTS_AT_ONCE
     assert answers == [main.STORED] * len(addresses)
@@ -78,17 +80,15 @@ def test_two_deliveries_of_one_mail_at_the_same_moment_are_kept_once(engine: Eng
     assert answers == [inbox.StoredMessage(id=first.id, new=False)]
 
 
-@pytest.mark.parametrize("seen", [mailbox_store.mark_done, mailbox_store.move_to_snoozed])
-def test_a_new_message_in_the_same_words_is_kept_after_the_first_was_seen(
-    engine: Engine, seen: Callable[..., bool]
-) -> None:
+@pytest.mark.parametrize("folder", ["done", "snoozed"])
+def test_a_new_message_in_the_same_words_is_kept_after_the_first_was_seen(engine: Engine, folder: KeptFolder) -> None:
     first = keep(engine, UNNAMED)
     assert keep(engine, UNNAMED) == inbox.StoredMessage(id=first.id, new=False)
     with engine.begin() as connection:
-        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        [name] = connection.execute(text("SELECT message_id FROM messages")).scalars()
     a_snooze(engine, message_id=name, remind_at=now() + HOUR)
     with engine.begin() as connection:
-        assert seen(connection, user_email=ANN, message_id=name)
+        assert mailbox_store.move(connection, user_email=ANN, message_id=name, folder=folder)
     second = keep(engine, UNNAMED)
     assert second.new
     assert second.id != first.id
@@ -99,8 +99,8 @@ def test_a_mail_with_a_name_or_a_date_that_comes_again_stays_done(engine: Engine
     original = known_by + b"\r\n" + UNNAMED
     first = keep(engine, original)
     with engine.begin() as connection:
-        [name] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
-        mailbox_store.mark_done(connection, user_email=ANN, message_id=name)
+        [name] = connection.execute(text("SELECT message_id FROM messages")).scalars()
+        mailbox_store.move(connection, user_email=ANN, message_id=name, folder="done")
     assert keep(engine, original) == inbox.StoredMessage(id=first.id, new=False)
 
 
@@ -108,7 +108,7 @@ def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engin
     keep(engine, an_original(message_id="<taken@mail.example>", body="first"))
     keep(engine, an_original(message_id="<taken@mail.example>", body="second"))
     with engine.connect() as connection:
-        ids = connection.execute(text("SELECT message_id FROM kept_messages ORDER BY id")).scalars().all()
+        ids = connection.execute(text("SELECT message_id FROM messages ORDER BY id")).scalars().all()
     assert ids[0] == "<taken@mail.example>"
     assert ids[1].endswith("@kept.snoozer.invalid>")
 
@@ -116,7 +116,7 @@ def test_a_message_that_claims_a_taken_message_id_is_kept_beside_the_first(engin
 def test_a_message_without_a_message_id_can_be_snoozed(engine: Engine) -> None:
     keep(engine, b"From: bob@mail.example\r\n\r\nHello\r\n")
     with engine.connect() as connection:
-        [message_id] = connection.execute(text("SELECT message_id FROM kept_messages")).scalars()
+        [message_id] = connection.execute(text("SELECT message_id FROM messages")).scalars()
     assert message_id.endswith("@kept.snoozer.invalid>")
 
 
@@ -125,7 +125,7 @@ def test_two_people_each_have_their_own_copy(engine: Engine) -> None:
     anns = a_kept_message(engine, original=original)
     assert a_kept_message(engine, original=original, user_email="bob@snoozer.example") != anns
     with engine.connect() as connection:
-        owners = connection.execute(text("SELECT user_email FROM kept_messages ORDER BY id")).scalars().all()
+        owners = connection.execute(text("SELECT user_email FROM messages ORDER BY id")).scalars().all()
     assert owners == [ANN, "bob@snoozer.example"]
 
 
@@ -152,7 +152,12 @@ def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name
     for original in messages.values():
         keep(engine, original)
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT original, sha256, subject, sender_email, message_id FROM kept_messages"))
+        rows = connection.execute(
+            text(
+                "SELECT original, sha256, subject, sender_email, message_id "
+                "FROM messages JOIN message_originals USING (id)"
+            )
+        )
         found = rows.all()
     assert {bytes(row.original) for row in found} == set(messages.values())
     assert all(hashlib.sha256(row.original).hexdigest() == row.sha256 for row in found)

@@ -201,7 +201,7 @@ def test_every_constraint_and_trigger_of_queue_ledger_and_returns_is_among_the_g
     checks = text("SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:on) AND contype = 'c'")
     triggers = text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:on) AND NOT tgisinternal")
     with engine.connect() as connection:
-        for table in ("email_snoozes", "kept_messages", "mailbox_messages", "reminder_sends"):
+        for table in ("email_snoozes", "messages", "reminder_sends"):
             assert set(connection.execute(checks, {"on": table}).scalars()) == set(health_checks.CHECKS[table])
             assert set(connection.execute(triggers, {"on": table}).scalars()) == set(health_checks.TRIGGERS[table])
 

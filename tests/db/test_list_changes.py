@@ -16,7 +16,7 @@ from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox
 
 BOB = "bob@snoozer.example"
 ENTERED = (
-    "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, home, place, "
+    "INSERT INTO messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, home, place, "
     "wanted, folder, uidvalidity, uid) "
     "VALUES (1, :ann, '<1@x>', '', 1, now(), 'INBOX', 'home', 'snoozed', 'INBOX', 1, 1)"
 )
@@ -64,9 +64,9 @@ ACTS: dict[str, Callable[[Connection], object]] = {
     "a pause": lambda one: one.execute(text("UPDATE email_snoozes SET inactive = TRUE WHERE id = 1")),
     "a delete": lambda one: one.execute(text("DELETE FROM email_snoozes WHERE id = 1")),
     "mail that comes in": lambda one: inbox.store(one, user_email=ANN, original=an_original()),
-    "done": lambda one: mailbox_store.mark_done(one, user_email=ANN, message_id="<kept@mail.example>"),
-    "read": lambda one: mailbox_store.mark_read(one, id=1, user_email=ANN),
-    "a kept message that is deleted": lambda one: one.execute(text("DELETE FROM kept_messages")),
+    "done": lambda one: mailbox_store.move(one, user_email=ANN, message_id="<kept@mail.example>", folder="done"),
+    "read": lambda one: mailbox_store.mark(one, id=1, user_email=ANN, unread=False),
+    "a kept message that is deleted": lambda one: one.execute(text("DELETE FROM messages")),
     "a message of a mailbox": lambda one: one.execute(text(ENTERED), {"ann": ANN}),
 }
 

@@ -19,7 +19,7 @@ TEN_MINUTES = UncertainPolicy(hold=timedelta(minutes=10))
 LOCKS = {
     "snooze": "SELECT 1 FROM email_snoozes FOR UPDATE",
     "send": "SELECT 1 FROM reminder_sends FOR UPDATE",
-    "message": "SELECT 1 FROM kept_messages FOR UPDATE",
+    "message": "SELECT 1 FROM messages FOR UPDATE",
 }
 
 ACTS: dict[str, Act] = {

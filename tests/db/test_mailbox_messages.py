@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine, text
 
-from snoozer.db import mailbox_messages
+from snoozer.db import mailbox_store
 from tests.factories import People, a_mailbox
 
 
@@ -13,7 +13,7 @@ def test_what_is_missing_hides_nothing_that_can_be_moved(engine: Engine, people:
     with engine.begin() as connection:
         connection.execute(
             text(
-                "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
+                "INSERT INTO messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
                 "home, place, wanted, folder, uidvalidity, uid, missing_since) "
                 "SELECT :id, :email, '<' || n || '@mail.example>', 'f', 1, now(), 'INBOX', "
                 "CASE WHEN n < 4 THEN 'missing' ELSE 'home' END, 'snoozed', 'INBOX', 1, n, "
@@ -21,5 +21,5 @@ def test_what_is_missing_hides_nothing_that_can_be_moved(engine: Engine, people:
             ),
             {"id": id, "email": ann.email},
         )
-        work = mailbox_messages.list_work(connection, mailbox_id=id, snoozed_folder="Snoozed", batch_size=3)
+        work = mailbox_store.list_work(connection, mailbox_id=id, snoozed_folder="Snoozed", batch_size=3)
     assert [entry.place for entry in work] == ["home", "missing", "missing"]

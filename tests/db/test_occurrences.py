@@ -248,7 +248,7 @@ def test_a_message_that_was_done_since_is_not_put_to_sleep_by_an_undo(engine: En
     id = a_kept_snooze(engine)
     back = do(engine, Wake(), id)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'done'"))
+        connection.execute(text("UPDATE messages SET folder = 'done'"))
     assert not_undone(engine, id, back.event) == "changed"
     assert kept(engine).folder == "done"
 
@@ -272,7 +272,7 @@ def test_a_message_of_a_connected_mailbox_is_wanted_back_without_a_reminder(engi
     assert there(engine) == ("snoozed", soon()), "before the mail server moved it"
     back = do(engine, Wake(), id)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE mailbox_messages SET place = 'home', folder = 'INBOX'"))
+        connection.execute(text("UPDATE messages SET place = 'home', folder = 'INBOX'"))
     undo(engine, id, back)
     assert there(engine) == ("snoozed", soon())
     back = do(engine, Wake(), id)
@@ -281,7 +281,7 @@ def test_a_message_of_a_connected_mailbox_is_wanted_back_without_a_reminder(engi
         "place = 'missing', missing_since = now()",
     ):
         with engine.begin() as connection:
-            connection.execute(text(f"UPDATE mailbox_messages SET {elsewhere}"))  # noqa: S608
+            connection.execute(text(f"UPDATE messages SET {elsewhere}"))  # noqa: S608
         assert not_undone(engine, id, back.event) == "changed", "its owner moved it since"
 
 

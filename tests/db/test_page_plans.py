@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, health_checks, support
+from snoozer.db import archive, day_shapes, health_checks, mailbox_store, support
 from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
 from snoozer.db.queries.case_filter import Filter
 from snoozer.db.queries.messages import Folder
@@ -51,11 +51,13 @@ WHERE outcome IN ('sent', 'retired');
 INSERT INTO snooze_events (snooze_id, kind, actor, route)
 SELECT n, 'edited', 'user', 'web'
 FROM generate_series(1, 60000) AS n;
-INSERT INTO kept_messages (user_email, message_id, original, sha256, folder)
+INSERT INTO messages (user_email, message_id, size, sha256, folder, unread, returned, surfaced_at)
 SELECT
-    user_email, message_id, convert_to(repeat(md5(id::text), 30), 'UTF8'), 'x',
-    (ARRAY['inbox', 'snoozed', 'done'])[1 + id % 3]
+    user_email, message_id, 960, 'x', (ARRAY['inbox', 'snoozed', 'done'])[1 + id % 3], TRUE, FALSE, clock_timestamp()
 FROM email_snoozes;
+INSERT INTO message_originals (id, original)
+SELECT id, convert_to(repeat(md5(message_id), 30), 'UTF8')
+FROM messages;
 WITH account AS (INSERT INTO accounts (email, verified_at) VALUES ('ann@snoozer.example', now()) RETURNING id)
 INSERT INTO digests (account_id, snooze_id, scheduled_for)
 SELECT (SELECT id FROM account), id, scheduled_for
@@ -65,7 +67,7 @@ INSERT INTO digest_members (digest_id, position, snooze_id, scheduled_for)
 SELECT digests.id, its.position, its.position * 100000 + digests.id, digests.scheduled_for
 FROM digests, generate_series(1, 5) AS its (position);
 """
-TABLES = "accounts, email_snoozes, reminder_sends, snooze_events, kept_messages, digests, digest_members"
+TABLES = "accounts, email_snoozes, reminder_sends, snooze_events, messages, digests, digest_members"
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +134,16 @@ def test_senders_are_suggested_from_the_first_of_many(filled: Engine) -> None:
     ):
         read = reading(filled, found)
         assert (read.rows <= 2 * senders.MAX_READ, read.whole_tables) == (True, frozenset()), read
+
+
+def test_what_is_done_in_connected_mailboxes_is_not_sought_among_kept_messages(filled: Engine) -> None:
+    for seek in (
+        lambda connection: mailbox_store.next_returns(connection, owner="a process"),
+        lambda connection: mailbox_store.prune(connection, batch_size=100),
+        lambda connection: day_shapes.defer_messages(connection, kept=False, batch_size=100),
+    ):
+        read = reading(filled, seek)
+        assert (read.rows <= A_PAGE, "messages" in read.whole_tables) == (True, False), read
 
 
 def test_folder_counts_are_read_from_an_index(filled: Engine) -> None:

@@ -267,7 +267,7 @@ def test_messages_return_once_the_pause_of_returns_ends(engine: Engine) -> None:
     kept = a_kept_message(engine)
     with engine.begin() as connection:
         message_id = connection.execute(
-            text("SELECT message_id FROM kept_messages WHERE id = :id"), {"id": kept}
+            text("SELECT message_id FROM messages WHERE id = :id"), {"id": kept}
         ).scalar_one()
     id = a_snooze(engine, message_id=message_id)
     pause = paused(engine, "channel", "mailbox")

@@ -195,7 +195,7 @@ def test_again_after_the_row_has_gone_on_changes_nothing(engine: Engine) -> None
 def test_a_link_does_not_file_what_the_person_snoozed_since(engine: Engine) -> None:
     link = link_in(send := sent_and_gone_on(engine))
     with engine.begin() as connection:
-        mailbox_store.move_to_snoozed(connection, user_email=send.user_email, message_id=send.message_id)
+        mailbox_store.move(connection, user_email=send.user_email, message_id=send.message_id, folder="snoozed")
     assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
     assert (found(engine, link).status, folder(engine)) == ("asleep", "snoozed")
 

@@ -50,7 +50,7 @@ def a_waiting_snooze(
 
 def the_folder(engine: Engine, message_id: str = "<offer@mail.example>") -> str:
     with engine.connect() as connection:
-        folder = "SELECT folder FROM kept_messages WHERE message_id = :message_id"
+        folder = "SELECT folder FROM messages WHERE message_id = :message_id"
         return str(connection.execute(text(folder), {"message_id": message_id}).scalar_one())
 
 
@@ -184,7 +184,7 @@ def test_a_reply_to_another_message_of_the_thread_counts_where_that_was_chosen(
     people.ann()
     receive(engine, a_mail(References="<first@mail.example> <second@mail.example>", Message_ID="<x@mail.example>"))
     with engine.connect() as connection:
-        message_id = connection.execute(text("SELECT message_id FROM kept_messages")).scalar_one()
+        message_id = connection.execute(text("SELECT message_id FROM messages")).scalar_one()
     id = a_waiting_snooze(engine, message_id=message_id, reply_scope=scope)
     receive(engine, a_mail(In_Reply_To="<first@mail.example>"))
     assert the_row(engine, id).outcome == outcome

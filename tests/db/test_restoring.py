@@ -105,12 +105,12 @@ def test_an_account_that_is_exported_deleted_and_imported_is_the_same(
     a_kept_message(engine, original=answer)
     with engine.begin() as connection:
         for name in ("week", "any", "paused"):
-            mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=f"<{name}@x>")
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed' WHERE message_id = '<paused@x>'"))
-        connection.execute(text("UPDATE kept_messages SET unread = FALSE WHERE message_id = '<read@x>'"))
-        mailbox_store.mark_done(connection, user_email=ANN, message_id="<done@x>")
+            mailbox_store.move(connection, user_email=ANN, message_id=f"<{name}@x>", folder="snoozed")
+        connection.execute(text("UPDATE messages SET folder = 'snoozed' WHERE message_id = '<paused@x>'"))
+        connection.execute(text("UPDATE messages SET unread = FALSE WHERE message_id = '<read@x>'"))
+        mailbox_store.move(connection, user_email=ANN, message_id="<done@x>", folder="done")
         # Once it had no id of its own, and was snoozed by its substitute.
-        row = connection.execute(text("SELECT message_id FROM kept_messages WHERE message_id LIKE '%kept%'")).scalar()
+        row = connection.execute(text("SELECT message_id FROM messages WHERE message_id LIKE '%kept%'")).scalar()
     a_snooze(engine, message_id=str(row), remind_at=now() + 2 * DAY)
     chores.archive(engine, config=RETENTION)
     before, messages = exported(engine, "json"), exported(engine, "zip")
@@ -121,7 +121,7 @@ def test_an_account_that_is_exported_deleted_and_imported_is_the_same(
     for _ in range(5):
         erase_accounts(engine, settle=0 * HOUR)
     with engine.connect() as connection:
-        for table in ("email_snoozes", "email_snoozes_archive", "kept_messages", "accounts"):
+        for table in ("email_snoozes", "email_snoozes_archive", "messages", "accounts"):
             assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0, table  # noqa: S608
     people.ann()
 
@@ -150,7 +150,7 @@ def test_a_zip_of_other_origin_fills_the_inbox_and_leaves_out_what_is_no_message
     )  # fmt: skip
     assert restored(engine, limits, content) == Restored(new=3, known=0, refused=2)
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT DISTINCT folder, unread, arrived_at <= now() FROM kept_messages")).all()
+        rows = connection.execute(text("SELECT DISTINCT folder, unread, arrived_at <= now() FROM messages")).all()
     assert [tuple(row) for row in rows] == [("inbox", True, True)]
 
 
@@ -174,7 +174,7 @@ def test_a_zip_that_cannot_be_read_keeps_nothing(
     with pytest.raises(NotAnExport):
         restored(engine, limits, damaged)
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM kept_messages")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM messages")).scalar_one() == 0
 
 
 def test_a_bomb_is_not_unpacked(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from snoozer.db import mailbox_messages, queue
+from snoozer.db import mailbox_store, queue
 from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.models import SnoozedMessage
+from snoozer.db.models import MailboxMessage
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, settle
 from snoozer.domain.reminder import DeliveryOutcome
@@ -51,14 +51,14 @@ def asleep(
         "uid": 1,
     }
     with engine.begin() as connection:
-        connection.execute(insert(SnoozedMessage).values(**values))
+        connection.execute(insert(MailboxMessage).values(**values))
     return snooze_id
 
 
 def bring_back(engine: Engine) -> None:
     with engine.begin() as connection:
-        [id] = connection.execute(text("SELECT id FROM mailbox_messages")).scalars()
-        mailbox_messages.settle(connection, {id: 7}, place="home", folder="INBOX", uidvalidity=1, fence=0)
+        [id] = connection.execute(text("SELECT id FROM messages")).scalars()
+        mailbox_store.settle(connection, {id: 7}, place="home", folder="INBOX", uidvalidity=1, fence=0)
 
 
 def take(engine: Engine) -> Delivery:
@@ -111,7 +111,7 @@ def test_what_repeats_goes_on_without_a_reminder(engine: Engine, account_id: int
         ("UPDATE mailboxes SET state = 'paused', problem = 'login', problem_since = now()", 0),
         ("UPDATE mailboxes SET problem = 'gone', problem_since = now()", 0),
         ("UPDATE mailboxes SET brings_back = 'both'", 0),
-        ("DELETE FROM mailbox_messages", 0),
+        ("DELETE FROM messages", 0),
         ("DELETE FROM mailboxes", 0),
         (
             "INSERT INTO server_starts VALUES (pg_postmaster_start_time(), now() - INTERVAL '1 day') "

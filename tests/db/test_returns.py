@@ -44,8 +44,8 @@ def away(engine: Engine, **columns: Any) -> tuple[int, int]:
     a_kept_message(engine)
     id = a_snooze(engine, message_id=MESSAGE, **columns)
     with engine.begin() as connection:
-        assert mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=MESSAGE)
-        assert mailbox_store.mark_read(connection, id=kept, user_email=ANN)
+        assert mailbox_store.move(connection, user_email=ANN, message_id=MESSAGE, folder="snoozed")
+        assert mailbox_store.mark(connection, id=kept, user_email=ANN, unread=False)
     return kept, id
 
 
@@ -53,7 +53,7 @@ def is_back(engine: Engine, kept: int) -> bool:
     """Is the message unread on top of the inbox?"""
     with engine.connect() as connection:
         found = connection.execute(
-            text("SELECT id, unread, returned FROM kept_messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
+            text("SELECT id, unread, returned FROM messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
         ).first()
     return found == (kept, True, True)
 
@@ -117,7 +117,7 @@ def test_a_message_returns_once_for_a_promise(engine: Engine) -> None:
     [held] = claim(engine)
     release(engine, held, permanent=True)
     with engine.begin() as connection:
-        mailbox_store.mark_done(connection, user_email=ANN, message_id=MESSAGE)
+        mailbox_store.move(connection, user_email=ANN, message_id=MESSAGE, folder="done")
         assert queue.reactivate(connection, ids=[id]) == [id]
         assert acting.cancel(connection, id)
         assert acting.undo(connection, id)
@@ -132,7 +132,7 @@ def test_a_process_that_is_lost_in_the_middle_repeats_nothing(engine: Engine) ->
         assert mailbox_store.return_due(lost, batch_size=10) == [id]
         lost.invalidate()
     with engine.begin() as connection:  # Waits until the server has noticed.
-        connection.execute(text("SELECT 1 FROM kept_messages FOR UPDATE"))
+        connection.execute(text("SELECT 1 FROM messages FOR UPDATE"))
     assert return_due(engine) == [id]
     assert is_back(engine, kept)
     assert len(returns(engine, id)) == 1
@@ -162,7 +162,7 @@ def test_a_message_is_in_the_inbox_again_when_another_programs_sql_ends_its_snoo
     change(engine, act)
     with engine.connect() as connection:
         found = connection.execute(
-            text("SELECT folder, unread, returned, returns_at FROM kept_messages WHERE id = :id"), {"id": kept}
+            text("SELECT folder, unread, returned, returns_at FROM messages WHERE id = :id"), {"id": kept}
         ).one()
         assert found == ("inbox", False, False, None)
         assert mailbox_store.next_return(connection) == float("inf")
@@ -177,10 +177,10 @@ def test_a_program_that_may_only_insert_snoozes_reads_no_mail_and_is_not_refused
         connection.execute(text("GRANT INSERT ON email_snoozes TO producer"))
         connection.execute(text("GRANT USAGE ON SEQUENCE email_snoozes_id_seq TO producer"))
         connection.execute(text("SET LOCAL ROLE producer"))
-        connection.execute(text("CREATE TEMPORARY TABLE kept_messages (user_email TEXT, message_id TEXT)"))
+        connection.execute(text("CREATE TEMPORARY TABLE messages (user_email TEXT, message_id TEXT)"))
         connection.execute(text(insert), {"ann": ANN, "message": MESSAGE})
         connection.execute(text("RESET ROLE"))
-        returns_at = text("SELECT returns_at IS NOT NULL FROM public.kept_messages WHERE id = :id")
+        returns_at = text("SELECT returns_at IS NOT NULL FROM public.messages WHERE id = :id")
         assert connection.execute(returns_at, {"id": kept}).scalar_one()
         all_of_it.rollback()
 
@@ -214,7 +214,7 @@ def test_a_cancellation_that_is_undone_puts_no_message_away_for_good(engine: Eng
         assert acting.cancel(connection, id)
         assert acting.undo(connection, id)
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM kept_messages WHERE id = :id"), {"id": kept}).scalar() == (
+        assert connection.execute(text("SELECT folder FROM messages WHERE id = :id"), {"id": kept}).scalar() == (
             "inbox"
         )
 
@@ -226,7 +226,7 @@ def test_a_message_returns_at_each_occurrence(engine: Engine) -> None:
         with engine.begin() as connection:
             assert finish(connection, [held]) == {id}
         assert is_back(engine, kept)
-        change(engine, "UPDATE kept_messages SET folder = 'done', unread = FALSE")
+        change(engine, "UPDATE messages SET folder = 'done', unread = FALSE")
         change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 minute'")
     assert len(returns(engine, id)) == 2
 
@@ -266,8 +266,9 @@ def test_a_snooze_without_a_kept_message_has_no_return(engine: Engine) -> None:
 def test_the_bulk_of_due_messages_returns_in_batches(engine: Engine) -> None:
     change(
         engine,
-        "INSERT INTO kept_messages (user_email, message_id, original, sha256, folder) "
-        "SELECT :ann, '<' || n || '@mail.example>', '', n, 'snoozed' FROM generate_series(1, 1200) AS n",
+        "INSERT INTO messages (user_email, message_id, size, sha256, folder, unread, returned, surfaced_at) "
+        "SELECT :ann, '<' || n || '@mail.example>', 0, n, 'snoozed', TRUE, FALSE, now() "
+        "FROM generate_series(1, 1200) AS n",
         ann=ANN,
     )
     change(
@@ -316,7 +317,7 @@ def test_an_upgrade_returns_what_a_refused_reminder_has_left_behind(old_schema: 
 
 def _folders(engine: Engine) -> dict[str, str]:
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT message_id, folder FROM kept_messages"))
+        rows = connection.execute(text("SELECT message_id, folder FROM messages"))
         return {row.message_id: row.folder for row in rows}
 
 

@@ -8,7 +8,7 @@ from tests.factories import a_kept_message, an_original
 
 def snippets(engine: Engine) -> dict[int, str | None]:
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT id, snippet FROM kept_messages"))
+        rows = connection.execute(text("SELECT id, snippet FROM messages"))
         return {row.id: row.snippet for row in rows}
 
 
@@ -21,9 +21,9 @@ def test_messages_of_before_get_theirs_and_those_without_words_are_not_asked_for
     ids = [a_kept_message(engine, original=an_original(body=f"Words {number}")) for number in range(60)]
     empty = a_kept_message(engine, original=b"Subject: Nothing\r\n\r\n")
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET snippet = NULL"))
+        connection.execute(text("UPDATE messages SET snippet = NULL"))
     with engine.begin() as holder:
-        holder.execute(text("SELECT FROM kept_messages WHERE id = :id FOR UPDATE"), {"id": ids[0]})
+        holder.execute(text("SELECT FROM messages WHERE id = :id FOR UPDATE"), {"id": ids[0]})
         assert fill_snippets(engine) == 60
     assert snippets(engine)[ids[0]] is None
     assert fill_snippets(engine) == 1

@@ -20,13 +20,13 @@ ORIGINAL = b"From: bob@mail.example\r\nSubject: Figures\r\nReferences: <1@x> <2@
 
 def message_id_of(engine: Engine, id: int) -> str:
     with engine.connect() as connection:
-        found = connection.execute(text("SELECT message_id FROM kept_messages WHERE id = :id"), {"id": id})
+        found = connection.execute(text("SELECT message_id FROM messages WHERE id = :id"), {"id": id})
         return str(found.scalar_one())
 
 
 def in_folders(engine: Engine) -> list[tuple[str, str]]:
     with engine.connect() as connection:
-        rows = connection.execute(text("SELECT folder, message_id FROM kept_messages ORDER BY folder, id"))
+        rows = connection.execute(text("SELECT folder, message_id FROM messages ORDER BY folder, id"))
         return [(row.folder, row.message_id) for row in rows]
 
 
@@ -72,7 +72,7 @@ def test_a_reminder_of_a_message_that_is_not_kept_stands_for_it_once(engine: Eng
     assert not come_back(engine, send).new
     with engine.connect() as connection:
         shown = connection.execute(
-            text("SELECT sender_name, sender_email, subject FROM kept_messages WHERE folder = 'inbox'")
+            text("SELECT sender_name, sender_email, subject FROM messages WHERE folder = 'inbox'")
         ).one()
     assert tuple(shown) == ("Ann Berg", "ann@a.example", "Quarterly figures")
 

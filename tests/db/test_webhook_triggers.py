@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer import accounts
-from snoozer.db import mailbox_messages, mailbox_store, queue
-from snoozer.db.mailbox_messages import Sighting
+from snoozer.db import mailbox_store, queue
+from snoozer.db.mailbox_store import Sighting
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.domain.links import Link
 from snoozer.snoozes import occurrences
@@ -76,26 +76,24 @@ def lies_in_the_inbox(engine: Engine, id: int, *, mailbox: int) -> None:
     """The message of a snooze is entered as one of a connected mailbox that is home."""
     with engine.begin() as connection:
         seen = sighting(the_row(engine, id).message_id)
-        assert mailbox_messages.notice(connection, seen, mailbox_id=mailbox, fence=0, wanted="home")
-        connection.execute(text("UPDATE mailbox_messages SET wanted = 'home', returns_at = NULL, snooze_id = NULL"))
+        assert mailbox_store.notice(connection, seen, mailbox_id=mailbox, fence=0, wanted="home")
+        connection.execute(text("UPDATE messages SET wanted = 'home', returns_at = NULL, snooze_id = NULL"))
 
 
 def change_place(connection: Connection, message_id: str) -> None:
     """The process that watches the mailbox has moved it aside."""
-    found = connection.execute(text("SELECT id FROM mailbox_messages WHERE message_id = :id"), {"id": message_id})
-    mailbox_messages.settle(
-        connection, {found.scalar_one(): 70}, place="aside", folder="Archive", uidvalidity=7, fence=0
-    )
+    found = connection.execute(text("SELECT id FROM messages WHERE message_id = :id"), {"id": message_id})
+    mailbox_store.settle(connection, {found.scalar_one(): 70}, place="aside", folder="Archive", uidvalidity=7, fence=0)
 
 
 def is_archived(engine: Engine, id: int, *, mailbox: int, act: str) -> None:
     message_id = the_row(engine, id).message_id
     with engine.begin() as connection:
         if act == "one":
-            mailbox_messages.follow(connection, ("INBOX", 1, 10), ("Archive", 7, 70), mailbox_id=mailbox, place="aside")
+            mailbox_store.follow(connection, ("INBOX", 1, 10), ("Archive", 7, 70), mailbox_id=mailbox, place="aside")
         else:
             seen = sighting(message_id)
-            mailbox_messages.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
+            mailbox_store.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
             change_place(connection, message_id)
 
 
@@ -187,7 +185,7 @@ def test_a_message_that_is_back_is_returned_and_then_done_once(engine: Engine, h
     is_done_by_its_link(engine, id)
     assert entered(engine) == ["created", "returned", "due", "sent", "done"]
     with engine.begin() as connection:
-        mailbox_store.mark_done(connection, user_email=ANN, message_id=row.message_id)
+        mailbox_store.move(connection, user_email=ANN, message_id=row.message_id, folder="done")
     assert entered(engine).count("done") == 1
 
 
@@ -212,7 +210,7 @@ def test_a_message_of_a_connected_mailbox_is_done_once_it_is_in_the_archive(
     assert entered(engine) == [*before, "done"]
     assert deliveries(engine)[-1].snooze_id == id
     with engine.begin() as connection:
-        mailbox_messages.follow(connection, ("Archive", 7, 70), ("INBOX", 1, 11), mailbox_id=mailbox, place="home")
+        mailbox_store.follow(connection, ("Archive", 7, 70), ("INBOX", 1, 11), mailbox_id=mailbox, place="home")
     assert entered(engine) == [*before, "done"], "it is in the inbox again"
 
 
@@ -230,7 +228,7 @@ def test_what_was_never_snoozed_is_archived_without_a_word(engine: Engine, hook:
     mailbox = a_mailbox(engine, account_id=ann.id)
     seen = sighting("<never@x>")
     with engine.begin() as connection:
-        mailbox_messages.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
+        mailbox_store.relocate(connection, [seen], mailbox_id=mailbox, wanted="aside", aside="Archive")
         change_place(connection, seen.message_id)
     assert entered(engine) == []
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.connected_mail.opening import close_connections
+from snoozer.web.mailbox.opening import close_connections
 from tests.db.links import DAILY
 from tests.factories import HOUR, People, an_original, now
 from tests.imap.conftest import BOTH
@@ -28,7 +28,7 @@ dovecot = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
 
 _PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 LATER = {"at": (now() + 50 * HOUR).isoformat()}
-SETTLED = "SELECT 1 FROM mailbox_messages WHERE place = '{0}' AND wanted = '{0}' AND moving_to IS NULL"
+SETTLED = "SELECT 1 FROM messages WHERE place = '{0}' AND wanted = '{0}' AND moving_to IS NULL"
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_what_another_program_took_meanwhile_is_named_and_the_others_are_done(an
     place.program.move("INBOX", "Work", uids="2")
     place.start()
     settled(place, "aside", 1)
-    place.eventually(lambda: len(place.rows("SELECT 1 FROM mailbox_messages")) == 1)
+    place.eventually(lambda: len(place.rows("SELECT 1 FROM messages")) == 1)
     assert [place.program.count(name) for name in ("INBOX", "Work", "Archive")] == [0, 1, 1]
 
 
@@ -169,7 +169,7 @@ def test_nothing_is_saved_where_the_line_is_lost_while_messages_are_looked_at(
         for act in ("snooze", "done"):
             assert ann.post(url(place, act), data=chosen).status_code == 503
     assert lost
-    for table in ("email_snoozes", "mailbox_messages", "bulk_acts"):
+    for table in ("email_snoozes", "messages", "bulk_acts"):
         assert place.rows(f"SELECT 1 FROM {table}") == []  # noqa: S608
     assert place.program.shown("INBOX") == before
     place.lead_to(mail_server.port)
@@ -213,8 +213,7 @@ def test_an_undo_in_the_middle_of_a_move_brings_the_message_home(ann: FlaskClien
     # The process has moved it, and was lost before it wrote that down.
     place.program.move("INBOX", "Archive")
     place.run(
-        "UPDATE mailbox_messages SET moving_to = 'aside', target_folder = 'Archive', target_uidvalidity = 1, "
-        "target_uidnext = 1"
+        "UPDATE messages SET moving_to = 'aside', target_folder = 'Archive', target_uidvalidity = 1, target_uidnext = 1"
     )
     press_undo(ann, done.text)
     place.start()
@@ -253,7 +252,7 @@ def test_copies_of_one_message_are_each_their_own(ann: FlaskClient, place: Place
     rows = re.findall(r'name="row" value="([^"]+)"', (listing := Listing(ann, place, "?q=twice")).page)
     assert post(ann, url(place, "snooze"), {**listing.fields, "row": rows[:2], **LATER}).startswith("2 messages")
     assert post(ann, url(place, "done"), {**listing.fields, "row": rows[2:]}) == "1 message is done."
-    assert len(place.rows("SELECT DISTINCT message_id FROM mailbox_messages")) == 3
+    assert len(place.rows("SELECT DISTINCT message_id FROM messages")) == 3
     place.start()
     settled(place, "snoozed", 2)
     settled(place, "aside", 1)

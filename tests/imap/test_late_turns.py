@@ -108,10 +108,10 @@ def test_what_was_missed_when_it_was_due_is_sought_by_the_next_look(place: Place
     for _ in range(3):
         sync.run(look=True, move=False, is_hinted=False, ends_at=float("inf"), reads=True)
     assert place.asleep() == 1
-    place.run("UPDATE mailbox_messages SET uid = 999, header_id = '<none@mail.example>', fingerprint = 'none'")
+    place.run("UPDATE messages SET uid = 999, header_id = '<none@mail.example>', fingerprint = 'none'")
     place.make_due()
     sync.run(look=False, move=True, is_hinted=False, ends_at=float("inf"), reads=True)
-    place.run("UPDATE mailbox_messages SET missing_since = missing_since - INTERVAL '11 minutes'")
-    assert place.rows("SELECT place FROM mailbox_messages WHERE uid = 999") == [("missing",)]
+    place.run("UPDATE messages SET missing_since = missing_since - INTERVAL '11 minutes'")
+    assert place.rows("SELECT place FROM messages WHERE uid = 999") == [("missing",)]
     sync.run(look=True, move=False, is_hinted=False, ends_at=float("inf"), reads=True)
-    assert place.rows("SELECT 1 FROM mailbox_messages WHERE uid = 999") == []
+    assert place.rows("SELECT 1 FROM messages WHERE uid = 999") == []

@@ -74,7 +74,7 @@ def test_killed_while_it_gives_back_from_a_folder_whose_name_is_no_time(place: P
     assert len(notices) == 1
     assert [each for each in place.program.messages("INBOX") if each not in notices] == before
     assert place.program.count(pigs) == 0
-    assert place.rows("SELECT 1 FROM mailbox_messages UNION ALL SELECT 1 FROM email_snoozes") == []
+    assert place.rows("SELECT 1 FROM messages UNION ALL SELECT 1 FROM email_snoozes") == []
 
 
 @pytest.mark.parametrize(("server", "step"), [way for way in WAYS if way[1] != "noticed"], indirect=["server"])
@@ -90,7 +90,7 @@ def test_killed_while_it_returns(place: Place, step: str, round: int) -> None:
     assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
     place.forget_owner()
     place.start()
-    place.eventually(lambda: not place.rows("SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"))
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
     assert place.program.messages("INBOX") == [(original, date, frozenset())]
     assert place.program.count(place.snoozed) == 0
     assert place.rows("SELECT count(*) FROM reminder_sends WHERE channel = 'mailbox'") == [(1,)]
@@ -137,12 +137,12 @@ def test_frozen_while_it_returns_and_awake_after_another_has_taken_over(place: P
     place.eventually(lambda: _is_stopped(frozen))
     place.forget_owner()
     place.start()
-    place.eventually(lambda: not place.rows("SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"))
-    truth = place.rows("SELECT place, folder, uid, moving_to, fence FROM mailbox_messages, mailboxes")
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
+    truth = place.rows("SELECT place, folder, uid, moving_to, fence FROM messages, mailboxes")
     frozen.send_signal(signal.SIGCONT)
     frozen.terminate()
     assert frozen.wait(60) == 0
-    assert place.rows("SELECT place, folder, uid, moving_to, fence FROM mailbox_messages, mailboxes") == truth
+    assert place.rows("SELECT place, folder, uid, moving_to, fence FROM messages, mailboxes") == truth
     assert place.program.messages("INBOX") == [(original, date, frozenset())]
     assert place.program.count(place.snoozed) == 0
     assert place.rows("SELECT count(*) FROM reminder_sends WHERE channel = 'mailbox'") == [(1,)]

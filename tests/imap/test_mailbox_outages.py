@@ -19,7 +19,7 @@ from tests.imap.watched import ROOT, Place, watched
 
 pytestmark = pytest.mark.dovecot
 
-RETURNING = "SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"
+RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_what_is_due_while_the_server_is_away_comes_back_with_it(place: Place, d
     place.make_due()
     place.eventually(lambda: place.problem() == "unreachable")
     place.run(
-        "UPDATE mailbox_messages SET returns_at = returns_at - INTERVAL '1 hour'; "
+        "UPDATE messages SET returns_at = returns_at - INTERVAL '1 hour'; "
         "UPDATE mailboxes SET problem_since = problem_since - INTERVAL '1 hour'"
     )
     assert doctor(place)["mailboxes"] == ["wrong", "advice"]

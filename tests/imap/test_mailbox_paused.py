@@ -19,7 +19,7 @@ from tests.imap.watched import Place, a_worker, watched
 pytestmark = pytest.mark.dovecot
 
 PAGES = ("/", "/mailbox", "/add", "/settings", "/settings/mailboxes")
-BACK = "SELECT 1 FROM mailbox_messages WHERE returns_at IS NULL AND place = 'home'"
+BACK = "SELECT 1 FROM messages WHERE returns_at IS NULL AND place = 'home'"
 
 
 @pytest.fixture

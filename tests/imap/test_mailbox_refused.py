@@ -22,7 +22,7 @@ from tests.imap.watched import Place, watched
 
 pytestmark = pytest.mark.dovecot
 
-RETURNING = "SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"
+RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 PAUSED = "SELECT 1 FROM mailboxes WHERE state = 'paused'"
 ASKED = "SELECT 1 FROM email_snoozes WHERE message_id LIKE '%@password.snoozer.invalid>'"
 STORM = bool(os.environ.get("SNOOZER_STORM"))
@@ -58,7 +58,7 @@ def test_a_full_mailbox_that_copies_keeps_the_message_where_it_is_until_there_is
         place.start(without=("MOVE",))
         place.eventually(lambda: place.problem() == "quota")
         assert counts(place) == [3, 1, 0]
-        assert place.rows("SELECT inactive, moving_to FROM email_snoozes, mailbox_messages") == [(False, None)]
+        assert place.rows("SELECT inactive, moving_to FROM email_snoozes, messages") == [(False, None)]
         place.stop()
         place.make_due()
         [(before,)] = place.rows("SELECT tried_at FROM mailboxes")
@@ -257,7 +257,7 @@ def test_a_server_that_dies_at_a_command_leaves_one_copy(
             assert counts(place) == [0, 0, number], command
             assert place.rows("SELECT count(*) FROM email_snoozes") == [(number,)]
         for number, command in enumerate(commands, start=1):
-            [(first,)] = place.rows("SELECT min(snooze_id) FROM mailbox_messages WHERE returns_at > now()")
+            [(first,)] = place.rows("SELECT min(snooze_id) FROM messages WHERE returns_at > now()")
             place.make_due(id=first)
             cutter.arm(command, after=after)
             left = len(commands) - number

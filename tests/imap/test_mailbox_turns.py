@@ -158,7 +158,7 @@ def test_an_account_that_is_closed_in_the_middle_of_a_turn_snoozes_nothing_more(
         # It is taken anew as one of a closed account, and read as that.
         place.eventually(lambda: names(proxy.commands).count(b"LOGIN") == 2)
         place.eventually(lambda: names(proxy.commands)[-1] == b"IDLE")
-    assert place.rows("SELECT 1 FROM email_snoozes UNION ALL SELECT 1 FROM mailbox_messages") == []
+    assert place.rows("SELECT 1 FROM email_snoozes UNION ALL SELECT 1 FROM messages") == []
     assert place.program.count(place.folder("Snooze", "Tomorrow")) == 1
 
 
@@ -198,7 +198,7 @@ def test_a_home_that_takes_nothing_keeps_no_other_message_from_coming_back(
         place.start()
         place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
         place.eventually(lambda: place.asleep() == 2)
-        place.run("UPDATE mailbox_messages SET home = 'A' WHERE message_id = '<a@mail.example>'")
+        place.run("UPDATE messages SET home = 'A' WHERE message_id = '<a@mail.example>'")
         place.make_due()
         place.eventually(lambda: place.program.count("INBOX") == 1)
         place.eventually(lambda: place.problem() == "denied")
@@ -232,7 +232,7 @@ def test_what_was_missed_comes_back_where_nothing_is_looked_at_any_more(place: P
     place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
     place.eventually(lambda: place.asleep() == 1)
     place.stop()
-    place.run("UPDATE mailbox_messages SET place = 'missing', missing_since = clock_timestamp()")
+    place.run("UPDATE messages SET place = 'missing', missing_since = clock_timestamp()")
     with place.engine.begin() as connection:
         if what == "closed":
             accounts.close(connection, email=place.person.email)

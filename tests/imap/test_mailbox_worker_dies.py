@@ -27,7 +27,7 @@ DECLARED_DEAD = 1
 RESEND = {"SNOOZER_UNCERTAIN_POLICY": "resend"}
 # Between the last byte and its receipt, only the mail server knows.
 UNCERTAIN = {"dot", "replied"}
-RETURNING = "SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"
+RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 
 
 @pytest.fixture

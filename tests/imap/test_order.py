@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.connected_mail.opening import close_connections
+from snoozer.web.mailbox.opening import close_connections
 from tests.factories import People, an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.reading import reading, subjects
@@ -20,8 +20,8 @@ from tests.imap.watched import Place, watched
 
 pytestmark = pytest.mark.dovecot
 
-SNOOZED = "SELECT 1 FROM mailbox_messages WHERE place = 'snoozed' AND moving_to IS NULL"
-BACK = "SELECT 1 FROM mailbox_messages WHERE place = 'home' AND returns_at IS NULL"
+SNOOZED = "SELECT 1 FROM messages WHERE place = 'snoozed' AND moving_to IS NULL"
+BACK = "SELECT 1 FROM messages WHERE place = 'home' AND returns_at IS NULL"
 
 
 @pytest.fixture

@@ -97,13 +97,13 @@ def test_a_message_that_came_back_and_was_filed_is_followed(place: Place, mailbo
     place.eventually(lambda: place.asleep() == 1)
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 1)
-    place.eventually(lambda: place.rows("SELECT 1 FROM mailbox_messages WHERE wanted = 'home'"))
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE wanted = 'home'"))
     archived = mailbox.archive(only_row(mailbox).key)
     target = snooze_target(mailbox, archived)
     assert target.message.message_id == "<again@mail.example>"
     snoozed(place, target)
     place.eventually(lambda: place.asleep() == 1 and place.program.count(place.snoozed) == 1)
-    assert place.rows("SELECT count(*) FROM mailbox_messages") == [(1,)]
+    assert place.rows("SELECT count(*) FROM messages") == [(1,)]
 
 
 def test_a_second_copy_and_a_message_without_id_are_snoozes_of_their_own(
@@ -132,7 +132,7 @@ def test_another_time_for_a_message_that_is_asleep_moves_nothing(place: Place, m
     place.eventually(lambda: place.asleep() == 1)
     target = snooze_target(mailbox, only_row(mailbox, snoozed_folder(mailbox)).key)
     assert snoozed(place, target, days=3) == id
-    assert place.rows("SELECT place, home, wanted FROM mailbox_messages") == [("snoozed", "INBOX", "snoozed")]
+    assert place.rows("SELECT place, home, wanted FROM messages") == [("snoozed", "INBOX", "snoozed")]
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 1)
 
@@ -154,11 +154,11 @@ def test_a_move_that_has_begun_is_found_out_before_the_message_is_moved(
     snoozed(place, target)
     place.program.move("INBOX", place.snoozed)
     place.run(
-        "UPDATE mailbox_messages SET moving_to = 'snoozed', target_uidvalidity = 1, target_uidnext = 1, "  # noqa: S608
+        "UPDATE messages SET moving_to = 'snoozed', target_uidvalidity = 1, target_uidnext = 1, "  # noqa: S608
         f"target_folder = '{place.snoozed}'"
     )
     snoozed(place, target, days=2)
-    assert place.rows("SELECT place, folder, moving_to FROM mailbox_messages") == [("home", "INBOX", "snoozed")]
+    assert place.rows("SELECT place, folder, moving_to FROM messages") == [("home", "INBOX", "snoozed")]
     place.start()
     place.eventually(lambda: place.asleep() == 1)
     assert [place.program.count(name) for name in ("INBOX", place.snoozed)] == [0, 1]
@@ -170,12 +170,12 @@ def test_nothing_is_entered_where_the_snooze_fails(place: Place, mailbox: Connec
     place.run("UPDATE mailboxes SET state = 'leaving'")
     with place.engine.begin() as connection:
         assert not enter(connection, target)
-    assert place.rows("SELECT 1 FROM mailbox_messages") == []
+    assert place.rows("SELECT 1 FROM messages") == []
     place.run("UPDATE mailboxes SET state = 'active'")
     with pytest.raises(ZeroDivisionError), place.engine.begin() as connection:
         assert enter(connection, target)
         raise ZeroDivisionError
-    assert place.rows("SELECT 1 FROM mailbox_messages") == []
+    assert place.rows("SELECT 1 FROM messages") == []
 
 
 def test_a_message_that_is_gone_is_no_target(place: Place, mailbox: ConnectedMailbox) -> None:

@@ -18,7 +18,7 @@ from tests.imap.watched import Place, a_worker, watched
 pytestmark = pytest.mark.dovecot
 
 MESSAGE = "<paused@mail.example>"
-FORGOTTEN = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM mailbox_messages)"
+FORGOTTEN = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM messages)"
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def moved_home(place: Place) -> None:
 
 def deleted(place: Place) -> None:
     place.program.mark_deleted(place.snoozed)
-    place.eventually(lambda: place.rows("SELECT 1 FROM mailbox_messages WHERE place = 'missing'"))
-    place.run("UPDATE mailbox_messages SET missing_since = missing_since - INTERVAL '11 minutes'")
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE place = 'missing'"))
+    place.run("UPDATE messages SET missing_since = missing_since - INTERVAL '11 minutes'")
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,14 @@ SEEDS = range(10 if os.environ.get("SNOOZER_STORM") else 1)
 NUMBER = 24
 STEPS = 30
 PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
-ENTRIES = (
-    "SELECT folder, uid FROM mailbox_messages WHERE place = 'snoozed' AND moving_to IS NULL AND returns_at > now()"
-)
+ENTRIES = "SELECT folder, uid FROM messages WHERE place = 'snoozed' AND moving_to IS NULL AND returns_at > now()"
 UNSETTLED = (
-    "SELECT 1 FROM mailbox_messages WHERE moving_to IS NOT NULL OR place = 'missing' OR returns_at <= now() "
+    "SELECT 1 FROM messages WHERE moving_to IS NOT NULL OR place = 'missing' OR returns_at <= now() "
     "OR (wanted = 'snoozed' AND place <> 'snoozed')"
 )
 # A snooze that runs has its message hidden, and one that is over has none.
 UNTRUE = (
-    "SELECT 1 FROM email_snoozes AS snooze LEFT JOIN mailbox_messages AS message USING (user_email, message_id) "
+    "SELECT 1 FROM email_snoozes AS snooze LEFT JOIN messages AS message USING (user_email, message_id) "
     "WHERE snooze.remind_at > now() AND snooze.inactive = COALESCE(message.place = 'snoozed', FALSE)"
 )
 
@@ -96,8 +94,8 @@ def test_programs_that_move_flag_and_expunge_at_once_lose_and_double_nothing(
     _, snoozed, tomorrow, next_week, _ = folders(place)
 
     def is_true() -> bool:
-        for row in place.rows("SELECT id FROM mailbox_messages WHERE missing_since > now() - INTERVAL '11 minutes'"):
-            place.run(f"UPDATE mailbox_messages SET missing_since = now() - INTERVAL '11 minutes' WHERE id = {row.id}")  # noqa: S608
+        for row in place.rows("SELECT id FROM messages WHERE missing_since > now() - INTERVAL '11 minutes'"):
+            place.run(f"UPDATE messages SET missing_since = now() - INTERVAL '11 minutes' WHERE id = {row.id}")  # noqa: S608
         return (
             place.program.uids(tomorrow) == place.program.uids(next_week) == set()
             and not place.rows(UNSETTLED)
@@ -142,10 +140,10 @@ def test_a_folder_of_ours_that_is_deleted_with_what_is_in_it_ends_in_words(place
     place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
     place.eventually(lambda: place.asleep() == 1)
     place.program.delete_folder(place.snoozed)
-    place.eventually(lambda: place.rows("SELECT 1 FROM mailbox_messages WHERE place = 'missing'"))
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE place = 'missing'"))
     assert place.program.count(place.snoozed) == 0
     assert not place.snooze_of("<in-it@mail.example>").inactive
-    place.run("UPDATE mailbox_messages SET missing_since = missing_since - INTERVAL '11 minutes'")
+    place.run("UPDATE messages SET missing_since = missing_since - INTERVAL '11 minutes'")
     place.eventually(lambda: place.snooze_of("<in-it@mail.example>").outcome == "cancelled")
     assert place.rows("SELECT detail->>'why' FROM snooze_events WHERE kind = 'cancelled'") == [("gone",)]
     place.program.deliver(an_original(message_id="<next@mail.example>"))

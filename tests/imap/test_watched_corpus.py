@@ -77,7 +77,7 @@ def test_every_message_comes_back_as_it_was(place: Place, mail_server: MailServe
     place.eventually(lambda: place.asleep() == stored)
     assert Counter(place.program.messages(place.snoozed)) == before
     place.make_due()
-    place.eventually(lambda: not place.rows("SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"))
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
     unread = Counter((original, date, flags - {r"\Seen"}) for original, date, flags in before.elements())
     assert Counter(place.program.messages("INBOX")) == unread
     assert [place.program.count(name) for name in (place.snoozed, place.folder("Snooze", "Tomorrow"))] == [0, 0]

@@ -56,7 +56,7 @@ def test_a_message_moved_into_a_folder_comes_back_as_it_was(place: Place) -> Non
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX"))
     assert place.program.messages("INBOX") == [(original, date, flags - {r"\Seen"})]
-    place.eventually(lambda: not place.rows("SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"))
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
     assert place.rows("SELECT state FROM reminder_sends WHERE channel = 'mailbox'") == [("sent",)]
     assert [place.program.count(name) for name in (place.snoozed, place.folder("Snooze", "Tomorrow"))] == [0, 0]
 
@@ -121,9 +121,9 @@ def test_a_message_that_its_owner_puts_into_a_folder_of_theirs_is_no_longer_asle
 def test_a_message_that_its_owner_deletes_is_sought_and_given_up(place: Place) -> None:
     message_id = an_asleep_message(place, "deleted")
     place.program.mark_deleted(place.snoozed)
-    place.eventually(lambda: place.rows("SELECT 1 FROM mailbox_messages WHERE place = 'missing'"))
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE place = 'missing'"))
     assert not place.snooze_of(message_id).inactive
-    place.run("UPDATE mailbox_messages SET missing_since = missing_since - INTERVAL '11 minutes'")
+    place.run("UPDATE messages SET missing_since = missing_since - INTERVAL '11 minutes'")
     place.eventually(lambda: place.snooze_of(message_id).outcome == "cancelled")
     assert place.rows("SELECT detail->>'why' FROM snooze_events WHERE kind = 'cancelled'") == [("gone",)]
 
@@ -133,7 +133,7 @@ def test_a_message_that_was_missed_and_is_there_again_comes_back(place: Place) -
     message_id = an_asleep_message(place, "missed")
     promise = place.snooze_of(message_id).remind_at
     place.stop()
-    place.run("UPDATE mailbox_messages SET place = 'missing', missing_since = clock_timestamp()")
+    place.run("UPDATE messages SET place = 'missing', missing_since = clock_timestamp()")
     place.start()
     place.eventually(lambda: place.asleep() == 1)
     assert place.snooze_of(message_id).remind_at == promise
@@ -146,12 +146,12 @@ def test_a_message_that_is_missed_on_its_way_is_given_up_too(place: Place) -> No
     place.stop()
     place.program.mark_deleted(place.snoozed)
     place.run(
-        "UPDATE mailbox_messages SET place = 'missing', missing_since = clock_timestamp() - INTERVAL '11 minutes', "  # noqa: S608
+        "UPDATE messages SET place = 'missing', missing_since = clock_timestamp() - INTERVAL '11 minutes', "  # noqa: S608
         f"folder = '{place.folder('Snooze', 'Tomorrow')}'"
     )
     place.start()
     place.eventually(lambda: place.snooze_of(message_id).outcome == "cancelled")
-    assert place.rows("SELECT 1 FROM mailbox_messages") == []
+    assert place.rows("SELECT 1 FROM messages") == []
 
 
 def test_a_snoozed_message_that_is_moved_to_another_time_has_that_time(place: Place) -> None:
@@ -208,7 +208,7 @@ def test_a_folder_of_ours_that_is_deleted_is_made_again(place: Place) -> None:
 
 def test_a_home_that_is_gone_is_replaced_by_the_inbox(place: Place) -> None:
     an_asleep_message(place, "homeless")
-    place.run("UPDATE mailbox_messages SET home = 'Gone'")
+    place.run("UPDATE messages SET home = 'Gone'")
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 1)
 
@@ -277,7 +277,7 @@ def test_what_repeats_comes_back_each_time_and_stays(place: Place) -> None:
     place.start()
     place.eventually(lambda: place.program.count("INBOX") == 1)
     place.eventually(lambda: place.rows("SELECT 1 FROM reminder_sends WHERE channel = 'mailbox'"))
-    place.eventually(lambda: place.rows("SELECT 1 FROM mailbox_messages WHERE returns_at > now() AND wanted = 'home'"))
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE returns_at > now() AND wanted = 'home'"))
     assert place.program.count(place.snoozed) == 0
     place.program.mark_read("INBOX")
     place.make_due()
@@ -323,7 +323,7 @@ def test_a_message_that_is_marked_as_deleted_when_it_is_due_stays_deleted(place:
     message_id = an_asleep_message(place, "marked")
     place.program.mark_deleted(place.snoozed, expunge=False)
     place.make_due()
-    place.eventually(lambda: not place.rows("SELECT 1 FROM mailbox_messages"))
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages"))
     assert [place.program.count(name) for name in ("INBOX", place.snoozed)] == [0, 1]
     assert not place.snooze_of(message_id).inactive
     assert place.rows("SELECT kind, detail->>'why' FROM snooze_events WHERE kind = 'left'") == [("left", "gone")]

@@ -13,7 +13,7 @@ from tests.imap.watched import Place, watched
 CAPABILITIES = ("UIDPLUS", "MOVE", "IDLE", "CONDSTORE", "SPECIAL-USE", "LITERAL+", "LIST-STATUS")
 PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 NUMBER = 3
-RETURNING = "SELECT 1 FROM mailbox_messages WHERE returns_at IS NOT NULL"
+RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 SENT = "SELECT DISTINCT snooze_id FROM reminder_sends WHERE channel = 'mailbox' AND state = 'sent'"
 
 

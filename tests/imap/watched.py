@@ -274,7 +274,7 @@ class Place:
         """How many messages are snoozed, moved, and written down as that."""
         return len(
             self.rows(
-                "SELECT 1 FROM mailbox_messages JOIN email_snoozes USING (user_email, message_id) "
+                "SELECT 1 FROM messages JOIN email_snoozes USING (user_email, message_id) "
                 "WHERE place = 'snoozed' AND folder LIKE '%Snoozed' AND moving_to IS NULL AND NOT inactive"
             )
         )
@@ -284,7 +284,7 @@ class Place:
         return repr(
             (
                 [(name, [(each[0][:60], each[2]) for each in self.program.messages(name)]) for name in folders],
-                self.rows("SELECT message_id, place, wanted, folder, uid, moving_to, returns_at FROM mailbox_messages"),
+                self.rows("SELECT message_id, place, wanted, folder, uid, moving_to, returns_at FROM messages"),
                 self.rows("SELECT state, problem, owner, synced_at FROM mailboxes"),
                 self.rows("SELECT message_id, remind_at, inactive, outcome FROM email_snoozes"),
             )
@@ -292,9 +292,7 @@ class Place:
 
     def first_uid(self, folder: str) -> str:
         """Of what is entered there."""
-        return str(
-            min(row.uid for row in self.rows("SELECT uid, folder FROM mailbox_messages") if row.folder == folder)
-        )
+        return str(min(row.uid for row in self.rows("SELECT uid, folder FROM messages") if row.folder == folder))
 
     def snooze_of(self, message_id: str) -> Any:
         [row] = self.rows(

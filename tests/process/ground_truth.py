@@ -79,8 +79,8 @@ TRUTH = (
         "watched": mailboxes("owned_until > clock_timestamp()"),
         "unwatched": mailboxes("state <> 'paused' AND (owned_until IS NULL OR owned_until <= clock_timestamp())"),
         "troubled": mailboxes("problem_since < clock_timestamp() - INTERVAL '5 minutes'"),
-        "not back": "SELECT count(*) FROM mailbox_messages WHERE returns_at <= now()",
-        "to be moved": "SELECT count(*) FROM mailbox_messages WHERE wanted <> place",
+        "not back": "SELECT count(*) FROM messages WHERE returns_at <= now()",
+        "to be moved": "SELECT count(*) FROM messages WHERE wanted <> place",
         "own": snoozes("user_email = :me AND outcome IS NULL"),
         "own due": snoozes(
             "user_email = :me AND outcome IS NULL AND NOT inactive AND snooze_promise(email_snoozes) <= now()"

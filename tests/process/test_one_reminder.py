@@ -64,9 +64,7 @@ def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(plac
     first = a_kept_message(place.engine, message_id="<first@mail.example>")
     a_kept_message(place.engine, message_id="<second@mail.example>")
     with place.engine.begin() as connection:
-        connection.execute(
-            text("UPDATE kept_messages SET folder = 'snoozed', unread = FALSE WHERE id = :id"), {"id": first}
-        )
+        connection.execute(text("UPDATE messages SET folder = 'snoozed', unread = FALSE WHERE id = :id"), {"id": first})
     id = a_snooze(place.engine, message_id="<first@mail.example>")
     assert place.run("worker", "--drain").returncode == 0
     [mail] = place.sink.accepted()
@@ -74,7 +72,7 @@ def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(plac
     assert the_send(place.engine, id).bytes_sha256 == mail["sha256"]
     with place.engine.connect() as connection:
         top = connection.execute(
-            text("SELECT id, unread, returned FROM kept_messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
+            text("SELECT id, unread, returned FROM messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
         ).first()
     assert top == (first, True, True)
 

@@ -74,7 +74,7 @@ mailbox AS (
     WHERE email = :me
     RETURNING id
 )
-INSERT INTO mailbox_messages (
+INSERT INTO messages (
     mailbox_id, user_email, message_id, fingerprint, size, internal_date, home, place, wanted, folder, uidvalidity, uid,
     returns_at, snooze_id
 )

@@ -38,7 +38,7 @@ def snoozed(place: Field, *, kept: bool = True) -> int:
     id = a_snooze(place.engine, message_id=message_id, remind_at=now() + timedelta(seconds=1))
     if kept:
         with place.engine.begin() as connection:
-            mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=message_id)
+            mailbox_store.move(connection, user_email=ANN, message_id=message_id, folder="snoozed")
     return id
 
 
@@ -123,7 +123,7 @@ def test_a_silent_push_service_delays_neither_returns_nor_mail(
         wait(lambda: all(place.is_sent(id) for id in ids))
         assert "sent" not in states(place.engine)
         with place.engine.connect() as connection:
-            away = connection.execute(text("SELECT count(*) FROM kept_messages WHERE folder <> 'inbox'")).scalar_one()
+            away = connection.execute(text("SELECT count(*) FROM messages WHERE folder <> 'inbox'")).scalar_one()
         assert away == 0
     finally:
         ends.set()

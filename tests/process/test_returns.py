@@ -68,7 +68,7 @@ class Story:
         """Is the message unread on top of the inbox?"""
         with self.place.engine.connect() as connection:
             top = connection.execute(
-                text("SELECT id, unread FROM kept_messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
+                text("SELECT id, unread FROM messages WHERE folder = 'inbox' ORDER BY surfaced_at DESC")
             ).first()
         return top == (self.kept, True)
 
@@ -100,8 +100,8 @@ def a_story(place: Field, app: Flask, people: People, server: ScriptedServer, **
     a_kept_message(place.engine)
     id = a_snooze(place.engine, message_id=MESSAGE, remind_at=now() + timedelta(seconds=2))
     with place.engine.begin() as connection:
-        mailbox_store.move_to_snoozed(connection, user_email=ANN, message_id=MESSAGE)
-        mailbox_store.mark_read(connection, id=kept, user_email=ANN)
+        mailbox_store.move(connection, user_email=ANN, message_id=MESSAGE, folder="snoozed")
+        mailbox_store.mark(connection, id=kept, user_email=ANN, unread=False)
     processes = [place.start("worker"), place.start("clock")]
     try:
         yield Story(place=place, browser=browser, headers=ann.bearer, kept=kept, id=id)

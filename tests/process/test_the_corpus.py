@@ -66,7 +66,8 @@ def _bring_in(place: Field, settings: Settings, messages: dict[str, bytes]) -> l
 
 def _rows(place: Field) -> list[Row[*tuple[Any, ...]]]:
     with place.engine.connect() as connection:
-        return list(connection.execute(text("SELECT * FROM kept_messages ORDER BY id")).all())
+        rows = connection.execute(text("SELECT * FROM messages JOIN message_originals USING (id) ORDER BY id"))
+        return list(rows.all())
 
 
 def _is_listed_with_a_name(client: FlaskClient, session: str, settings: Settings, *, rows: int) -> None:

@@ -31,8 +31,7 @@ STATEMENT_FOLDERS = {
     "lab": ["lab"],
     "ledger": ["ledger"],
     "mailbox_leases": ["mailbox_leases"],
-    "mailbox_messages": ["mailbox_messages"],
-    "mailbox_store": ["mailbox"],
+    "mailbox_store": ["messages"],
     "mailboxes": ["mailboxes"],
     "naive": ["naive"],
     "operations": ["operations"],
@@ -51,6 +50,7 @@ PARTS = {"queue": ["queue", "queue_acts", "acts"]}
 WITHOUT_COUNTERPART = {
     "queue": {"asked_terms", "chosen"},
     "health_checks": {"violations"},
+    "mailbox_store": {"move"},
 }
 MAX_LINES = 400
 TEST_FOLDERS = {"unit", "db", "imap", "mail", "web", "browser", "process", "chaos"}

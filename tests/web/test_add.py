@@ -36,12 +36,12 @@ def test_a_dropped_message_is_kept_byte_for_byte_and_once(ann: FlaskClient, engi
     assert "From the drop" in page
     assert "It was in your mailbox already" in drop(ann, original)[1]
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT original FROM kept_messages")).scalar_one() == original
+        assert connection.execute(text("SELECT original FROM message_originals")).scalar_one() == original
 
 
 def test_several_files_come_in_together(ann: FlaskClient, engine: Engine) -> None:
     assert "2 of 2 messages are new" in drop(ann, an_original(), an_original())[1]
-    assert rows(engine, "kept_messages") == 2
+    assert rows(engine, "messages") == 2
 
 
 def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
@@ -58,13 +58,13 @@ def test_the_same_files_in_opposite_order_at_the_same_moment_come_in_once(
 
     with ThreadPoolExecutor(2) as threads:
         with engine.begin() as holding:
-            mailbox_store.lock(holding, user_email=ANN, sha256=_digest(middle))
+            mailbox_store.lock_original(holding, user_email=ANN, sha256=_digest(middle))
             sent = [threads.submit(send, first, middle, last), threads.submit(send, last, middle, first)]
             wait_until_a_session_waits(engine, how_many=2)
         answers = [one.result() for one in sent]
     assert [status for status, _ in answers] == [200, 200]
     assert {new for _, page in answers for new in (0, 3) if f"{new} of 3 messages are new" in page} == {0, 3}
-    assert rows(engine, "kept_messages") == 3
+    assert rows(engine, "messages") == 3
 
 
 def _digest(content: bytes) -> str:
@@ -84,7 +84,7 @@ def test_a_message_of_ordinary_lines_is_taken_at_any_size(
     answer = ann.post("/add/file", data=body, content_type=f"multipart/form-data; boundary={boundary}")
     assert answer.status_code == 303
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT original FROM kept_messages")).scalar_one() == original
+        assert connection.execute(text("SELECT original FROM message_originals")).scalar_one() == original
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n0000", b"%PDF-1.7 ...", b"just words\r\nand more"])
@@ -93,7 +93,7 @@ def test_what_is_no_message_is_refused_by_name(content: bytes, ann: FlaskClient,
     assert status == 422
     assert "mail 1.eml is not a mail message" in page
     assert 'aria-invalid="true" autofocus' in page
-    assert rows(engine, "kept_messages") == 0
+    assert rows(engine, "messages") == 0
 
 
 def test_posting_no_file_shows_an_error(ann: FlaskClient) -> None:
@@ -112,7 +112,7 @@ def test_a_message_that_is_too_large_is_refused_whole(engine: Engine, settings: 
         status, page = drop(browser, an_original().ljust(size, b"x"))
         assert status == 413
         assert "Nothing was saved" in page
-    assert rows(engine, "kept_messages") == 0
+    assert rows(engine, "messages") == 0
     assert drop(browser, an_original().ljust(65_536, b"x"))[0] == 200
 
 
@@ -123,7 +123,7 @@ def test_thirty_megabytes_are_refused_with_a_sentence(ann: FlaskClient, engine: 
     answer = ann.post("/add/file", input_stream=BytesIO(body), content_type=form, content_length=len(body))
     assert answer.status_code == 413
     assert "up to 25 MB" in answer.text
-    assert rows(engine, "kept_messages") == 0
+    assert rows(engine, "messages") == 0
 
 
 def test_a_reminder_of_something_elsewhere_needs_a_subject_and_a_time(ann: FlaskClient, engine: Engine) -> None:

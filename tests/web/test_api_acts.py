@@ -74,15 +74,15 @@ def test_a_kept_message_is_back_at_once_and_asleep_again_by_undo(
 ) -> None:
     a_kept_message(engine)
     with engine.connect() as connection:
-        message_id = connection.execute(text("SELECT message_id FROM kept_messages")).scalar_one()
+        message_id = connection.execute(text("SELECT message_id FROM messages")).scalar_one()
     made = client.post("/api/v1/snoozes", json={"message_id": message_id, "when": "tomorrow"}, headers=ann.bearer)
     id = made.get_json()["id"]
     assert act(client, ann, id, "wake").get_json()["state"] == "cancelled"
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "inbox"
+        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "inbox"
     assert act(client, ann, id, "undo").get_json()["state"] == "asleep"
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "snoozed"
+        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "snoozed"
 
 
 def test_a_cancellation_is_undone(client: FlaskClient, ann: Person, engine: Engine) -> None:

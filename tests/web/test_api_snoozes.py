@@ -118,7 +118,7 @@ def test_a_stored_message_leaves_the_inbox_and_gives_its_subject(
     body = post(client, ann, message_id="<k@mail.example>", when="tomorrow 8am").get_json()
     assert (body["subject"], body["sender_email"]) == ("Figures", "bob@mail.example")
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "snoozed"
+        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "snoozed"
 
 
 @pytest.mark.parametrize("sender", ["ann@b@a.example", "ann@[192.0.2.1]"])
@@ -129,7 +129,7 @@ def test_a_sender_that_the_mailbox_shows_is_taken(
     original = an_original(message_id="<k@mail.example>").replace(b"bob@mail.example", sender.encode())
     id = a_kept_message(engine, original=original)
     with engine.connect() as connection:
-        shown = connection.execute(text("SELECT sender_email FROM kept_messages WHERE id = :id"), {"id": id}).scalar()
+        shown = connection.execute(text("SELECT sender_email FROM messages WHERE id = :id"), {"id": id}).scalar()
     assert shown == sender
     body = post(client, people.ann(), message_id="<k@mail.example>", sender_email=shown, when="tomorrow 8am").get_json()
     assert body["sender_email"] == sender

@@ -132,7 +132,7 @@ def test_messages_of_the_kept_mailbox_are_snoozed_done_and_brought_back(ann: Fla
     a_kept_message(engine, subject="Letter since then")
     assert post(ann, "/bulk/mailbox/done", {**form, "all": "1"}) == "3 messages are done."
     with engine.connect() as connection:
-        left = connection.execute(text("SELECT subject FROM kept_messages WHERE folder = 'inbox'")).scalars().all()
+        left = connection.execute(text("SELECT subject FROM messages WHERE folder = 'inbox'")).scalars().all()
     assert left == ["Letter since then"]
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 from snoozer.mailbox_reading.mailbox import Attachment
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.connected_mail.opening import close_connections
 from snoozer.web.mailbox import files
 from snoozer.web.mailbox.files import FRAME_POLICY, MAX_PICTURE_BYTES, MAX_PICTURES, file_name, pictures_of
+from snoozer.web.mailbox.opening import close_connections
 from tests.conftest import missing
 from tests.factories import People
 from tests.imap import dovecot

@@ -107,7 +107,7 @@ def test_a_message_whose_reminder_was_not_sent_says_so_where_it_is_listed_and_re
     return_due(engine)
     with engine.begin() as connection:
         # A case from before messages returned by themselves.
-        connection.execute(text("UPDATE kept_messages SET folder = 'inbox'"))
+        connection.execute(text("UPDATE messages SET folder = 'inbox'"))
     for path in ("/mailbox", f"/mailbox/{kept}"):
         page = ann.get(path).text
         assert word in page

@@ -41,6 +41,7 @@ def placeholders(engine: Engine, settings: Settings, people: People) -> dict[str
     secret = a_feed(engine)
     return {
         "<row:id>": "1",
+        "<row:key>": "1",
         "<token>": link.removeprefix("/r/"),
         "<act>": "tomorrow",
         "<path:filename>": "snoozer.css",

@@ -62,7 +62,7 @@ def test_ready_and_metrics_report_what_is_overdue_in_mailboxes(
     with engine.begin() as connection:
         connection.execute(
             text(
-                "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
+                "INSERT INTO messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
                 "home, place, wanted, folder, uidvalidity, uid) VALUES "
                 "(:mailbox, :user, '<late@mail.example>', '', 1, now(), 'INBOX', 'home', 'snoozed', 'INBOX', 1, 1)"
             ),

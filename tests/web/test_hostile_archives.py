@@ -69,7 +69,7 @@ def site(migrated: Engine, postgres_url: str, tmp_path_factory: pytest.TempPathF
 
 def kept(engine: Engine) -> int:
     with engine.connect() as connection:
-        return int(connection.execute(text("SELECT count(*) FROM kept_messages")).scalar_one())
+        return int(connection.execute(text("SELECT count(*) FROM messages")).scalar_one())
 
 
 def upload(site: LiveSite, session: str, content: bytes) -> tuple[int, str, int]:

@@ -21,7 +21,7 @@ def put_away(engine: Engine, subject: str, *, after: timedelta, **columns: objec
     id = a_kept_message(engine, original=an_original(subject=subject, message_id=f"<{subject}@x.example>"))
     a_snooze(engine, message_id=f"<{subject}@x.example>", subject=subject, remind_at=now() + after, **columns)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed' WHERE id = :id"), {"id": id})
+        connection.execute(text("UPDATE messages SET folder = 'snoozed' WHERE id = :id"), {"id": id})
     return id
 
 

@@ -19,7 +19,7 @@ from tests.web.page_forms import press_undo
 
 def folder_of(engine: Engine, id: int) -> tuple[str, bool]:
     with engine.connect() as connection:
-        row = connection.execute(text("SELECT folder, unread FROM kept_messages WHERE id = :id"), {"id": id}).one()
+        row = connection.execute(text("SELECT folder, unread FROM messages WHERE id = :id"), {"id": id}).one()
         return row.folder, row.unread
 
 
@@ -188,7 +188,7 @@ def test_undoing_done_does_not_end_what_repeats(ann: FlaskClient, engine: Engine
     press_undo(ann, done.text)
     assert (folder_of(engine, id)[0], the_row(engine, snooze).outcome) == ("inbox", None)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'snoozed'"))
+        connection.execute(text("UPDATE messages SET folder = 'snoozed'"))
     taken = ann.post(f"/mailbox/{id}/inbox", follow_redirects=True)
     assert "That ended its repetition: every day at" in taken.text
     assert the_row(engine, snooze).outcome == "cancelled"
@@ -199,7 +199,7 @@ def test_what_came_back_is_on_top_with_its_time(ann: FlaskClient, engine: Engine
     a_kept_message(engine, subject="New one")
     with engine.begin() as connection:
         connection.execute(
-            text("UPDATE kept_messages SET returned = TRUE, surfaced_at = clock_timestamp() WHERE id = :id"),
+            text("UPDATE messages SET returned = TRUE, surfaced_at = clock_timestamp() WHERE id = :id"),
             {"id": old},
         )
     page = ann.get("/mailbox").text
@@ -244,7 +244,7 @@ def test_a_reminder_that_came_back_is_in_no_folder(ann: FlaskClient, engine: Eng
     a_kept_message(engine, subject="Shown")
     a_kept_message(engine, subject="A reminder")
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = 'reminders' WHERE subject = 'A reminder'"))
+        connection.execute(text("UPDATE messages SET folder = 'reminders' WHERE subject = 'A reminder'"))
     for folder in ("inbox", "asleep", "done"):
         assert "A reminder" not in ann.get(f"/mailbox?folder={folder}").text
     assert ann.get("/mailbox?folder=reminders").status_code == 404

@@ -122,12 +122,12 @@ def test_the_zip_of_an_export_is_kept_once(ann: FlaskClient, engine: Engine) -> 
     a_kept_message(engine)
     content = ann.post("/settings/data/download", data={"format": "zip"}).data
     with engine.begin() as connection:
-        connection.execute(text("DELETE FROM kept_messages"))
+        connection.execute(text("DELETE FROM messages"))
     for words in ("1 message is kept here now.", "0 messages are kept here now. 1 was here already."):
         assert upload(ann, content, "snoozer.zip").status_code == 303
         assert words in ann.get("/settings/data").text
     assert upload(ann, content[:-9], "snoozer.zip").status_code == 422
-    assert rows(engine, "kept_messages") == 1
+    assert rows(engine, "messages") == 1
 
 
 def test_a_persons_file_is_no_others(ann: FlaskClient, app: Flask, people: People, engine: Engine) -> None:

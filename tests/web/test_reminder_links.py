@@ -68,7 +68,7 @@ def test_done_is_done_once_and_can_be_undone(client: FlaskClient, engine: Engine
     undone = client.post(f"{path}/undo", follow_redirects=True)
     assert "It is back" in undone.text
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM kept_messages")).scalar_one() == "inbox"
+        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "inbox"
 
 
 def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze(

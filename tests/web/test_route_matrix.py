@@ -38,7 +38,6 @@ ACCESS = {
     "day_shape": "person",
     "deletion": "person",
     "mailboxes": "person",
-    "connected_mail": "person",
     "bulk": "person",
     "search_suggestions": "person",
     "mailbox_sign_in": "person",
@@ -135,7 +134,7 @@ class Place:
     def path(self, rule: Rule) -> str:
         path = rule.rule
         values = {
-            **{"<row:id>": "1", "<act>": "tomorrow", "<path:filename>": "snoozer.css"},
+            **{"<row:id>": "1", "<row:key>": "1", "<act>": "tomorrow", "<path:filename>": "snoozer.css"},
             **{"<row:mailbox_id>": "1", "<key>": "SU5CT1g.1.1", "<part>": "i0", "<secret>": "no-such-secret"},
             "<uuid:id>": "00000000-0000-4000-8000-000000000001",
         }

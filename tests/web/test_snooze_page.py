@@ -23,7 +23,7 @@ def weekly(engine: Engine, **columns: Any) -> int:
 def kept(engine: Engine, folder: str = "snoozed") -> int:
     id = a_kept_message(engine, message_id=MESSAGE)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE kept_messages SET folder = :folder"), {"folder": folder})
+        connection.execute(text("UPDATE messages SET folder = :folder"), {"folder": folder})
     return id
 
 
@@ -122,7 +122,7 @@ def test_a_paused_series_is_resumed_by_a_new_time_from_the_mailbox_and_goes_on(
     row = the_row(engine, id)
     assert (row.inactive, row.recurrence["at"]) == (False, "09:00:00")
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder, returns_at FROM kept_messages")).one() == (
+        assert connection.execute(text("SELECT folder, returns_at FROM messages")).one() == (
             "snoozed",
             row.remind_at,
         )
@@ -155,7 +155,7 @@ def test_its_message_is_shown_and_linked_where_it_is(ann: FlaskClient, engine: E
     with engine.begin() as connection:
         connection.execute(
             text(
-                "INSERT INTO mailbox_messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
+                "INSERT INTO messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, "
                 "home, place, wanted, folder, uidvalidity, uid) VALUES "
                 "(:mailbox, :user, '<there@mail.example>', '', 1, now(), 'INBOX', 'snoozed', 'snoozed', "
                 "'Snoozed', 7, 9)"

@@ -7,7 +7,6 @@ from snoozer.db.models.account import (
     CapturedMail,
     IdempotencyKey,
     Identity,
-    MailboxMessage,
     QuotaUsage,
     Session,
     SignIn,
@@ -24,7 +23,8 @@ from snoozer.db.models.digest import Digest, DigestMember
 from snoozer.db.models.feed import StoredFeed
 from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
-from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn, SnoozedMessage
+from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn
+from snoozer.db.models.message import MailboxMessage, MessageOriginal, is_kept_by, is_message_of
 from snoozer.db.models.operation import OperationMember, StoredOperation
 from snoozer.db.models.pause import Pause
 from snoozer.db.models.push import PushDevice, PushKey, PushSend

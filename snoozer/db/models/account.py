@@ -194,61 +194,6 @@ class TypedPhrase(Base):
     __table_args__ = (Index("ix_account_phrases_used_at", "account_id", "used_at"),)
 
 
-class MailboxMessage(Base):
-    """A message in the mailbox that Snoozer keeps; `original` is the bytes as received.
-
-    `returns_at` is when it returns to the inbox, for the snooze `snooze_id`; triggers keep both up to date. A rest of
-    its owner defers that. `snippet` is the begin of its text, None until housekeeping has read it.
-    """
-
-    __tablename__ = "kept_messages"
-    id: Mapped[int] = mapped_column(primary_key=True)
-    user_email: Mapped[str]
-    message_id: Mapped[str]
-    original: Mapped[bytes] = mapped_column(deferred=True)
-    sha256: Mapped[str]
-    thread_ids: Mapped[str | None]
-    subject: Mapped[str | None]
-    sender_name: Mapped[str | None]
-    sender_email: Mapped[str | None]
-    sent_at: Mapped[datetime | None]
-    folder: Mapped[str] = mapped_column(server_default="inbox")
-    unread: Mapped[bool] = mapped_column(server_default=text("true"))
-    arrived_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
-    surfaced_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
-    returned: Mapped[bool] = mapped_column(server_default=text("false"))
-    returns_at: Mapped[datetime | None]
-    snooze_id: Mapped[int | None]
-    deferred_until: Mapped[datetime | None]
-    snippet: Mapped[str | None]
-
-    __table_args__ = (
-        UniqueConstraint("user_email", "message_id", name="uq_kept_messages_message"),
-        Index(
-            "ix_kept_messages_returns",
-            text("GREATEST(returns_at, deferred_until)"),
-            postgresql_where=text("returns_at IS NOT NULL"),
-        ),
-        Index("ix_kept_messages_without_snippet", "id", postgresql_where=text("snippet IS NULL")),
-        Index(
-            "ix_kept_messages_back",
-            "user_email",
-            "surfaced_at",
-            "id",
-            postgresql_where=text("returned AND unread AND folder = 'inbox'"),
-        ),
-        Index(
-            "ix_kept_messages_asleep",
-            "user_email",
-            text("COALESCE(GREATEST(returns_at, deferred_until), surfaced_at)"),
-            "id",
-            postgresql_where=text("folder = 'snoozed'"),
-        ),
-        Index("ix_kept_messages_sha256", "user_email", "sha256"),
-        Index("ix_kept_messages_folder", "user_email", "folder", "surfaced_at", "id", postgresql_include=["unread"]),
-    )
-
-
 class CapturedMail(Base):
     """A message that the mail sink of `snoozer up` accepted."""
 

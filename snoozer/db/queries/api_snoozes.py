@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, select, true
 
-from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_send_of, promised_time
+from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_kept_by, is_send_of, promised_time
 from snoozer.db.models.state import in_state, may_be_in_state, state_of
 from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
 from snoozer.domain.state import State
@@ -59,7 +59,7 @@ def many(connection: Connection, *, ids: Collection[int], user_email: str) -> di
 
 def envelope(connection: Connection, *, user_email: str, message_id: str) -> tuple[str | None, str | None]:
     """Subject and sender of a message in the kept mailbox; (None, None) when it is not there."""
-    its_id = and_(MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id)
+    its_id = and_(is_kept_by(user_email), MailboxMessage.message_id == message_id)
     kept = connection.execute(select(MailboxMessage.subject, MailboxMessage.sender_email).where(its_id)).first()
     return (None, None) if kept is None else (kept.subject, kept.sender_email)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from snoozer.db.models import AccountDeletion, ConnectedMailbox, MailboxMessage, Snooze
+from snoozer.db.models import AccountDeletion, ConnectedMailbox, MailboxMessage, Snooze, is_kept_by
 from snoozer.db.queries import Found
 
 
@@ -26,7 +26,7 @@ def pending(connection: Connection, *, account_id: int) -> Found | None:
 def preview(connection: Connection, *, account_id: int, user_email: str) -> Preview:
     """What a deletion would take."""
     waiting = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
-    kept = select(func.count()).where(MailboxMessage.user_email == user_email)
+    kept = select(func.count()).select_from(MailboxMessage).where(is_kept_by(user_email))
     mailboxes = select(func.count()).where(ConnectedMailbox.account_id == account_id)
     return Preview(
         waiting=connection.execute(waiting).scalar_one(),

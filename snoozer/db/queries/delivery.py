@@ -105,7 +105,7 @@ def status(connection: Connection) -> DeliveryStatus:
             select(
                 _if_older(func.min(func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)), RETURN_FOR)
             )
-            .where(MailboxMessage.returns_at.is_not(None))
+            .where(MailboxMessage.is_kept, MailboxMessage.returns_at.is_not(None))
             .scalar_subquery()
             .label("return_since"),
             exists().where(Pause.ended_at.is_(None)).label("is_held"),

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, Select, and_, case, func, or_, select
 
-from snoozer.db.models import ConnectedMailbox, FlaggedMessage, SnoozedMessage
+from snoozer.db.models import ConnectedMailbox, FlaggedMessage, MailboxMessage
 from snoozer.db.queries import Found, columns
 from snoozer.db.statements import row_as
 
@@ -90,8 +90,8 @@ def of_everyone(connection: Connection) -> Sequence[Found]:
     """Up to MAX_LISTED for operators, those that are in trouble the longest first, then the newest: each with the
     process that owns it, and how many messages are snoozed in it."""
     is_owned = ConnectedMailbox.owned_until > func.clock_timestamp()
-    lies_there = and_(SnoozedMessage.mailbox_id == ConnectedMailbox.id, SnoozedMessage.place == "snoozed")
-    snoozed = select(func.count()).select_from(SnoozedMessage).where(lies_there).scalar_subquery()
+    lies_there = and_(MailboxMessage.mailbox_id == ConnectedMailbox.id, MailboxMessage.place == "snoozed")
+    snoozed = select(func.count()).select_from(MailboxMessage).where(lies_there).scalar_subquery()
     found = select(
         *columns(ConnectedMailbox, "id address state problem problem_since synced_at"),
         case((is_owned, ConnectedMailbox.owner)).label("owner"),

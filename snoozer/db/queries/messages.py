@@ -1,13 +1,14 @@
-"""A person's messages in the kept mailbox, and captured mail; another person's is never found."""
+"""A person's messages, kept by Snoozer or listed by a connected mailbox, and captured mail; another person's is never
+found."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, true, tuple_
 
-from snoozer.db.models import CapturedMail, MailboxMessage, Snooze
+from snoozer.db.models import CapturedMail, MailboxMessage, MessageOriginal, Send, Snooze, is_kept_by, is_message_of
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
 
 Folder = Literal["inbox", "snoozed", "done"]
@@ -17,6 +18,9 @@ Field = Literal["text", "from", "subject"]
 MAX_BACK = 20
 _RETURNS = func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)
 _WAKES = func.coalesce(_RETURNS, MailboxMessage.surfaced_at)
+# In a connected mailbox. What is paused returns at no time: it is ordered last.
+_WAKES_THERE = func.coalesce(_RETURNS, datetime(9999, 1, 1, tzinfo=UTC))
+_OF_SNOOZE = "remind_at scheduled_for claimed_at recurrence"
 
 _FROM = (MailboxMessage.sender_name, MailboxMessage.sender_email)
 _SEARCHED: dict[Field, tuple[Any, ...]] = {
@@ -48,15 +52,12 @@ def in_folder(
 ) -> Page[Found]:
     """The messages of a folder, each with its live snooze: the latest to arrive or return first, of what is snoozed the
     first to return. With `terms`, those whose subject or sender have all of these texts; none of the ids `without`."""
-    found = _rows().where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
+    found = _rows().where(is_kept_by(user_email), MailboxMessage.folder == folder)
     if without:
         found = found.where(MailboxMessage.id.not_in(without))
     found = _having(found, terms)
     if folder == "snoozed":
-        if before is not None:
-            found = found.where(tuple_(_WAKES, MailboxMessage.id) > (before.at, before.id))
-        found = found.order_by(_WAKES, MailboxMessage.id).limit(size + 1)
-        return make_page(connection.execute(found).all(), size=size, at=lambda row: row.wakes)
+        return _first_to_return(connection, found, _WAKES, after=before, size=size)
     if before is not None:
         found = found.where(tuple_(MailboxMessage.surfaced_at, MailboxMessage.id) < (before.at, before.id))
     found = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size + 1)
@@ -75,7 +76,7 @@ def chosen(
     """The ids of the first `size` messages of a folder that have all of these texts, in the order of `in_folder`. What
     arrived, returned or was snoozed after `as_of` was not on the list that was shown then."""
     ids: Select[*tuple[Any, ...]] = select(MailboxMessage.id)
-    ids = ids.where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
+    ids = ids.where(is_kept_by(user_email), MailboxMessage.folder == folder)
     found = _having(ids.where(MailboxMessage.surfaced_at <= as_of), terms)
     if folder == "snoozed":
         found = found.where(~_snoozed_after(as_of)).order_by(_WAKES, MailboxMessage.id)
@@ -85,25 +86,20 @@ def chosen(
 
 
 def _snoozed_after(as_of: datetime) -> ColumnElement[bool]:
-    return exists().where(
-        Snooze.user_email == MailboxMessage.user_email,
-        Snooze.message_id == MailboxMessage.message_id,
-        ~Snooze.inactive,
-        Snooze.created_at > as_of,
-    )
+    return exists().where(_is_its_live_snooze(), Snooze.created_at > as_of)
 
 
 def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Sequence[Found]:
     """Message-ID, subject and sender of these messages."""
     head = select(*columns(MailboxMessage, "id message_id subject sender_email"))
-    mine = head.where(MailboxMessage.user_email == user_email, MailboxMessage.id.in_(ids))
+    mine = head.where(is_kept_by(user_email), MailboxMessage.id.in_(ids))
     return connection.execute(mine.order_by(MailboxMessage.id)).all()
 
 
 def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Sequence[Found]:
     """What returned and has not been read since, the last to return first."""
     found = _rows().where(
-        MailboxMessage.user_email == user_email,
+        is_kept_by(user_email),
         MailboxMessage.returned,
         MailboxMessage.unread,
         MailboxMessage.folder == "inbox",
@@ -114,16 +110,13 @@ def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Se
 
 def _rows() -> Select[*tuple[Any, ...]]:
     """A message with its live snooze."""
-    same_message = and_(Snooze.user_email == MailboxMessage.user_email, Snooze.message_id == MailboxMessage.message_id)
-    live = and_(same_message, ~Snooze.inactive)
     return select(
         *columns(MailboxMessage, "id message_id subject sender_name sender_email folder unread returned"),
-        *columns(MailboxMessage, "arrived_at surfaced_at snippet"),
+        *columns(MailboxMessage, "arrived_at surfaced_at snippet size"),
         _WAKES.label("wakes"),
-        func.octet_length(MailboxMessage.original).label("size"),
         Snooze.id.label("snooze_id"),
-        *columns(Snooze, "remind_at scheduled_for claimed_at recurrence"),
-    ).outerjoin(Snooze, live)
+        *columns(Snooze, _OF_SNOOZE),
+    ).outerjoin(Snooze, _is_its_live_snooze())
 
 
 def counts(connection: Connection, *, user_email: str) -> Counts:
@@ -132,7 +125,7 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
         select(
             MailboxMessage.folder, func.count().label("all"), func.count().filter(MailboxMessage.unread).label("unread")
         )
-        .where(MailboxMessage.user_email == user_email)
+        .where(is_kept_by(user_email))
         .group_by(MailboxMessage.folder)
     ).all()
     by_folder = {row.folder: row.all for row in rows}
@@ -146,10 +139,80 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
 
 def one(connection: Connection, *, id: int, user_email: str, whole: bool = False) -> Found | None:
     """One kept message of this person, with `whole` including its bytes."""
-    shown = [column for column in MailboxMessage.__table__.columns if whole or column.name != "original"]
-    size = func.octet_length(MailboxMessage.original).label("size")
-    message = select(*shown, size).where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)
-    return connection.execute(message).first()
+    message = select(*MailboxMessage.__table__.columns)
+    if whole:
+        message = message.add_columns(MessageOriginal.original).where(MessageOriginal.id == MailboxMessage.id)
+    return connection.execute(message.where(MailboxMessage.id == id, is_kept_by(user_email))).first()
+
+
+def entered_at(
+    connection: Connection, *, mailbox_id: int, folder: str, uidvalidity: int, uids: Collection[int]
+) -> Sequence[Found]:
+    """Those of these UIDs that are entered, each with its live snooze, and when it came back last."""
+    here = and_(
+        MailboxMessage.mailbox_id == mailbox_id,
+        MailboxMessage.folder == folder,
+        MailboxMessage.uidvalidity == uidvalidity,
+        MailboxMessage.uid.in_(uids),
+    )
+    return connection.execute(_entries().where(here)).all()
+
+
+def leaving(connection: Connection, *, mailbox_id: int, folder: str) -> set[int]:
+    """The UIDs of messages in a folder that are to be moved out of it."""
+    message = MailboxMessage
+    is_away = or_(
+        _is_moving(),
+        and_(message.wanted == "home", message.place.in_(("snoozed", "aside")), message.home != message.folder),
+        and_(message.wanted == "aside", message.place == "home", message.aside != message.folder),
+    )
+    uids = select(message.uid).where(message.mailbox_id == mailbox_id, message.folder == folder, is_away)
+    return set(connection.execute(uids).scalars())
+
+
+def asleep(connection: Connection, *, mailbox_id: int, folder: str, after: Cursor | None, size: int) -> Page[Found]:
+    """What is asleep in a mailbox, in `folder` or on its way there, the first to return first: what is paused comes
+    last."""
+    message = MailboxMessage
+    lies_there = and_(message.folder == folder, message.place == "snoozed", message.wanted == "snoozed")
+    is_to_go_there = and_(_is_moving(), Snooze.id.is_not(None))
+    found = _entries().where(message.mailbox_id == mailbox_id, or_(lies_there, is_to_go_there))
+    return _first_to_return(connection, found, _WAKES_THERE, after=after, size=size)
+
+
+def returned_to(connection: Connection, *, mailbox_id: int, folder: str, size: int) -> Sequence[Found]:
+    """The UIDs and the UIDVALIDITY of what came back to a folder, the last to come back first. Whether it was
+    read since, its server knows."""
+    message = MailboxMessage
+    returned = (
+        select(func.max(Send.sent_at).label("at")).where(is_message_of(Send), Send.channel == "mailbox").lateral()
+    )
+    there = select(message.uid, message.uidvalidity).join(returned, true())
+    there = there.where(
+        message.mailbox_id == mailbox_id,
+        message.folder == folder,
+        message.place == "home",
+        message.wanted == "home",
+        returned.c.at.is_not(None),
+    )
+    return connection.execute(there.order_by(returned.c.at.desc(), message.id.desc()).limit(size)).all()
+
+
+def located(connection: Connection, *, user_email: str, message_id: str, at_home: bool = False) -> Found | None:
+    """Where a message of a person's was seen last in a connected mailbox; with `at_home`, only one that is back or was
+    never taken away."""
+    its = and_(MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id)
+    found = select(*columns(MailboxMessage, "mailbox_id folder uidvalidity uid")).where(its, ~MailboxMessage.is_kept)
+    return connection.execute(found.where(MailboxMessage.place == "home") if at_home else found).first()
+
+
+def not_entered(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
+    """The live snoozes of these messages that programs made, and that are in no connected mailbox."""
+    its_entry = exists().where(is_message_of(Snooze), ~MailboxMessage.is_kept)
+    rows = select(Snooze.id.label("snooze_id"), Snooze.message_id, *columns(Snooze, _OF_SNOOZE))
+    return connection.execute(
+        rows.where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids), ~Snooze.inactive, ~its_entry)
+    ).all()
 
 
 def captured(
@@ -174,3 +237,37 @@ def _having(found: Select[*tuple[Any, ...]], terms: Sequence[tuple[Field, str]])
     for field, text in terms:
         found = found.where(or_(*(column.icontains(text, autoescape=True) for column in _SEARCHED[field])))
     return found
+
+
+def _first_to_return(
+    connection: Connection, found: Select[*tuple[Any, ...]], wakes: Any, *, after: Cursor | None, size: int
+) -> Page[Found]:
+    if after is not None:
+        found = found.where(tuple_(wakes, MailboxMessage.id) > (after.at, after.id))
+    found = found.order_by(wakes, MailboxMessage.id).limit(size + 1)
+    return make_page(connection.execute(found).all(), size=size, at=lambda row: row.wakes)
+
+
+def _is_its_live_snooze() -> ColumnElement[bool]:
+    return and_(is_message_of(Snooze), ~Snooze.inactive)
+
+
+def _entries() -> Select[*tuple[Any, ...]]:
+    returned = select(func.max(Send.sent_at)).where(is_message_of(Send), Send.channel == "mailbox").scalar_subquery()
+    return select(
+        *columns(MailboxMessage, "id mailbox_id message_id folder uidvalidity uid place wanted internal_date size"),
+        _WAKES_THERE.label("wakes"),
+        _is_moving().label("moving"),
+        Snooze.id.label("snooze_id"),
+        *columns(Snooze, f"{_OF_SNOOZE} subject sender_email"),
+        returned.label("returned_at"),
+    ).outerjoin(Snooze, _is_its_live_snooze())
+
+
+def _is_moving() -> ColumnElement[bool]:
+    """What is due stays where it is, or comes back."""
+    return and_(
+        MailboxMessage.place == "home",
+        MailboxMessage.wanted == "snoozed",
+        MailboxMessage.returns_at > func.clock_timestamp(),
+    )

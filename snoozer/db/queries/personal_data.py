@@ -15,18 +15,19 @@ from snoozer.db.models import (
     Event,
     Identity,
     MailboxMessage,
+    MessageOriginal,
     PushDevice,
     PushSend,
     SavedDayShape,
     Send,
     Session,
     Snooze,
-    SnoozedMessage,
     StoredFeed,
     TypedPhrase,
     UserPreset,
     WebhookDelivery,
     WebhookEndpoint,
+    is_kept_by,
     promised_time,
 )
 from snoozer.db.models.state import state_of
@@ -39,11 +40,13 @@ _archived: Any = ArchivedSnooze
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A table of which each row of a person is one record: the type of the record, the table, and its columns."""
+    """A table of which each row of a person is one record: the type of the record, the table, and its columns. Messages
+    that Snoozer keeps are of another type than those in connected mailboxes."""
 
     type: str
     model: Any
     columns: tuple[str, ...]
+    is_kept: bool | None = None
 
 
 # Beside the account itself, and its snoozes with their sends and events. A new table with a person's data is one entry
@@ -77,12 +80,14 @@ SECTIONS = (
     ),
     Section(
         type="mailbox_message",
-        model=SnoozedMessage,
-        columns=("message_id", "home", "place", "wanted", "folder", "returns_at", "created_at"),
+        model=MailboxMessage,
+        is_kept=False,
+        columns=("message_id", "home", "place", "wanted", "folder", "returns_at", "arrived_at"),
     ),
     Section(
         type="kept_message",
         model=MailboxMessage,
+        is_kept=True,
         columns=(
             *("id", "message_id", "sha256", "subject", "sender_name", "sender_email", "sent_at", "folder", "unread"),
             *("arrived_at", "returns_at"),
@@ -181,7 +186,7 @@ def counts(connection: Connection, *, user_email: str) -> Counts:
     waiting = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     finished = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_not(None))
     archived = select(func.count()).where(_archived.user_email == user_email)
-    kept = select(func.count()).where(MailboxMessage.user_email == user_email)
+    kept = select(func.count()).where(is_kept_by(user_email))
     row = connection.execute(
         select(
             waiting.scalar_subquery().label("waiting"),
@@ -202,13 +207,15 @@ def zones(connection: Connection, *, user_email: str) -> list[str]:
 
 def original(connection: Connection, *, id: int, user_email: str) -> Found | None:
     """A kept message with its bytes, and where it is; None where it is gone."""
-    row = select(*MailboxMessage.__table__.columns)
-    return connection.execute(row.where(MailboxMessage.id == id, MailboxMessage.user_email == user_email)).first()
+    row = select(*MailboxMessage.__table__.columns, MessageOriginal.original)
+    return connection.execute(
+        row.where(MailboxMessage.id == id, MessageOriginal.id == MailboxMessage.id, is_kept_by(user_email))
+    ).first()
 
 
 def kept_ids(connection: Connection, *, user_email: str) -> Ids:
     """The ids of a person's kept messages."""
-    return _ids(connection, select(MailboxMessage.id).where(MailboxMessage.user_email == user_email))
+    return _ids(connection, select(MailboxMessage.id).where(is_kept_by(user_email)))
 
 
 def _ids(connection: Connection, rows: Select[int]) -> Ids:
@@ -218,6 +225,8 @@ def _ids(connection: Connection, rows: Select[int]) -> Ids:
 def _of_person(
     rows: Select[*tuple[Any, ...]], section: Section, account_id: int, user_email: str
 ) -> Select[*tuple[Any, ...]]:
+    if section.is_kept is not None:
+        rows = rows.where(section.model.is_kept == section.is_kept)
     if hasattr(section.model, "account_id"):
         return rows.where(section.model.account_id == account_id)
     return rows.where(section.model.user_email == user_email)

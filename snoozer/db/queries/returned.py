@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, DateTime, ScalarSelect, cast, exists, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from snoozer.db.models import Event, MailboxMessage, Send, ServerStart, Snooze
+from snoozer.db.models import Event, MailboxMessage, Send, ServerStart, Snooze, is_message_of
 from snoozer.db.queries import columns
 
 
@@ -34,7 +34,7 @@ def last_returns(connection: Connection, *, user_email: str, message_ids: Collec
     """By message, as far as they are not archived."""
     if not message_ids:
         return {}
-    kept = exists().where(MailboxMessage.user_email == Send.user_email, MailboxMessage.message_id == Send.message_id)
+    kept = exists().where(is_message_of(Send), MailboxMessage.is_kept)
     due = func.greatest(Send.scheduled_for, _deferral())
     away = exists().where(ServerStart.met_at > due, ServerStart.met_at <= Send.sent_at)
     rows = connection.execute(

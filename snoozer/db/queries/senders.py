@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, or_, select
 
-from snoozer.db.models import MailboxMessage, Snooze
+from snoozer.db.models import MailboxMessage, Snooze, is_kept_by, is_message_of
 from snoozer.db.queries import Found
 from snoozer.db.queries.messages import Folder
 
@@ -16,11 +16,7 @@ MAX_READ = 1000
 def of_snoozes(connection: Connection, *, user_email: str, text: str, size: int) -> Sequence[Found]:
     """Senders of what has not returned yet, among the next `MAX_READ`: those with the text in address or name."""
     # As a subquery, so that no plan reads all kept messages of a person.
-    name = (
-        select(MailboxMessage.sender_name)
-        .where(MailboxMessage.user_email == Snooze.user_email, MailboxMessage.message_id == Snooze.message_id)
-        .scalar_subquery()
-    )
+    name = select(MailboxMessage.sender_name).where(is_message_of(Snooze), MailboxMessage.is_kept).scalar_subquery()
     rows = select(Snooze.sender_email, name.label("sender_name"))
     rows = rows.where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     rows = rows.order_by(Snooze.outcome, Snooze.remind_at, Snooze.id)
@@ -30,7 +26,7 @@ def of_snoozes(connection: Connection, *, user_email: str, text: str, size: int)
 def of_kept(connection: Connection, *, user_email: str, folder: Folder, text: str, size: int) -> Sequence[Found]:
     """Senders of the latest `MAX_READ` in a folder of the kept mailbox: those with the text in address or name."""
     rows = select(MailboxMessage.sender_email, MailboxMessage.sender_name)
-    rows = rows.where(MailboxMessage.user_email == user_email, MailboxMessage.folder == folder)
+    rows = rows.where(is_kept_by(user_email), MailboxMessage.folder == folder)
     rows = rows.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc())
     return connection.execute(_frequent(rows, text=text, size=size)).all()
 

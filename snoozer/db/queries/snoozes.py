@@ -19,6 +19,7 @@ from snoozer.db.models import (
     Send,
     Snooze,
     due_time,
+    is_message_of,
     promised_time,
 )
 from snoozer.db.models.state import in_state, is_overdue, state_of
@@ -262,7 +263,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     `digest_size` is how many reminders its mail has, where a rest deferred it."""
     its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
-    kept = and_(MailboxMessage.user_email == snooze.user_email, MailboxMessage.message_id == snooze.message_id)
+    kept = and_(is_message_of(snooze), MailboxMessage.is_kept)
     mailbox = [MailboxMessage.id.label("kept_id"), *columns(MailboxMessage, "sender_name folder snippet")]
     its_send = [send.state.label("send_state"), send.sent_at, send.smtp_code, send.refusals, send.delayed_by]
     size = case((snooze.deferred_by.is_not(None), _digest_size(snooze, snooze.id))).label("digest_size")
@@ -275,7 +276,7 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
 
 def _counted(what: Any) -> Select[*tuple[Any, ...]]:
     """Something of snoozes, which are joined with their kept messages as the filters need them."""
-    kept = and_(MailboxMessage.user_email == Snooze.user_email, MailboxMessage.message_id == Snooze.message_id)
+    kept = and_(is_message_of(Snooze), MailboxMessage.is_kept)
     return select(what).select_from(Snooze).outerjoin(MailboxMessage, kept)
 
 

@@ -25,10 +25,10 @@ from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.bulk import answers
 from snoozer.web.bulk.choice import Choice, read_choice
-from snoozer.web.connected_mail.opening import open_or_404
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import back
 from snoozer.web.mailbox import views
+from snoozer.web.mailbox.opening import open_or_404
 from snoozer.web.mailbox.pages import KEPT, MailboxPages
 from snoozer.web.snoozes import search
 from snoozer.web.snoozes.forms import SnoozeForm, Submitted, read_submission

@@ -48,9 +48,7 @@ class MailboxPages:
 
     def url(self, page: str, key: str | None = None, **values: Any) -> str:
         """The path of a page of this mailbox, or of the message with this key."""
-        if self.is_kept:
-            return url_for(f"mailbox.{page}", id=key, **values)
-        return url_for(f"connected_mail.{page}", mailbox_id=self.id, key=key, **values)
+        return url_for(f"mailbox.{page}", mailbox_id=self.id, key=key, **values)
 
     def bulk_url(self, act: str) -> str:
         """Where an act on many messages of this mailbox is posted to."""

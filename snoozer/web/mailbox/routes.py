@@ -1,19 +1,22 @@
-"""The mailbox that Snoozer keeps: its routes, and adding what is not in it yet."""
+"""The routes of a mailbox, whether Snoozer keeps it or reads it at its server, and adding what is not in it yet."""
 
+from collections.abc import Callable
+from typing import Any
 from uuid import uuid5
 
 from flask import Blueprint, Response, redirect, request, url_for
 from flask.typing import ResponseReturnValue
-from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from snoozer import inbox, quotas, snoozing
 from snoozer.db import mailbox_store
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import messages as queries
+from snoozer.db.queries import snoozes
+from snoozer.mailbox_reading.connected import ConnectedMailbox
+from snoozer.mailbox_reading.entering import enter, snooze_target
 from snoozer.mailbox_reading.kept import KeptMailbox
-from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.mailbox_reading.mailbox import MailboxError, Row
 from snoozer.mime import headers
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
@@ -25,7 +28,9 @@ from snoozer.web.forms import back, one_line
 from snoozer.web.mailbox import views
 from snoozer.web.mailbox.add_page import MAX_SENDER_LENGTH, MAX_SUBJECT_LENGTH, add_page, page_id
 from snoozer.web.mailbox.files import frame_problem
-from snoozer.web.mailbox.pages import KEPT
+from snoozer.web.mailbox.opening import open_or_404
+from snoozer.web.mailbox.pages import KEPT, MailboxPages
+from snoozer.web.mailbox.views import Opened
 from snoozer.web.snoozes.forms import SnoozeForm, check_message, read_submission, save_submission, snooze_form
 from snoozer.web.snoozes.page import flash_done
 from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_text
@@ -33,96 +38,101 @@ from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_tex
 blueprint = Blueprint("mailbox", __name__)
 
 
-@blueprint.get("/mailbox")
-@login_required
-def browse(account: Account) -> ResponseReturnValue:
-    return views.browse(account, _kept(account), KEPT)
+def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValue]], None]:
+    """Register a view of a mailbox, or of the message with a key, for the mailbox that Snoozer keeps and for those that
+    are connected."""
+
+    def register(view: Callable[..., ResponseReturnValue]) -> None:
+        @login_required
+        def opened(account: Account, /, mailbox_id: int | None = None, **values: Any) -> ResponseReturnValue:
+            if mailbox_id is None:
+                at = Opened(account, KeptMailbox(context.engine(), user_email=account.email), KEPT)
+                return view(at, **{name: str(value) for name, value in values.items()})
+            mailbox = open_or_404(account, id=mailbox_id)
+            return view(Opened(account, mailbox, MailboxPages(title=mailbox.title, id=mailbox_id)), **values)
+
+        kept = path.replace("<key>", "<row:key>")
+        for rule in (f"/mailbox{kept}", f"/mailboxes/<row:mailbox_id>/mail{path}"):
+            blueprint.add_url_rule(rule, view.__name__, opened, methods=methods or ("GET",))
+
+    return register
 
 
-@blueprint.get("/mailbox/<row:id>")
-@login_required
-def show(account: Account, id: int) -> ResponseReturnValue:
-    return views.show(account, _kept(account), KEPT, str(id))
+page("")(views.browse)
+page("/<key>")(views.show)
+page("/<key>/html")(views.html)
+page("/<key>/original")(views.download)
+page("/<key>/parts/<part>")(views.attachment)
+page("/<key>/snooze")(views.snooze_page)
+page("/<key>/done", "POST")(views.done)
+page("/<key>/read", "POST")(views.mark_read)
+page("/<key>/unread", "POST")(views.mark_unread)
 
 
-@blueprint.get("/mailbox/<row:id>/html")
-@login_required
-def html(account: Account, id: int) -> ResponseReturnValue:
-    return views.html(_kept(account), str(id))
-
-
-@blueprint.get("/mailbox/<row:id>/parts/<part>")
-@login_required
-def attachment(account: Account, id: int, part: str) -> ResponseReturnValue:
-    return views.attachment(_kept(account), str(id), part)
-
-
-@blueprint.get("/mailbox/<row:id>/original")
-@login_required
-def download(account: Account, id: int) -> ResponseReturnValue:
-    return views.download(_kept(account), str(id))
-
-
-@blueprint.get("/mailbox/<row:id>/snooze")
-@login_required
-def snooze_page(account: Account, id: int) -> ResponseReturnValue:
-    return views.snooze_page(account, _kept(account), KEPT, str(id))
-
-
-@blueprint.post("/mailbox/<row:id>/snooze")
-@login_required
-def snooze(account: Account, id: int) -> ResponseReturnValue:
+@page("/<key>/snooze", "POST")
+def snooze(at: Opened, key: str) -> ResponseReturnValue:
+    """Saves the snooze and the move of its message together; the process that watches a connected mailbox moves it."""
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     if isinstance(submitted, SnoozeForm):
-        return views.snooze_page(account, _kept(account), KEPT, str(id), form=submitted)
+        return views.snooze_page(at, key, form=submitted)
+    target = snooze_target(at.mailbox, key) if isinstance(at.mailbox, ConnectedMailbox) else None
+    message = target.message if target is not None else _message(at.mailbox.row(key))
     try:
         with context.transaction() as connection:
-            row = _own(connection, account, id=id)
-            check_message(connection, account, row.message_id, request.form)
-            message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
-            snoozed = save_submission(connection, account, message, submitted)
+            check_message(connection, at.account, message.message_id, request.form)
+            snoozed = save_submission(connection, at.account, message, submitted)
+            if target is not None and not enter(connection, target):
+                raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
     except snoozing.SnoozeError as error:
-        return views.snooze_page(account, _kept(account), KEPT, str(id), error=error)
-    return views.after_snooze(KEPT, submitted, snoozed)
+        return views.snooze_page(at, key, error=error)
+    return views.after_snooze(at.pages, submitted, snoozed)
 
 
-@blueprint.post("/mailbox/<row:id>/done")
-@login_required
-def done(account: Account, id: int) -> ResponseReturnValue:
-    return views.done(_kept(account), KEPT, str(id))
+@page("/<key>/inbox", "POST")
+def to_inbox(at: Opened, key: str) -> ResponseReturnValue:
+    """Back into the inbox. Cancels the snooze of a message that is asleep; elsewhere a live snooze is the next
+    occurrence of one that repeats, and goes on."""
+    (_give_back if isinstance(at.mailbox, ConnectedMailbox) else _take_out)(at, key)
+    return back(at.pages.url("browse"))
 
 
-@blueprint.post("/mailbox/<row:id>/inbox")
-@login_required
-def to_inbox(account: Account, id: int) -> ResponseReturnValue:
-    """Back into the inbox. Cancels the snooze of a message in the snoozed folder; elsewhere a live snooze is the next
-    occurrence of one that repeats, and goes on. A paused one stays paused, which the answer says."""
+def _take_out(at: Opened, key: str) -> None:
+    """A paused snooze of a kept message stays paused, which the answer says."""
+    account = at.account
     with context.transaction() as connection:
-        row = _own(connection, account, id=id)
+        row = found_or_404(queries.one(connection, id=int(key), user_email=account.email))
         alive = snoozes.alive(connection, user_email=account.email, message_id=row.message_id)
         paused = alive is not None and alive.state == "paused"
         asleep = alive if row.folder == "snoozed" and not paused else None
         cancelled = None
         if asleep is not None:
             (cancelled,) = acts.act(connection, [asleep.id], acts.Cancel(), By(account.email, ROUTE))
-        mailbox_store.move_to_inbox(connection, user_email=account.email, message_id=row.message_id)
-    recurrence = asleep.recurrence if asleep is not None else None
-    ended = f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
-    stays = " " + _("Its snooze stays paused.") if paused else ""
+        mailbox_store.move(connection, user_email=account.email, message_id=row.message_id, folder="inbox")
+        stays = " " + _("Its snooze stays paused.") if paused else ""
+        ended = _ended(asleep.recurrence) if asleep is not None else ""
     flash_done(_("It is in your inbox.") + ended + stays, cancelled)
-    return back(url_for(".browse"))
 
 
-@blueprint.post("/mailbox/<row:id>/read")
-@login_required
-def mark_read(account: Account, id: int) -> ResponseReturnValue:
-    return views.mark_read(_kept(account), KEPT, str(id))
+def _give_back(at: Opened, key: str) -> None:
+    """The process that watches the mailbox moves a message that is asleep, once its snooze is cancelled."""
+    message = at.mailbox.message(key)
+    row = message.row
+    if row.snooze_id is None or row.message_id is None or not (row.moving or message.role == "snoozed"):
+        at.mailbox.to_inbox(key)
+        flash(_("It is in your inbox."))
+        return
+    email, id = at.account.email, row.snooze_id
+    with context.transaction() as connection:
+        (cancelled,) = acts.act(connection, [id], acts.Cancel(), By(email, ROUTE))
+    flash_done(_("It goes back to where it was.") + _ended(row.recurrence), cancelled)
 
 
-@blueprint.post("/mailbox/<row:id>/unread")
-@login_required
-def mark_unread(account: Account, id: int) -> ResponseReturnValue:
-    return views.mark_unread(_kept(account), KEPT, str(id))
+def _ended(recurrence: dict[str, Any] | None) -> str:
+    return f" {recurrence_ended_text(recurrence, time_formatter())}" if recurrence else ""
+
+
+def _message(row: Row) -> snoozing.Message:
+    return snoozing.Message(message_id=row.message_id or "", subject=row.subject, sender_email=row.sender_email)
 
 
 @blueprint.get("/add")
@@ -165,7 +175,7 @@ def add_files(account: Account) -> ResponseReturnValue:
         )
         return redirect(url_for(".browse"), code=303)
     flash(_("It is in your mailbox.") if stored[0].new else _("It was in your mailbox already."))
-    return redirect(url_for(".show", id=stored[0].id), code=303)
+    return redirect(url_for(".show", key=stored[0].id), code=303)
 
 
 @blueprint.post("/add")
@@ -198,13 +208,6 @@ def add_reminder(account: Account) -> ResponseReturnValue:
 def show_problem(error: MailboxError) -> Response:
     if request.endpoint == "mailbox.html":
         return frame_problem(error.sentence, views.status_of(error))
-    id = (request.view_args or {}).get("id")
-    return views.show_problem(error, KEPT, None if id is None else str(id))
-
-
-def _own(connection: Connection, account: Account, *, id: int) -> Found:
-    return found_or_404(queries.one(connection, id=id, user_email=account.email))
-
-
-def _kept(account: Account) -> KeptMailbox:
-    return KeptMailbox(context.engine(), user_email=account.email)
+    values = request.view_args or {}
+    id, key = values.get("mailbox_id"), values.get("key")
+    return views.show_problem(error, KEPT if id is None else MailboxPages(title="", id=id), key and str(key))

@@ -1,6 +1,7 @@
 """The pages of a mailbox, whether Snoozer keeps it or reads it at its server: a folder, one message, its files."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from flask import Response, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -40,26 +41,34 @@ MAX_SEARCH = 200
 _STATUSES = {"gone": 404, "no_folder": 404}
 
 
-def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseReturnValue:
+class Opened(NamedTuple):
+    """A mailbox that its owner looks into, and where its pages are."""
+
+    account: Account
+    mailbox: Mailbox
+    pages: MailboxPages
+
+
+def browse(at: Opened) -> ResponseReturnValue:
     """One folder, or what a search finds in it, the newest first."""
     folder, after = request.args.get("folder") or None, request.args.get("after") or None
     search = one_line(request.args.get("q"), max_length=MAX_SEARCH)
-    folders = mailbox.folders()
-    choices = folder_choices(folders, current=folder, counts_all=pages.is_kept)
+    folders = at.mailbox.folders()
+    choices = folder_choices(folders, current=folder, counts_all=at.pages.is_kept)
     if not choices:
         raise MailboxError("no_folder", gettext(NO_FOLDER))
-    page = mailbox.page(folder, after=after, search=search, threads=search is None)
+    page = at.mailbox.page(folder, after=after, search=search, threads=search is None)
     here = next((choice for choice in choices if choice.is_current), choices[0])
-    times, acts = time_formatter(), of_folder(pages, here)
+    times, acts = time_formatter(), of_folder(at.pages, here)
     with context.transaction() as connection:
-        boxes = switch(connected_mailboxes.connected(connection, account_id=account.id))
+        boxes = switch(connected_mailboxes.connected(connection, account_id=at.account.id))
         ids = [row.message_id for row in page.rows if row.message_id is not None]
-        unsent = snoozes.unsent(connection, user_email=account.email, message_ids=ids)
-        returns = last_returns(connection, user_email=account.email, message_ids=_back(page.rows))
-        is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=account.email)
+        unsent = snoozes.unsent(connection, user_email=at.account.email, message_ids=ids)
+        returns = last_returns(connection, user_email=at.account.email, message_ids=_back(page.rows))
+        is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=at.account.email)
     page_of_list = render_template(
         "mailbox/list.html",
-        box=pages,
+        box=at.pages,
         boxes=boxes,
         folders=choices,
         here=here,
@@ -67,8 +76,8 @@ def browse(account: Account, mailbox: Mailbox, pages: MailboxPages) -> ResponseR
         returns=returns,
         total=page.total,
         bound=page.bound,
-        older=pages.url("browse", folder=here.key, q=search, after=page.next) if page.next else None,
-        newest=pages.url("browse", folder=here.key, q=search) if after else None,
+        older=at.pages.url("browse", folder=here.key, q=search, after=page.next) if page.next else None,
+        newest=at.pages.url("browse", folder=here.key, q=search) if after else None,
         search=search,
         totals={view.role: view.total for view in folders},
         unsent=unsent,
@@ -86,14 +95,14 @@ def _count_of_all(page: Page, folders: Sequence[FolderView], here: FolderChoice)
     return page.total if page.total is not None else next((one.total for one in folders if one.role == here.role), None)
 
 
-def show(account: Account, mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+def show(at: Opened, key: str) -> ResponseReturnValue:
     """One message: as text, or with `view=html` as its sender laid it out."""
-    message = mailbox.message(key)
+    message = at.mailbox.message(key)
     as_html = request.args.get("view") == "html" and message.html is not None
-    asleep, unsent = _snoozes(account, message.row)
+    asleep, unsent = _snoozes(at.account, message.row)
     page = render_template(
         "mailbox/show.html",
-        box=pages,
+        box=at.pages,
         row=message.row,
         role=message.role,
         folder=None if message.role == "inbox" else message.folder,
@@ -104,17 +113,17 @@ def show(account: Account, mailbox: Mailbox, pages: MailboxPages, key: str) -> R
         thread=message.thread,
         asleep=asleep,
         unsent=unsent,
-        returned=_last_return(account, message.row),
+        returned=_last_return(at.account, message.row),
         form=snooze_form(time_formatter(), saved_times=saved_times()),
     )
     response = make_response(page)
     return allow_frame(response) if as_html else response
 
 
-def html(mailbox: Mailbox, key: str) -> Response:
+def html(at: Opened, key: str) -> Response:
     """The document of the frame, sanitised, with the pictures that are in the message."""
     try:
-        message = mailbox.message(key)
+        message = at.mailbox.message(key)
     except MailboxError as error:
         return frame_problem(error.sentence, status_of(error))
     if message.html is None:
@@ -122,7 +131,7 @@ def html(mailbox: Mailbox, key: str) -> Response:
 
     def read(part: Attachment) -> bytes:
         try:
-            return mailbox.attachment(key, part.part, seconds=PICTURES_SECONDS)[1]
+            return at.mailbox.attachment(key, part.part, seconds=PICTURES_SECONDS)[1]
         except MailboxError:
             # Its alternative text is shown.
             return b""
@@ -131,36 +140,30 @@ def html(mailbox: Mailbox, key: str) -> Response:
     return frame_response(message.html, pictures=pictures)
 
 
-def download(mailbox: Mailbox, key: str) -> Response:
+def download(at: Opened, key: str) -> Response:
     """The original bytes, as a file that no browser opens by itself."""
-    original = mailbox.original(key)
+    original = at.mailbox.original(key)
     return original_response(original, subject=message_parser.parse_head(original).subject)
 
 
-def attachment(mailbox: Mailbox, key: str, part: str) -> Response:
+def attachment(at: Opened, key: str, part: str) -> Response:
     """An attachment, as a file."""
-    found, content = mailbox.attachment(key, part)
+    found, content = at.mailbox.attachment(key, part)
     return file_response(content, name=found.name)
 
 
 def snooze_page(
-    account: Account,
-    mailbox: Mailbox,
-    pages: MailboxPages,
-    key: str,
-    *,
-    form: SnoozeForm | None = None,
-    error: SnoozeError | None = None,
+    at: Opened, key: str, *, form: SnoozeForm | None = None, error: SnoozeError | None = None
 ) -> ResponseReturnValue:
     """The snooze form as a page of its own; the posted `form` if it is to be corrected or confirmed. With an `error`,
     the form as it was posted."""
-    row = mailbox.row(key)
-    asleep, _ = _snoozes(account, row)
+    row = at.mailbox.row(key)
+    asleep, _ = _snoozes(at.account, row)
     # A form that is to be confirmed still names what its owner saw at first.
     version = request.form.get("version", "") if form else version_of(asleep) if asleep else ""
     form = refused(request.form, asleep, error) if error else form
     shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
-    page = render_template("mailbox/snooze.html", box=pages, row=row, asleep=asleep, form=shown, version=version)
+    page = render_template("mailbox/snooze.html", box=at.pages, row=row, asleep=asleep, form=shown, version=version)
     return page, 200 if form is None else form.status
 
 
@@ -170,22 +173,22 @@ def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result
     return back(pages.url("browse"))
 
 
-def done(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
-    flash(_("Done."), undo=pages.url("to_inbox", mailbox.archive(key)))
-    return back(pages.url("browse"))
+def done(at: Opened, key: str) -> ResponseReturnValue:
+    flash(_("Done."), undo=at.pages.url("to_inbox", at.mailbox.archive(key)))
+    return back(at.pages.url("browse"))
 
 
-def mark_read(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+def mark_read(at: Opened, key: str) -> ResponseReturnValue:
     """Posted by the page's script when a message is opened, or by its button."""
-    mailbox.mark(key, read=True)
-    return redirect(pages.url("show", key), code=303)
+    at.mailbox.mark(key, read=True)
+    return redirect(at.pages.url("show", key), code=303)
 
 
-def mark_unread(mailbox: Mailbox, pages: MailboxPages, key: str) -> ResponseReturnValue:
+def mark_unread(at: Opened, key: str) -> ResponseReturnValue:
     """To the list: the page of the message would mark it as read again."""
-    mailbox.mark(key, read=False)
+    at.mailbox.mark(key, read=False)
     flash(_("Marked as unread."))
-    return back(pages.url("browse"))
+    return back(at.pages.url("browse"))
 
 
 def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> Response:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from snoozer import quotas, snoozing, telemetry
 from snoozer.db.models import Account
-from snoozer.db.queries import accounts, snoozed_messages, snoozes
+from snoozer.db.queries import accounts, messages, snoozes
 from snoozer.db.statements import database_time
 from snoozer.domain import links
 from snoozer.domain.links import InvalidLink, Link
@@ -92,10 +92,10 @@ def open_message(account: Account, id: int) -> ResponseReturnValue:
     """Leads to the message of a snooze where it is now, or to the snooze."""
     with context.transaction() as connection:
         row = found_or_404(snoozes.one(connection, id=id, user_email=account.email))
-        there = snoozed_messages.at_home(connection, user_email=account.email, message_id=row.message_id)
+        there = messages.located(connection, user_email=account.email, message_id=row.message_id, at_home=True)
     if row.kept_id:
-        return redirect(url_for("mailbox.show", id=row.kept_id), code=303)
+        return redirect(url_for("mailbox.show", key=row.kept_id), code=303)
     if there is not None:
         key = MessageKey(there.folder, there.uidvalidity, there.uid)
-        return redirect(url_for("connected_mail.show", mailbox_id=there.mailbox_id, key=str(key)), code=303)
+        return redirect(url_for("mailbox.show", mailbox_id=there.mailbox_id, key=str(key)), code=303)
     return redirect(url_for("snoozes.show", id=id), code=303)

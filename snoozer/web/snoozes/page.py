@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, snoozed_messages
+from snoozer.db.queries import Found, messages
 from snoozer.db.queries import snoozes as queries
 from snoozer.mailbox_reading.keys import MessageKey
 from snoozer.snoozes import acts
@@ -106,9 +106,9 @@ def snooze_page(
 def _message_url(connection: Connection, row: Found) -> str | None:
     """The page of its message, kept by Snoozer or in a connected mailbox."""
     if row.kept_id is not None:
-        return url_for("mailbox.show", id=row.kept_id)
-    seen = snoozed_messages.last_seen(connection, user_email=row.user_email, message_id=row.message_id)
+        return url_for("mailbox.show", key=row.kept_id)
+    seen = messages.located(connection, user_email=row.user_email, message_id=row.message_id)
     if seen is None:
         return None
     key = MessageKey(seen.folder, seen.uidvalidity, seen.uid)
-    return url_for("connected_mail.show", mailbox_id=seen.mailbox_id, key=str(key))
+    return url_for("mailbox.show", mailbox_id=seen.mailbox_id, key=str(key))

@@ -22,7 +22,7 @@ DAY_GUARDS = (
     ),
     Guard(
         "a message does not return within a rest that is not entered yet",
-        SQL + "mailbox/return_due.sql",
+        SQL + "messages/return_due.sql",
         "\n          OR (SELECT until FROM snooze_deferral(kept.user_email, kept.snooze_id, kept.returns_at)) IS NULL",
         "\n          OR TRUE",
         DB + "test_a_message_that_is_due_as_a_rest_begins_does_not_return",

@@ -26,7 +26,7 @@ LOCK_GUARDS = (
     *(
         Guard(
             f"a return waits for no lock of a {row}",
-            "snoozer/db/sql/mailbox/return_due.sql",
+            "snoozer/db/sql/messages/return_due.sql",
             f"{rows} SKIP LOCKED",
             rows,
             f"tests/db/test_returns.py::{test}",
@@ -53,7 +53,7 @@ LOCK_GUARDS = (
     Guard(
         "what still returns is not archived",
         "snoozer/db/sql/queue/archive.sql",
-        "AND kept.snooze_id = email_snoozes.id",
+        "AND message.snooze_id = email_snoozes.id",
         "AND FALSE",
         "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
     ),

@@ -248,7 +248,8 @@ MAIL_GUARDS = (
     Guard(
         "a reminder that came back is evidence",
         "snoozer/inbox.py",
-        "    mailbox_store.store(connection, user_email=user_email, envelope=evidence, original=original)\n",
+        "    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, "
+        "place=EVIDENCE)\n",
         "",
         "tests/db/test_threads.py::test_a_reminder_that_came_back_is_known_to_have_arrived",
     ),

@@ -11,10 +11,11 @@ from threading import Event, Thread
 import psycopg
 
 LOOK = 0.01
+# Also where an earlier release made the database: this table is a view by now, which stays for its processes.
 KEEP = """
-INSERT INTO kept_messages (user_email, message_id, original, sha256)
+INSERT INTO messages (user_email, message_id, original, sha256)
 VALUES (%s, %s, '', %s)
-ON CONFLICT (user_email, message_id) DO NOTHING
+ON CONFLICT DO NOTHING
 """
 
 

@@ -136,8 +136,8 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     settings = json.loads(file.read_text())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with psycopg.connect(settings["DATABASE_URL"]) as connection:
-        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (14,)
-        days = "SELECT count(DISTINCT surfaced_at::date) > 4, bool_and(arrived_at = sent_at) FROM kept_messages"
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (14,)
+        days = "SELECT count(DISTINCT surfaced_at::date) > 4, bool_and(arrived_at = sent_at) FROM messages"
         assert connection.execute(days).fetchone() == (True, True), "a week of mail"
         host, _, sink = settings["SMTP_URL"].removeprefix("smtp://").partition(":")
         with smtplib.SMTP(host, int(sink)) as client:
@@ -162,7 +162,7 @@ def test_it_starts_shows_its_samples_stops_and_finds_everything_again(up: StartU
     found = json.loads(file.read_text())
     assert found["SECRET_KEY"] == settings["SECRET_KEY"]
     with psycopg.connect(found["DATABASE_URL"]) as connection:
-        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (14,)
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (14,)
         assert connection.execute("SELECT count(*) FROM sink_messages").fetchone() == (1,)
         assert connection.execute("SELECT count(*) FROM mailboxes").fetchone() == (int(HAS_DOVECOT),)
     if HAS_DOVECOT:
@@ -181,7 +181,7 @@ def test_killed_with_minus_nine_it_leaves_nothing_behind_and_starts_again(up: St
     again = up("--port", str(port))
     again.wait_for(LINK)
     with psycopg.connect(json.loads((home / "up.json").read_text())["DATABASE_URL"]) as connection:
-        assert connection.execute("SELECT count(*) FROM kept_messages").fetchone() == (14,)
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (14,)
     again.process.kill()
     again.ends()
     wait_until_nothing_is_left(home)

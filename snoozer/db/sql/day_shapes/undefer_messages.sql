@@ -1,14 +1,6 @@
 -- Their owner's day changed: messages that a rest deferred return when it was promised, unless they still wait for the end
 -- of the present one.
-WITH connected AS (
-    UPDATE mailbox_messages
-    SET deferred_until = NULL
-    WHERE user_email = :user_email
-      AND returns_at IS NOT NULL
-      AND deferred_until > CURRENT_TIMESTAMP
-      AND deferred_until IS DISTINCT FROM CAST(:rest_until AS timestamptz)
-)
-UPDATE kept_messages
+UPDATE messages
 SET deferred_until = NULL
 WHERE user_email = :user_email
   AND returns_at IS NOT NULL

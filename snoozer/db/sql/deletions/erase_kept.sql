@@ -6,8 +6,8 @@ WITH captured AS (
     RETURNING 1
 ),
 kept AS (
-    DELETE FROM kept_messages
-    WHERE id = ANY(ARRAY(SELECT id FROM kept_messages WHERE user_email = :user_email LIMIT :batch_size))
+    DELETE FROM messages
+    WHERE id = ANY(ARRAY(SELECT id FROM messages WHERE is_kept AND user_email = :user_email LIMIT :batch_size))
     RETURNING 1
 ),
 pushed AS (

@@ -9,7 +9,7 @@ WHERE account.id = :account_id
   )
   AND NOT EXISTS (SELECT 1 FROM email_snoozes WHERE user_email = account.email)
   AND NOT EXISTS (SELECT 1 FROM email_snoozes_archive WHERE user_email = account.email)
-  AND NOT EXISTS (SELECT 1 FROM kept_messages WHERE user_email = account.email)
+  AND NOT EXISTS (SELECT 1 FROM messages WHERE is_kept AND user_email = account.email)
   AND NOT EXISTS (SELECT 1 FROM push_sends WHERE push_sends.account_id = account.id)
   AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_deliveries.account_id = account.id)
 RETURNING account.id

@@ -12,8 +12,9 @@ SELECT
     COALESCE(overdue.oldest < CURRENT_TIMESTAMP - INTERVAL '1 minute', FALSE) AS late
 FROM (
     SELECT count(*) AS count, min(GREATEST(returns_at, deferred_until)) AS oldest
-    FROM mailbox_messages
-    WHERE GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
+    FROM messages
+    WHERE NOT is_kept
+      AND GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
       AND returns_at IS NOT NULL
 ) AS overdue
 LEFT JOIN mailboxes ON TRUE

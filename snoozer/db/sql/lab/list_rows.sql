@@ -31,9 +31,10 @@ WITH placed AS (
         AND send.message_id = snooze.message_id
         AND send.scheduled_for = snooze.scheduled_for
         AND send.channel = 'email'
-    LEFT JOIN kept_messages AS kept
+    LEFT JOIN messages AS kept
         ON kept.user_email = snooze.user_email
         AND kept.message_id = snooze.message_id
+        AND kept.is_kept
 ),
 ranked AS (
     SELECT

@@ -54,7 +54,7 @@ SELECT
         WHEN promise.last_error_at >= promise.late_from THEN 'mail server'
         WHEN EXISTS (
             SELECT 1
-            FROM mailbox_messages AS its
+            FROM messages AS its
             JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
             WHERE its.user_email = promise.user_email
               AND its.message_id = promise.message_id
@@ -150,8 +150,9 @@ RETURNING
         -- A message that arrived after its snooze would change bytes that may have left already.
         SELECT kept.thread_ids
         FROM email_snoozes AS snooze
-        JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+        JOIN messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
         WHERE snooze.id = send.snooze_id
+          AND kept.is_kept
           AND kept.arrived_at <= snooze.created_at
     ) AS thread_ids,
     send.reminder_message_id,

@@ -6,8 +6,9 @@ WITH checked AS MATERIALIZED (
         send.id,
         EXISTS (
             SELECT 1
-            FROM kept_messages AS kept
-            WHERE kept.user_email = send.user_email
+            FROM messages AS kept
+            WHERE kept.is_kept
+              AND kept.user_email = send.user_email
               AND kept.message_id = send.reminder_message_id
         ) AS found
     FROM reminder_sends AS send
@@ -16,8 +17,9 @@ WITH checked AS MATERIALIZED (
           NOT snooze_reminder_is_sought(send.user_email, send.uncertain_at, :hold)
           OR EXISTS (
               SELECT 1
-              FROM kept_messages AS kept
-              WHERE kept.user_email = send.user_email
+              FROM messages AS kept
+              WHERE kept.is_kept
+                AND kept.user_email = send.user_email
                 AND kept.message_id = send.reminder_message_id
           )
       )

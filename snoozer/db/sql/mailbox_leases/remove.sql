@@ -5,7 +5,7 @@ WHERE id = :id
   AND state = 'leaving'
   AND NOT EXISTS (
       SELECT 1
-      FROM mailbox_messages
+      FROM messages
       WHERE mailbox_id = :id
         AND (place = 'snoozed' OR moving_to IS NOT NULL)
   )

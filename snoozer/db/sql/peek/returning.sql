@@ -2,21 +2,11 @@
 SELECT snooze.id
 FROM email_snoozes AS snooze
 WHERE snooze.id = ANY(:ids)
-  AND (
-      EXISTS (
-          SELECT 1
-          FROM kept_messages AS kept
-          WHERE kept.user_email = snooze.user_email
-            AND kept.message_id = snooze.message_id
-            AND kept.snooze_id = snooze.id
-            AND kept.returns_at <= CURRENT_TIMESTAMP
-      )
-      OR EXISTS (
-          SELECT 1
-          FROM mailbox_messages AS message
-          WHERE message.user_email = snooze.user_email
-            AND message.message_id = snooze.message_id
-            AND message.snooze_id = snooze.id
-            AND message.returns_at <= CURRENT_TIMESTAMP
-      )
+  AND EXISTS (
+      SELECT 1
+      FROM messages AS message
+      WHERE message.user_email = snooze.user_email
+        AND message.message_id = snooze.message_id
+        AND message.snooze_id = snooze.id
+        AND message.returns_at <= CURRENT_TIMESTAMP
   )

@@ -10,14 +10,7 @@ WITH finished AS MATERIALIZED (
       AND finished_at < clock_timestamp() - :older_than
       AND NOT EXISTS (
           SELECT 1
-          FROM kept_messages AS kept
-          WHERE kept.user_email = email_snoozes.user_email
-            AND kept.message_id = email_snoozes.message_id
-            AND kept.snooze_id = email_snoozes.id
-      )
-      AND NOT EXISTS (
-          SELECT 1
-          FROM mailbox_messages AS message
+          FROM messages AS message
           WHERE message.user_email = email_snoozes.user_email
             AND message.message_id = email_snoozes.message_id
             AND message.snooze_id = email_snoozes.id

@@ -23,7 +23,8 @@ RETURNING
     snooze.message_id,
     EXISTS (
         SELECT 1
-        FROM kept_messages AS kept
+        FROM messages AS kept
         WHERE kept.user_email = snooze.user_email
           AND kept.message_id = snooze.message_id
+          AND kept.is_kept
     ) AS is_kept

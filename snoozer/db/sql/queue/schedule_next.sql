@@ -14,7 +14,8 @@ message AS MATERIALIZED (
     SELECT kept.id, (kept.snooze_id = snooze.id AND kept.returns_at <= clock_timestamp()) IS TRUE AS returns
     FROM occurrence
     JOIN email_snoozes AS snooze ON snooze.id = occurrence.id
-    JOIN kept_messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    JOIN messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    WHERE kept.is_kept
     FOR NO KEY UPDATE OF kept SKIP LOCKED
 ),
 sent AS MATERIALIZED (
@@ -25,9 +26,10 @@ sent AS MATERIALIZED (
       AND COALESCE(
           (
               SELECT kept.id IN (SELECT message.id FROM message WHERE NOT message.returns)
-              FROM kept_messages AS kept
+              FROM messages AS kept
               WHERE kept.user_email = snooze.user_email
                 AND kept.message_id = snooze.message_id
+                AND kept.is_kept
           ),
           TRUE
       )

@@ -10,10 +10,10 @@ WITH answer AS MATERIALIZED (
 answered AS MATERIALIZED (
     SELECT snooze.id, min(answer.arrived_at) AS arrived_at
     FROM email_snoozes AS snooze
-    LEFT JOIN kept_messages AS kept
-        ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
-    LEFT JOIN mailbox_messages AS message
-        ON message.user_email = snooze.user_email AND message.message_id = snooze.message_id
+    LEFT JOIN messages AS kept
+        ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id AND kept.is_kept
+    LEFT JOIN messages AS message
+        ON message.user_email = snooze.user_email AND message.message_id = snooze.message_id AND NOT message.is_kept
     JOIN answer
         ON answer.named IN (snooze.message_id, message.header_id)
         OR (

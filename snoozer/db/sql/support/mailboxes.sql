@@ -10,8 +10,9 @@ WITH mailbox AS (
 ),
 late AS (
     SELECT count(*) AS messages, min(GREATEST(returns_at, deferred_until)) AS oldest
-    FROM mailbox_messages
-    WHERE GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
+    FROM messages
+    WHERE NOT is_kept
+      AND GREATEST(returns_at, deferred_until) <= CURRENT_TIMESTAMP
       AND returns_at IS NOT NULL
 )
 SELECT
@@ -25,7 +26,7 @@ SELECT
     COALESCE((SELECT extract(epoch FROM clock_timestamp() - oldest) FROM late), 0) AS oldest_overdue_seconds,
     (
         SELECT count(*)
-        FROM mailbox_messages
-        WHERE wanted <> place
-           OR moving_to IS NOT NULL
+        FROM messages
+        WHERE mailbox_id IS NOT NULL
+          AND (wanted <> place OR moving_to IS NOT NULL)
     ) AS moves_waiting

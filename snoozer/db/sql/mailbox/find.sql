@@ -1,9 +1,0 @@
--- The kept message with these bytes. With `repeatable` (no Message-ID and no date), only one that lies unread in the
--- inbox.
-SELECT id
-FROM kept_messages
-WHERE user_email = :user_email
-  AND sha256 = :sha256
-  AND (NOT CAST(:repeatable AS boolean) OR (folder = 'inbox' AND unread))
-ORDER BY id
-LIMIT 1

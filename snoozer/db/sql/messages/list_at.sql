@@ -1,0 +1,10 @@
+-- The entries of messages that lie in a folder under these UIDs, and whether each is to be snoozed already.
+SELECT
+    uid, message_id,
+    wanted = 'snoozed' AS is_wanted
+FROM messages
+WHERE mailbox_id = :mailbox_id
+  AND folder = :folder
+  AND uidvalidity = :uidvalidity
+  AND uid = ANY(CAST(:uids AS bigint[]))
+  AND place <> 'missing'

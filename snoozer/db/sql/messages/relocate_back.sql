@@ -1,0 +1,11 @@
+-- Undo what `relocate` was asked for, for the owner of the messages, as far as nothing has been asked for since.
+-- Nothing that no snooze returns is wanted among what is snoozed.
+UPDATE messages AS message
+SET wanted = was.place,
+    updated_at = CURRENT_TIMESTAMP
+FROM unnest(CAST(:ids AS bigint[]), CAST(:places AS text[]), CAST(:wanted AS text[])) AS was (id, place, wanted)
+WHERE message.id = was.id
+  AND message.user_email = :user_email
+  AND message.wanted = was.wanted
+  AND (was.place <> 'snoozed' OR message.returns_at IS NOT NULL)
+RETURNING message.id

@@ -1,0 +1,62 @@
+-- Messages are in `folder`, seen there under these UIDs. One that is back and due was returned: that is entered in the
+-- ledger, once for each promise, with what had its mailbox wait, and its return is over. Where its snooze repeats, the
+-- next one is promised already.
+WITH found AS MATERIALIZED (
+    SELECT
+        message.id,
+        seen.uid,
+        message.returns_at,
+        message.snooze_id,
+        CASE
+            WHEN GREATEST(message.returns_at, message.deferred_until) >= clock_timestamp() - INTERVAL '30 seconds' THEN NULL
+            WHEN mailbox.problem IN ('login', 'token', 'sign_in') THEN 'sign-in'
+            WHEN mailbox.problem IS NOT NULL THEN 'mail server'
+        END AS delayed_by,
+        :place = 'home' AND COALESCE(GREATEST(message.returns_at, message.deferred_until) <= clock_timestamp(), FALSE) AS returned
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:uids AS bigint[])) AS seen (id, uid)
+    JOIN messages AS message ON message.id = seen.id
+    JOIN mailboxes AS mailbox ON mailbox.id = message.mailbox_id
+    WHERE mailbox.fence = :fence
+    ORDER BY message.id
+    FOR NO KEY UPDATE OF message
+),
+entered AS (
+    INSERT INTO reminder_sends (
+        snooze_id, user_email, message_id, scheduled_for, channel, bucket, zone,
+        state, reserved_at, sent_at, resolution, resolved_by, resolved_at, delayed_by
+    )
+    SELECT
+        snooze.id, snooze.user_email, snooze.message_id, found.returns_at, 'mailbox', snooze.bucket,
+        COALESCE(snooze.zone, 'UTC'), 'sent', clock_timestamp(), clock_timestamp(), 'returned', 'mailbox',
+        clock_timestamp(), found.delayed_by
+    FROM found
+    JOIN email_snoozes AS snooze ON snooze.id = found.snooze_id
+    WHERE found.returned
+    ORDER BY snooze.id
+    ON CONFLICT (user_email, message_id, scheduled_for, channel) DO NOTHING
+)
+UPDATE messages AS message
+SET place = :place,
+    folder = :folder,
+    uidvalidity = :uidvalidity,
+    uid = found.uid,
+    missing_since = NULL,
+    moving_to = NULL,
+    target_folder = NULL,
+    target_uidvalidity = NULL,
+    target_uidnext = NULL,
+    wanted = CASE WHEN found.returned THEN 'home' ELSE message.wanted END,
+    returns_at = CASE WHEN found.returned THEN next_one.at ELSE message.returns_at END,
+    snooze_id = CASE WHEN found.returned THEN next_one.snooze_id ELSE message.snooze_id END,
+    updated_at = CURRENT_TIMESTAMP
+FROM found
+LEFT JOIN LATERAL (
+    SELECT snooze.id AS snooze_id, snooze_return_at(snooze) AS at
+    FROM email_snoozes AS snooze
+    JOIN messages AS its ON its.user_email = snooze.user_email AND its.message_id = snooze.message_id
+    WHERE its.id = found.id
+      AND NOT snooze.inactive
+      AND snooze_return_at(snooze) <> found.returns_at
+) AS next_one ON TRUE
+WHERE message.id = found.id
+RETURNING message.id, found.returned

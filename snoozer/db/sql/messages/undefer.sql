@@ -1,0 +1,17 @@
+-- The messages of these snoozes return when that was promised, also within a rest of their owners. One that another
+-- transaction has locked stays deferred.
+WITH deferred AS MATERIALIZED (
+    SELECT kept.id
+    FROM email_snoozes AS snooze
+    JOIN messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    WHERE snooze.id = ANY(:snooze_ids)
+      AND kept.is_kept
+      AND kept.snooze_id = snooze.id
+      AND kept.deferred_until IS NOT NULL
+    FOR NO KEY UPDATE OF kept SKIP LOCKED
+)
+UPDATE messages AS kept
+SET deferred_until = NULL
+FROM deferred
+WHERE kept.id = deferred.id
+RETURNING kept.id
