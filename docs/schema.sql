@@ -1,4 +1,4 @@
--- The whole schema after migration 0074, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0075, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -82,6 +82,29 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION email_snoozes_deleted() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(user_email))
+    FROM gone
+    HAVING count(*) > 0;
+    UPDATE messages AS message
+    SET returns_at = NULL,
+        snooze_id = NULL,
+        folder = CASE WHEN message.is_kept AND message.folder = 'snoozed' THEN 'inbox' ELSE message.folder END,
+        wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
+        updated_at = CURRENT_TIMESTAMP
+    FROM gone
+    WHERE message.user_email = gone.user_email
+      AND message.message_id = gone.message_id
+      AND message.snooze_id = gone.id;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION email_snoozes_enter() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -130,21 +153,56 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION email_snoozes_forget_return() RETURNS trigger
+CREATE FUNCTION email_snoozes_inserted() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$
 BEGIN
-    UPDATE messages AS message
-    SET returns_at = NULL,
-        snooze_id = NULL,
-        folder = CASE WHEN message.is_kept AND message.folder = 'snoozed' THEN 'inbox' ELSE message.folder END,
-        wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
-        updated_at = CURRENT_TIMESTAMP
-    FROM gone
-    WHERE message.user_email = gone.user_email
-      AND message.message_id = gone.message_id
-      AND message.snooze_id = gone.id;
+    INSERT INTO list_changes (transaction_id, people)
+    SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint), array_agg(DISTINCT hashtext(user_email))
+    FROM fresh
+    HAVING count(*) > 0;
+    IF EXISTS (
+        SELECT 1
+        FROM fresh
+        WHERE NOT inactive
+          AND remind_at <= clock_timestamp() + INTERVAL '2 seconds'
+    ) THEN
+        PERFORM pg_notify('snooze_due', '');
+    END IF;
+    -- Most inserts are about no message that is known, and asking costs less than an UPDATE of no row.
+    IF EXISTS (SELECT 1 FROM fresh JOIN messages USING (user_email, message_id)) THEN
+        UPDATE messages AS message
+        SET returns_at = due.at,
+            snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
+            updated_at = CURRENT_TIMESTAMP
+        FROM (
+            SELECT snooze.id, its.id AS its_id, snooze_return_at(snooze) AS at
+            FROM fresh
+            JOIN email_snoozes AS snooze ON snooze.id = fresh.id
+            JOIN messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
+            WHERE NOT fresh.inactive
+        ) AS due
+        WHERE message.id = due.its_id;
+    END IF;
+    IF EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
+        PERFORM webhook_enter(
+            fresh.user_email, 'created', fresh.id, COALESCE(jsonb_typeof(fresh.recurrence), 'null') <> 'null',
+            COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.remind_at, fresh.reference, fresh.subject
+        )
+        FROM (
+            SELECT *
+            FROM fresh
+            WHERE outcome IS NULL
+              AND lower(user_email) IN (
+                  SELECT accounts.email
+                  FROM webhook_endpoints AS endpoint
+                  JOIN accounts ON accounts.id = endpoint.account_id
+                  WHERE endpoint.is_on
+              )
+            ORDER BY id
+        ) AS fresh;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -241,59 +299,6 @@ BEGIN
         NEW.paused_by := NULL;
     END IF;
     RETURN NEW;
-END
-$$;
-
-CREATE FUNCTION email_snoozes_promise_return() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-BEGIN
-    -- Most inserts are about no message that is known, and asking costs less than an UPDATE of no row.
-    IF NOT EXISTS (SELECT 1 FROM fresh JOIN messages USING (user_email, message_id)) THEN
-        RETURN NULL;
-    END IF;
-    UPDATE messages AS message
-    SET returns_at = due.at,
-        snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
-        updated_at = CURRENT_TIMESTAMP
-    FROM (
-        SELECT snooze.id, its.id AS its_id, snooze_return_at(snooze) AS at
-        FROM fresh
-        JOIN email_snoozes AS snooze ON snooze.id = fresh.id
-        JOIN messages AS its ON its.user_email = fresh.user_email AND its.message_id = fresh.message_id
-        WHERE NOT fresh.inactive
-    ) AS due
-    WHERE message.id = due.its_id;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION email_snoozes_webhook_insert() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM webhook_enter(
-        fresh.user_email, 'created', fresh.id, COALESCE(jsonb_typeof(fresh.recurrence), 'null') <> 'null',
-        COALESCE(fresh.scheduled_for, fresh.remind_at), fresh.remind_at, fresh.reference, fresh.subject
-    )
-    FROM (
-        SELECT *
-        FROM fresh
-        WHERE outcome IS NULL
-          AND lower(user_email) IN (
-              SELECT accounts.email
-              FROM webhook_endpoints AS endpoint
-              JOIN accounts ON accounts.id = endpoint.account_id
-              WHERE endpoint.is_on
-          )
-        ORDER BY id
-    ) AS fresh;
-    RETURN NULL;
 END
 $$;
 
@@ -781,22 +786,6 @@ CREATE FUNCTION snooze_due_at(snooze email_snoozes) RETURNS timestamp with time 
     LANGUAGE sql IMMUTABLE
     AS $$
     SELECT GREATEST(snooze_promise(snooze), snooze.deferred_until)
-$$;
-
-CREATE FUNCTION snooze_due_soon() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF EXISTS (
-        SELECT 1
-        FROM fresh
-        WHERE NOT inactive
-          AND remind_at <= clock_timestamp() + INTERVAL '2 seconds'
-    ) THEN
-        PERFORM pg_notify('snooze_due', '');
-    END IF;
-    RETURN NULL;
-END
 $$;
 
 CREATE FUNCTION snooze_error_class(error text) RETURNS text
@@ -2828,25 +2817,17 @@ CREATE TRIGGER audit_log_append BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE 
 
 CREATE TRIGGER audit_log_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_refuse();
 
-CREATE TRIGGER email_snoozes_due_soon AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION snooze_due_soon();
+CREATE TRIGGER email_snoozes_deleted AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_deleted();
 
 CREATE TRIGGER email_snoozes_enter BEFORE INSERT ON email_snoozes FOR EACH ROW EXECUTE FUNCTION email_snoozes_enter();
 
-CREATE TRIGGER email_snoozes_forget_return AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_forget_return();
+CREATE TRIGGER email_snoozes_inserted AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_inserted();
 
 CREATE TRIGGER email_snoozes_move_return AFTER UPDATE ON email_snoozes FOR EACH ROW WHEN ((((NOT new.inactive) AND old.inactive) OR ((NOT new.inactive) AND (COALESCE(new.scheduled_for, new.remind_at) <> COALESCE(old.scheduled_for, old.remind_at))) OR (new.inactive AND (NOT old.inactive) AND (COALESCE(new.outcome, 'paused'::text) = ANY (ARRAY['paused'::text, 'cancelled'::text]))) OR ((new.outcome = 'cancelled'::text) AND (old.outcome IS NULL)))) EXECUTE FUNCTION email_snoozes_move_return();
-
-CREATE TRIGGER email_snoozes_note_delete AFTER DELETE ON email_snoozes REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_delete();
-
-CREATE TRIGGER email_snoozes_note_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION list_changes_note_insert();
 
 CREATE TRIGGER email_snoozes_note_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_note_update();
 
 CREATE TRIGGER email_snoozes_promise BEFORE UPDATE OF remind_at, inactive, outcome, claimed_at, claimed_by, claim_token, lease_expires_at ON email_snoozes FOR EACH ROW WHEN ((((new.remind_at <> old.remind_at) AND (NOT ((old.claim_token IS NOT NULL) AND (new.claim_token IS NULL) AND (new.scheduled_for IS NOT NULL)))) OR (new.inactive AND (new.claimed_at IS NOT NULL)) OR ((old.outcome = 'retired'::text) AND (NOT new.inactive)) OR ((new.paused_by IS NOT NULL) AND ((NOT new.inactive) OR (new.outcome IS NOT NULL))) OR (num_nulls(new.claimed_at, new.claimed_by, new.claim_token, new.lease_expires_at) = ANY (ARRAY[1, 2, 3])))) EXECUTE FUNCTION email_snoozes_promise();
-
-CREATE TRIGGER email_snoozes_promise_return AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_promise_return();
-
-CREATE TRIGGER email_snoozes_webhook_insert AFTER INSERT ON email_snoozes REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_insert();
 
 CREATE TRIGGER email_snoozes_webhook_update AFTER UPDATE ON email_snoozes REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION email_snoozes_webhook_update();
 

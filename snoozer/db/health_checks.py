@@ -116,16 +116,12 @@ CHECKS = {
 TRIGGERS = {
     "audit_log": ("audit_log_append", "audit_log_keep"),
     "email_snoozes": (
-        "email_snoozes_due_soon",
+        "email_snoozes_deleted",
         "email_snoozes_enter",
-        "email_snoozes_forget_return",
+        "email_snoozes_inserted",
         "email_snoozes_move_return",
-        "email_snoozes_note_delete",
-        "email_snoozes_note_insert",
         "email_snoozes_note_update",
         "email_snoozes_promise",
-        "email_snoozes_promise_return",
-        "email_snoozes_webhook_insert",
         "email_snoozes_webhook_update",
     ),
     "messages": (

@@ -1,4 +1,4 @@
-"""LISTEN for inserted rows that are due soon (trigger `email_snoozes_due_soon`). Polling finds what is missed."""
+"""LISTEN for inserted rows that are due soon (trigger `email_snoozes_inserted`). Polling finds what is missed."""
 
 import logging
 import time

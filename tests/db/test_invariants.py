@@ -178,7 +178,7 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         for statement in (
             "ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent",
             "ALTER TABLE email_snoozes ENABLE REPLICA TRIGGER email_snoozes_enter",
-            "DROP TRIGGER email_snoozes_due_soon ON email_snoozes",
+            "DROP TRIGGER email_snoozes_inserted ON email_snoozes",
             "ALTER TABLE email_snoozes DROP CONSTRAINT ck_email_snoozes_priority",
             "ALTER TABLE reminder_sends DROP CONSTRAINT fk_reminder_sends_snooze",
             "ALTER TABLE reminder_sends ADD CONSTRAINT fk_reminder_sends_snooze FOREIGN KEY (snooze_id) "
@@ -188,7 +188,7 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         enable = "ALTER TABLE {} ENABLE TRIGGER {};"
         assert {str(defect): defect.remedy for defect in health_checks.disabled_guards(connection)} == {
             "ck_email_snoozes_priority (missing)": "",
-            "email_snoozes_due_soon (missing)": "",
+            "email_snoozes_inserted (missing)": "",
             "email_snoozes_enter (disabled)": enable.format("email_snoozes", "email_snoozes_enter"),
             "reminder_sends_keep_sent (disabled)": enable.format("reminder_sends", "reminder_sends_keep_sent"),
             "fk_reminder_sends_snooze (not validated)": "ALTER TABLE reminder_sends VALIDATE CONSTRAINT "
